@@ -1,0 +1,24 @@
+"""knotwork: languages, checkers and runtimes for the programs that language models and people write for each other.
+
+``from knotwork import lwt`` gives the facade of the prompt-script language. Importing the package itself imports
+nothing else; every public name is loaded when it is first used.
+"""
+
+__version__ = "0.1.0"
+
+_FACADES = ("lwt",)
+
+__all__ = ["__version__", *_FACADES]  # noqa: PLE0604  # the names are literals of this file
+
+
+def __getattr__(name: str) -> object:
+    """Load the facade ``name`` from ``knotwork.runtime.facade`` on first use."""
+    if name in _FACADES:
+        from importlib import import_module
+
+        return import_module(f".runtime.facade.{name}", __name__)
+    raise AttributeError(f"module 'knotwork' has no attribute {name!r}")
+
+
+def __dir__() -> list[str]:
+    return sorted(__all__)

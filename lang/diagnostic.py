@@ -1,0 +1,156 @@
+"""A diagnostic is a value: what is wrong, where, and how to put it right.
+
+The same value is printed for a person (``picture``), written as JSON for a program (``as_json``) and sent back to a
+model. Shape of the JSON: ``{code, severity, message, file, span: {start, end, line, column, end_line, end_column} | null,
+hints: [str], edits: [{start, end, text}]}``, spans in code points, lines and columns from 1.
+"""
+
+from collections.abc import Iterable, Sequence
+from typing import Any, Literal
+
+from attrs import frozen
+
+from .source import Source, Span
+
+__all__ = ["Diagnostic", "Edit", "Severity", "apply_edits", "as_json", "has_errors", "nearest", "picture", "sort_key"]
+
+Severity = Literal["error", "warning", "info"]
+
+
+@frozen
+class Edit:
+    """Replace what stands under ``span`` by ``text``, exactly."""
+
+    span: Span
+    text: str
+
+
+@frozen
+class Diagnostic:
+    """One fault or remark. ``edits`` together are one fix; ``hints`` are sentences for the reader."""
+
+    code: str
+    severity: Severity
+    message: str
+    span: Span | None = None
+    hints: tuple[str, ...] = ()
+    edits: tuple[Edit, ...] = ()
+
+
+def sort_key(diagnostic: Diagnostic) -> tuple[int, str, str]:
+    """Order diagnostics by place, then code, then message."""
+    return (diagnostic.span.start if diagnostic.span else -1, diagnostic.code, diagnostic.message)
+
+
+def has_errors(diagnostics: Iterable[Diagnostic]) -> bool:
+    """Say whether one of them is an error."""
+    return any(diagnostic.severity == "error" for diagnostic in diagnostics)
+
+
+def nearest(name: str, known: Iterable[str]) -> str | None:
+    """Return the known name that ``name`` was most likely meant to be, or None.
+
+    The threshold grows with the number of names: with three to choose from a loose likeness is telling, with a
+    thousand it is chance.
+    """
+    from rapidfuzz import process
+    from rapidfuzz.distance import OSA
+
+    candidates = list(known)
+    if not candidates or len(name) > 200:
+        return None
+    folded = {candidate.casefold(): candidate for candidate in reversed(candidates)}
+    if name.casefold() in folded:
+        return folded[name.casefold()]
+    threshold = 0.5 if len(candidates) <= 5 else 0.6 if len(candidates) <= 100 else 0.7
+    found = process.extractOne(
+        name.casefold(), folded.keys(), scorer=OSA.normalized_similarity, score_cutoff=threshold
+    )
+    return folded[found[0]] if found else None
+
+
+def apply_edits(text: str, edits: Iterable[Edit]) -> str:
+    """Return ``text`` with all ``edits`` made; of two that overlap the first by place is made and the other left out."""
+    pieces, done = [], 0
+    for edit in sorted(edits, key=lambda edit: (edit.span.start, edit.span.end)):
+        if edit.span.start < done:
+            continue
+        pieces += [text[done : edit.span.start], edit.text]
+        done = edit.span.end
+    pieces.append(text[done:])
+    return "".join(pieces)
+
+
+def as_json(diagnostic: Diagnostic, source: Source) -> dict[str, Any]:
+    """Return the diagnostic as the JSON object that every interface shows (see the module's docstring)."""
+    where = None
+    if diagnostic.span is not None:
+        line, column = source.position(diagnostic.span.start)
+        end_line, end_column = source.position(diagnostic.span.end)
+        where = {
+            "start": diagnostic.span.start,
+            "end": diagnostic.span.end,
+            "line": line,
+            "column": column,
+            "end_line": end_line,
+            "end_column": end_column,
+        }
+    return {
+        "code": diagnostic.code,
+        "severity": diagnostic.severity,
+        "message": diagnostic.message,
+        "file": source.name,
+        "span": where,
+        "hints": list(diagnostic.hints),
+        "edits": [{"start": e.span.start, "end": e.span.end, "text": e.text} for e in diagnostic.edits],
+    }
+
+
+_WIDTH = 110
+"""Columns of source that a picture shows at most; a longer line is cut around the fault."""
+
+
+def picture(diagnostic: Diagnostic, source: Source) -> str:
+    """Draw the diagnostic for a person: place, message, the line with a caret under the fault, and the hints."""
+    head = f"{diagnostic.severity}[{diagnostic.code}]: {diagnostic.message}"
+    lines = [head]
+    if diagnostic.span is not None:
+        line, column = source.position(diagnostic.span.start)
+        lines.append(f"  --> {printable(source.name)}:{line}:{column}")
+        if source.text:
+            lines += _excerpt(source, diagnostic.span, line, column)
+    lines += [f"  = help: {hint}" for hint in diagnostic.hints]
+    return "\n".join(lines)
+
+
+def _excerpt(source: Source, span: Span, line: int, column: int) -> Sequence[str]:
+    text = source.line(line)
+    length = max(1, min(span.end, source.line_span(line).end) - span.start)
+    first = column - 1
+    cut = max(0, first - _WIDTH // 2) if len(text) > _WIDTH else 0
+    shown = text[cut : cut + _WIDTH]
+    before = printable(shown[: first - cut])
+    marked = printable(shown[first - cut : first - cut + length])
+    body = before + marked + printable(shown[first - cut + length :])
+    left, right = ("…" if cut else ""), ("…" if cut + _WIDTH < len(text) else "")
+    gutter = f"{line:>4}"
+    carets = " " * (_columns(before) + len(left)) + "^" * max(1, _columns(marked))
+    return (f"{gutter} | {left}{body}{right}", f"{'':>4} | {carets}")
+
+
+def printable(text: str) -> str:
+    """Return ``text`` safe for a terminal: tabs as one space, control characters and surrogates as escapes."""
+    if text.isprintable():
+        return text
+    return "".join(
+        " " if c == "\t" else c if c.isprintable() else c.encode("unicode_escape").decode("ascii") for c in text
+    )
+
+
+def _columns(text: str) -> int:
+    """Return how many terminal columns ``text`` takes (wide East Asian characters take two, combining ones none)."""
+    if text.isascii():
+        return len(text)
+    from unicodedata import combining, east_asian_width
+
+    return sum(0 if combining(c) else 2 if east_asian_width(c) in "WF" else 1 for c in text)

@@ -1,0 +1,105 @@
+"""The operations that a script may call, seen from the text: their arguments and options.
+
+How an operation runs is ``runtime.operations``' business. A plugin adds a signature here and a runner there through the
+entry point group ``knotwork.operations``; the grammar does not change.
+"""
+
+from collections.abc import Mapping
+from typing import Literal
+
+from attrs import field, frozen
+
+__all__ = ["BUILTIN", "LLM_OPTIONS", "OptionSpec", "Parameter", "Signature"]
+
+Kind = Literal["template", "json", "list", "call", "string", "strings", "int", "float", "type", "name"]
+
+
+@frozen
+class Parameter:
+    """A positional argument. Kinds: template (a prompt), json (a constant value), list (a reference to a list), call."""
+
+    name: str
+    kind: Kind
+    doc: str
+
+
+@frozen
+class OptionSpec:
+    """An option. ``values`` closes the set; ``minimum``/``maximum`` bound a number, both inclusive."""
+
+    name: str
+    kind: Kind
+    doc: str
+    values: tuple[str, ...] = ()
+    minimum: float | None = None
+    maximum: float | None = None
+
+
+@frozen
+class Signature:
+    """An operation's name, its required positional arguments in order, and its options by name."""
+
+    name: str
+    doc: str
+    parameters: tuple[Parameter, ...]
+    options: Mapping[str, OptionSpec] = field(factory=dict)
+    example: str = ""
+
+
+def _options(*specs: OptionSpec) -> dict[str, OptionSpec]:
+    return {spec.name: spec for spec in specs}
+
+
+TYPES = ("text", "json", "list", "int", "float", "bool")
+
+LLM_OPTIONS = _options(
+    OptionSpec("model", "string", "A model that the host offers under this name; the run's own model without it."),
+    OptionSpec("system", "template", "The system prompt; references work in it as in the prompt."),
+    OptionSpec("temperature", "float", "Sampling temperature.", minimum=0, maximum=2),
+    OptionSpec("max_tokens", "int", "The most tokens that an answer may have.", minimum=1, maximum=1_000_000),
+    OptionSpec("stop", "strings", "A text, or a list of up to four, at which the answer ends; it is not part of it."),
+    OptionSpec(
+        "type", "type", 'What the answer must be; validated, with one repair. A choice is written "a" | "b".', TYPES
+    ),
+    OptionSpec("retries", "int", "How often a cut or empty answer is asked for again.", minimum=0, maximum=10),
+    OptionSpec("timeout", "float", "Seconds for the whole call, retries included.", minimum=0.001, maximum=86_400),
+)
+
+BUILTIN: Mapping[str, Signature] = {
+    signature.name: signature
+    for signature in (
+        Signature(
+            "LLM",
+            "One completion by the language model.",
+            (Parameter("prompt", "template", "What is asked; references are replaced by outputs."),),
+            LLM_OPTIONS,
+            '(mood)=LLM("Is this review glad or sad? {(input)}", type="glad" | "sad")',
+        ),
+        Signature(
+            "CONST",
+            "A constant JSON value.",
+            (Parameter("value", "json", "A JSON value without references."),),
+            {},
+            '(labels)=CONST(["glad", "sad"])',
+        ),
+        Signature(
+            "EACH",
+            "Map: run the call once for each element of a list. The output is a list in the order of the input.",
+            (
+                Parameter("list", "list", "A reference to a list."),
+                Parameter("call", "call", "An LLM call that may refer to {(item)} and {(index)}."),
+            ),
+            _options(
+                OptionSpec("max_concurrency", "int", "Calls of this step under way at once.", minimum=1, maximum=1000),
+                OptionSpec(
+                    "on_error",
+                    "name",
+                    "What a failed item does: fail the step (default), be kept as null, or be dropped.",
+                    ("fail", "keep", "drop"),
+                ),
+            ),
+            '(moods)=EACH({(input)}["reviews"], LLM("Glad or sad? {(item)}", type="glad" | "sad"))',
+        ),
+    )
+}
+"""The operations that come with the toolkit, by name."""

@@ -1,0 +1,164 @@
+"""What a run reports while it goes: one list of typed events, and the stream that carries them.
+
+The runtime emits events and knows no screen. Progress displays, the debug log, run directories and reports subscribe.
+``EVENTS`` names every event; docs/reference/events.md is generated from it.
+"""
+
+from collections.abc import Callable
+from time import perf_counter
+from typing import Any, ClassVar
+
+import attrs
+from attrs import define, field, frozen
+
+__all__ = [
+    "EVENTS", "BudgetReached", "CallFinished", "CallRetried", "CallStarted", "Event", "Events", "RunFinished",
+    "RunStarted", "StepFinished", "StepSkipped", "StepStarted", "Warned", "as_json",
+]  # fmt: skip
+
+
+@frozen
+class Event:
+    """Something that happened in a run. ``at`` is seconds on the monotonic clock (``time.perf_counter``)."""
+
+    name: ClassVar[str] = ""
+    at: float = field(factory=perf_counter, kw_only=True, eq=False)
+
+
+@frozen
+class RunStarted(Event):
+    """``run.started``: the run begins; ``layers`` lists the step ids layer by layer."""
+
+    name = "run.started"
+    layers: tuple[tuple[str, ...], ...]
+    final: str
+
+
+@frozen
+class RunFinished(Event):
+    """``run.finished``: nothing of the run is under way any more."""
+
+    name = "run.finished"
+    status: str
+
+
+@frozen
+class StepStarted(Event):
+    """``step.started``: all inputs of the step are there and it begins."""
+
+    name = "step.started"
+    step: str
+
+
+@frozen
+class StepFinished(Event):
+    """``step.finished``: the step has an output (status "done") or failed ("failed", with the reason)."""
+
+    name = "step.finished"
+    step: str
+    status: str
+    seconds: float
+    reason: str = ""
+    reused: bool = False
+
+
+@frozen
+class StepSkipped(Event):
+    """``step.skipped``: the step will not run, and why."""
+
+    name = "step.skipped"
+    step: str
+    reason: str
+
+
+@frozen
+class CallStarted(Event):
+    """``call.started``: a prompt goes to the model. ``item`` is EACH's index."""
+
+    name = "call.started"
+    step: str
+    prompt: str
+    item: int | None = None
+
+
+@frozen
+class CallRetried(Event):
+    """``call.retried``: a request is sent again (``kind`` retry: by the SDK; again: cut answer; repair: unfit answer)."""
+
+    name = "call.retried"
+    step: str
+    kind: str
+    attempt: int
+    reason: str
+    item: int | None = None
+
+
+@frozen
+class CallFinished(Event):
+    """``call.finished``: the model's answer, or the kind of error in ``error``."""
+
+    name = "call.finished"
+    step: str
+    text: str
+    prompt_tokens: int
+    completion_tokens: int
+    cost: float | None
+    cached: bool
+    seconds: float
+    error: str = ""
+    item: int | None = None
+
+
+@frozen
+class BudgetReached(Event):
+    """``budget.reached``: a call was not made because it would exceed the budget."""
+
+    name = "budget.reached"
+    step: str
+    message: str
+
+
+@frozen
+class Warned(Event):
+    """``warning``: something a person should know that stopped nothing."""
+
+    name = "warning"
+    step: str
+    message: str
+
+
+EVENTS: tuple[type[Event], ...] = (
+    RunStarted, RunFinished, StepStarted, StepFinished, StepSkipped, CallStarted, CallRetried, CallFinished,
+    BudgetReached, Warned,
+)  # fmt: skip
+"""Every event there is, in the order of the reference."""
+
+
+def as_json(event: Event) -> dict[str, Any]:
+    """Return the event as a JSON object: ``{"event": name, "at": seconds, ...its fields}``."""
+    return {"event": event.name, **attrs.asdict(event)}
+
+
+Subscriber = Callable[[Event], None]
+
+
+@define
+class Events:
+    """A stream of events. Subscribers are called in order, in the thread of the run, and must return at once.
+
+    With no subscriber nothing is built: emitters test ``events`` for truth first.
+    """
+
+    _subscribers: list[Subscriber] = field(factory=list)
+
+    def subscribe(self, subscriber: Subscriber) -> None:
+        """Call ``subscriber`` with every event from now on."""
+        self._subscribers.append(subscriber)
+
+    def __bool__(self) -> bool:
+        return bool(self._subscribers)
+
+    def emit(self, event: Event) -> None:
+        """Hand ``event`` to every subscriber."""
+        for subscriber in self._subscribers:
+            subscriber(event)
