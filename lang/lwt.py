@@ -10,9 +10,10 @@ from typing import Literal as OneOf
 from typing import TypeAlias
 
 import attrs
+from attrs import frozen
 
 from .diagnostic import Diagnostic
-from .node import Node, node, walk
+from .node import Node, walk
 from .source import Source
 
 __all__ = [
@@ -26,28 +27,28 @@ RESERVED = frozenset({"input", "item", "index"})
 Mode = OneOf["strict", "lenient"]
 
 
-@node
+@frozen
 class Text(Node):
     """Literal text of a template, escapes resolved."""
 
     value: str
 
 
-@node
+@frozen
 class Key(Node):
     """``["key"]``: a field of an object."""
 
     value: str
 
 
-@node
+@frozen
 class Index(Node):
     """``[3]`` or ``[-1]``: an element of a list."""
 
     value: int
 
 
-@node
+@frozen
 class Slice(Node):
     """``[0:200]``: a part of a list or of a plain text."""
 
@@ -58,7 +59,7 @@ class Slice(Node):
 Accessor: TypeAlias = Key | Index | Slice
 
 
-@node
+@frozen
 class Reference(Node):
     """``{(name)}["key"][0]``: the output of a step, the input, or EACH's item, and the way into it."""
 
@@ -66,7 +67,7 @@ class Reference(Node):
     accessors: tuple[Accessor, ...] = ()
 
 
-@node
+@frozen
 class Template(Node):
     """A string: texts and references in turn. Adjacent texts are one."""
 
@@ -80,42 +81,42 @@ class Template(Node):
         return "".join(part.value for part in self.parts if isinstance(part, Text))
 
 
-@node
+@frozen
 class Scalar(Node):
     """A number, ``true``, ``false`` or ``null``."""
 
     value: int | float | bool | None = attrs.field(eq=lambda value: (type(value), value))
 
 
-@node
+@frozen
 class Word(Node):
     """A bare word where a value stands: ``type=json``."""
 
     value: str
 
 
-@node
+@frozen
 class Choice(Node):
     """``"a" | "b"``: one of several strings."""
 
     labels: tuple[Template, ...]
 
 
-@node
+@frozen
 class ListValue(Node):
     """``[value, ...]``."""
 
     items: tuple["Value", ...]
 
 
-@node
+@frozen
 class ObjectValue(Node):
     """``{"key": value, ...}``, in the order written; a key may stand twice (the linter refuses it)."""
 
     entries: tuple[tuple[Template, "Value"], ...]
 
 
-@node
+@frozen
 class Option(Node):
     """``name=value`` in a call."""
 
@@ -123,7 +124,7 @@ class Option(Node):
     value: "Value"
 
 
-@node
+@frozen
 class Call(Node):
     """``OP(argument, ..., name=value)``. Arguments and options each keep their order."""
 
@@ -139,7 +140,7 @@ class Call(Node):
 Value: TypeAlias = Template | Reference | Scalar | Word | Choice | ListValue | ObjectValue | Call
 
 
-@node
+@frozen
 class Step(Node):
     """``(id)=OP(...)``.."""
 
@@ -147,14 +148,14 @@ class Step(Node):
     call: Call
 
 
-@node
+@frozen
 class Comment(Node):
     """A line that starts with ``#``; ``text`` has the ``#`` and no line ending."""
 
     text: str
 
 
-@attrs.frozen(slots=False)
+@frozen(slots=False)
 class Script:
     """A read script. ``items`` are its steps and comments in source order.
 

@@ -1,22 +1,13 @@
 """What every tree node has: a span, outside equality, and a way to walk."""
 
 from collections.abc import Callable, Iterator
-from typing import Any, TypeVar, dataclass_transform
+from typing import Any
 
 import attrs
 
 from .source import NOWHERE, Span
 
-__all__ = ["Node", "node", "walk"]
-
-_T = TypeVar("_T", bound=type)
-
-
-@dataclass_transform(frozen_default=True, field_specifiers=(attrs.field,))
-def node(cls: _T) -> _T:
-    """Make ``cls`` a frozen, slotted tree node."""
-    made: _T = attrs.frozen(cls)
-    return made
+__all__ = ["Node", "walk"]
 
 
 @attrs.frozen

@@ -1,0 +1,166 @@
+"""What is wrong with text that stands outside the steps: prose, fences, bullets, heads that are none."""
+
+import re
+
+from ..diagnostic import Edit
+from ..source import Span
+from .fault import Fault, fault, shown
+from .shapes import BAD_HEAD, ELISION, FENCE, HEAD, ID, LOOSE_HEAD, end_of_line, start_of_line
+
+__all__ = ["explain_bad_head", "explain_bullet", "explain_lines", "explain_rest"]
+
+_FULL_ID = re.compile(rf"{ID}\Z")
+_SKETCH = re.compile(r"[+<>…]|\.\.|\b[nNi] ?[+\-]")
+
+
+def explain_bullet(text: str, start: int, end: int) -> Fault:
+    """Explain the bullet, number or markup ``[start, end)`` before a head."""
+    return fault(
+        "LWT037",
+        f"{shown(text[start:end])!r} stands before the step's head; a head stands at the start of its line",
+        start,
+        end,
+        "remove it",
+        edits=(Edit(Span(start, end), ""),),
+        accepted=True,
+    )
+
+
+def explain_bad_head(text: str, start: int, stop: int) -> Fault | None:
+    """Explain the line at ``start`` if it was meant as a step's head but is none."""
+    bad = BAD_HEAD.match(text, start)
+    if bad:
+        name = bad["id"].strip()
+        span = (bad.start("id"), max(bad.end("id"), bad.start("id") + 1))
+        if _SKETCH.search(name):
+            return fault(
+                "LWT010",
+                f"({shown(name)}) is no step but a pattern for steps: this is a sketch of a script",
+                *span,
+                "write every step out, each with its own id, like (0), (1), (2)",
+            )
+        mended = re.sub(r"[^\w\-.]+", "_", name).strip("_.-")
+        mended = re.sub(r"\.(?=\.)|[.\-]+\Z", "", mended)
+        good = mended if _FULL_ID.match(mended) else ""
+        return fault(
+            "LWT007",
+            f"{shown(name)!r} can't be a step's id" if name else "this step has no id",
+            *span,
+            "an id has letters, digits, _ and -, in parts joined by dots: c1, final, 2.rev.0",
+            edits=(Edit(Span(bad.start("id"), bad.end("id")), good),) if good else (),
+        )
+    loose = LOOSE_HEAD.match(text, start)
+    if loose and loose["id"] and _FULL_ID.match(loose["id"].strip()):
+        if loose["open"] != "(" and loose["sign"] in ("", ":") and not loose["close"]:
+            return None  # "NOTE: LLM(...)" and "the LLM(...)" are prose
+        name = loose["id"].strip()
+        right = f"({name})={loose['op']}"
+        return fault(
+            "LWT008",
+            f"a step begins with (id)=OPERATION; this one begins with {shown(loose[0])!r}",
+            start,
+            loose.end(),
+            f"write {right}(",
+            edits=(Edit(Span(start, loose.end()), right),),
+        )
+    return None
+
+
+def explain_lines(text: str, start: int, stop: int) -> list[Fault]:
+    """Explain every line of ``[start, stop)``: none of them begins a step. Lines of prose that touch are one fault."""
+    found: list[Fault] = []
+    prose: list[tuple[int, int]] = []
+
+    def flush() -> None:
+        if prose:
+            found.append(_prose(text, prose))
+            prose.clear()
+
+    at = start
+    while at < stop:
+        end = min(end_of_line(text, at), stop)
+        first = at + len(text[at:end]) - len(text[at:end].lstrip())
+        if first == end or text[first] == "#":
+            flush()
+        elif FENCE.match(text, at):
+            flush()
+            whole = Span(start_of_line(text, at), min(end + 1, len(text)))
+            found.append(
+                fault(
+                    "LWT036",
+                    "a code fence is no part of a script",
+                    first,
+                    end,
+                    "remove the line",
+                    edits=(Edit(whole, ""),),
+                    accepted=True,
+                )
+            )
+        elif ELISION.match(text, at):
+            flush()
+            found.append(
+                fault(
+                    "LWT010",
+                    "steps are left out here: this is a sketch of a script",
+                    first,
+                    end,
+                    "write every step out, or remove the line",
+                )
+            )
+        else:
+            prose.append((first, end))
+        at = end + 1
+    flush()
+    return found
+
+
+def _prose(text: str, lines: list[tuple[int, int]]) -> Fault:
+    start, end = lines[0][0], lines[-1][1]
+    what = "this line is no step" if len(lines) == 1 else f"these {len(lines)} lines are no steps"
+    hint = 'a step looks like (id)=LLM("..."); a note is a line that starts with #'
+    inside = HEAD.search(text, start, end)
+    if inside:
+        hint = "a step's head stands at the start of a line; begin a new line before it"
+    return fault(
+        "LWT001",
+        what,
+        start,
+        min(end, end_of_line(text, start)),
+        hint,
+        edits=tuple(Edit(Span(first, first), "# ") for first, _ in lines),
+        accepted=True,
+    )
+
+
+def explain_rest(text: str, start: int, end: int) -> tuple[Fault, int]:
+    """Explain the text ``[start, end)`` behind a step on its line. Return also where reading goes on."""
+    rest = text[start:end]
+    first = start + len(rest) - len(rest.lstrip())
+    rest = rest.strip()
+    head = HEAD.search(text, first, end)
+    if head and not rest.startswith("#"):
+        between = text[first : head.start()].strip()
+        return (
+            fault(
+                "LWT006",
+                "a second step begins on this line",
+                head.start(),
+                head.end(),
+                "each step stands on a line of its own",
+                edits=(Edit(Span(start, head.start()), "\n"),) if not between or not between.isalnum() else (),
+                accepted=True,
+            ),
+            head.start(),
+        )
+    if rest.startswith("#"):
+        message, hint, edit = "a comment stands on a line of its own", "move it above the step", "\n" + rest
+    elif re.search(r"\w", rest):
+        message = f"{shown(rest)!r} stands behind the step's last parenthesis"
+        hint, edit = "a step ends at its closing parenthesis", "\n# " + rest
+    else:
+        message = f"{shown(rest)!r} stands behind the step's last parenthesis"
+        hint, edit = "remove it", ""
+    return (
+        fault("LWT006", message, first, first + len(rest), hint, edits=(Edit(Span(start, end), edit),), accepted=True),
+        end,
+    )

@@ -1,0 +1,132 @@
+"""Lark behind one door: builds a language's parser from its grammar, and reads a whole text or one step of it.
+
+Nothing of Lark leaves this room but tokens to the builder: failures come out as offsets and what was being read.
+"""
+
+from functools import cache
+from typing import Any
+
+from attrs import frozen
+from lark import Lark, Token
+from lark.exceptions import UnexpectedInput
+from lark.lexer import LexerState, LexerThread, LineCounter
+from lark.utils import TextSlice
+
+from ... import grammar
+from ..lwt import Comment, Step
+from ..source import Span
+from .builder import Builder, Unbuildable
+
+__all__ = ["Failure", "StepRead", "read_script", "read_step", "reference_pattern"]
+
+
+@frozen
+class StepRead:
+    """A step that was read, and the offset behind its closing parenthesis."""
+
+    step: Step
+    end: int
+
+
+@frozen
+class Failure:
+    """Where reading stopped: at ``offset``, inside a string if ``quote`` (its opening quote, at ``opened``) is set.
+
+    ``after`` names what was read last: "head", "name", "open" (a call's parenthesis), "comma", "value", "equals",
+    "list", "object", "bar", "key", "colon", "string"; ``inside`` is the innermost open bracket, or "".
+    ``first_string`` is where the step's first string begins. ``unbuildable`` is a fault that is known already.
+    """
+
+    offset: int
+    after: str
+    quote: str = ""
+    opened: int = 0
+    first_string: int = -1
+    inside: str = ""
+    unbuildable: tuple[str, str, Span] | None = None
+
+
+@cache
+def _lwt() -> Lark:
+    text = grammar.inlined("lwt")
+    return Lark(
+        text,
+        parser="lalr",
+        lexer="contextual",
+        maybe_placeholders=False,
+        transformer=Builder(),
+        cache=grammar.cache_file("lwt", text) or False,
+    )
+
+
+def reference_pattern() -> str:
+    """Return the regular expression of a whole reference, as the grammar has it."""
+    pattern: str = _lwt().get_terminal("REFERENCE").pattern.to_regexp()
+    return pattern
+
+
+def read_script(text: str) -> tuple[Step | Comment, ...] | None:
+    """Read a faultless script as one text. None if anything is wrong with it."""
+    try:
+        items: Any = _lwt().parse(text)
+    except (UnexpectedInput, Unbuildable):
+        return None
+    return tuple(items)
+
+
+_AFTER = {
+    "HEAD": "head", "NAME": "name", "_OPEN": "open", "_COMMA": "comma", "CLOSE": "value", "_EQUALS": "equals",
+    "NUMBER": "value", "REFERENCE": "value", "_LIST_OPEN": "list", "LIST_CLOSE": "value", "_OBJECT_OPEN": "object",
+    "OBJECT_CLOSE": "value", "_BAR": "bar", "_COLON": "colon",
+}  # fmt: skip
+_OPENING = {"_OPEN": "(", "_LIST_OPEN": "[", "_OBJECT_OPEN": "{"}
+_CLOSING = frozenset({"CLOSE", "LIST_CLOSE", "OBJECT_CLOSE"})
+_QUOTES = frozenset({"DOUBLE", "SINGLE", "TRIPLE_DOUBLE", "TRIPLE_SINGLE"})
+
+
+def read_step(text: str, start: int, stop: int | None = None) -> StepRead | Failure:
+    """Read the one step whose head stands at ``start``; nothing behind its closing parenthesis is looked at.
+
+    ``stop`` bounds the reading (default: the end of the text). Cost is proportional to the step.
+    """
+    lark = _lwt()
+    piece = TextSlice(text, start, len(text) if stop is None else stop)
+    # A line counter of its own: Lark would count the lines of all text before the slice, for each step anew.
+    counter = LineCounter("\n")  # type: ignore[no-untyped-call]
+    counter.char_pos = start
+    thread = LexerThread(lark.parser.lexer, LexerState(piece, counter))
+    parser = lark.parser.parser.parse_interactive(thread, "start")
+    after, quote, opened, first_string, end = "head", "", 0, -1, start
+    brackets: list[str] = []
+    try:
+        for token in thread.lex(parser.parser_state):  # type: ignore[no-untyped-call]
+            parser.feed_token(token)
+            kind, end = token.type, token.end_pos
+            if quote:
+                if kind == quote:
+                    in_key = brackets[-1:] == ["{"] and after in ("object", "comma")
+                    quote, after = "", "key" if in_key else "value"
+                continue
+            if kind in _QUOTES:
+                quote, opened = kind, token.start_pos
+                first_string = opened if first_string < 0 else first_string
+                continue
+            after = _AFTER.get(kind, "value")
+            if kind in _OPENING:
+                brackets.append(_OPENING[kind])
+            elif kind in _CLOSING:
+                brackets.pop()
+                if not brackets:
+                    items = parser.feed_eof(token)
+                    return StepRead(items[0], end)
+        offset = piece.end
+    except UnexpectedInput as failure:
+        token = getattr(failure, "token", None)
+        known = token.start_pos if isinstance(token, Token) and token.type != "$END" else failure.pos_in_stream
+        offset = end if known is None else known
+    except Unbuildable as fault:
+        return Failure(fault.span.start, after, unbuildable=(fault.code, fault.message, fault.span))
+    mark = text[opened : opened + (3 if quote.startswith("TRIPLE") else 1)] if quote else ""
+    while not quote and offset < piece.end and text[offset].isspace():
+        offset += 1
+    return Failure(offset, "string" if quote else after, mark, opened, first_string, "".join(brackets[-1:]))

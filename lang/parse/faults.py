@@ -1,0 +1,253 @@
+"""What is wrong inside a step, and the edit that puts it right.
+
+An edit is offered only if the step can be read after it: every candidate is tried. Where several would do, the order
+below decides; it goes from what models do most often to what nobody does.
+"""
+
+import re
+from collections.abc import Iterator
+
+from ..diagnostic import Edit, apply_edits
+from ..operations import LLM_OPTIONS
+from ..source import Span
+from .engine import Failure, StepRead, read_step, reference_pattern
+from .fault import Fault, fault, shown
+from .shapes import SMART_QUOTES, end_of_line
+
+__all__ = ["explain_step"]
+
+_OPTION = re.compile(r"[A-Za-z_]\w*[ \t]*=(?!=)")
+_VALUE = r"""(?:"[^"\n]*"(?:\s{0,4}\|\s{0,4}"[^"\n]*")*|'[^'\n]*'(?:\s{0,4}\|\s{0,4}'[^'\n]*')*|[\w.\-]+)"""
+_TAIL = re.compile(
+    rf"""["'](?:\s{{0,9}},\s{{0,9}}(?:{"|".join(LLM_OPTIONS)})\s{{0,4}}=\s{{0,4}}{_VALUE}){{1,9}}\s{{0,9}},?\s{{0,9}}\)"""
+)
+_NAMED = re.compile(r"([A-Za-z_]\w*)[ \t]*=\s*\Z")
+
+
+def explain_step(text: str, start: int, stop: int, failure: Failure) -> Fault:
+    """Explain why the step with its head at ``start`` can't be read. ``stop`` is where the next head stands."""
+    if failure.unbuildable:
+        code, message, span = failure.unbuildable
+        return fault(code, message, span.start, span.end)
+    step = _Broken(text, start, stop, failure)
+    for explain in (_head_alone, _smart_quotes, _commas, _inner_quotes, _open_string, _open_call):
+        found = explain(step)
+        if found:
+            return found
+    return _generic(step)
+
+
+class _Broken:
+    """A step that can't be read, and the means to try a mend."""
+
+    def __init__(self, text: str, start: int, stop: int, failure: Failure) -> None:
+        self.text, self.start, self.stop, self.failure = text, start, stop, failure
+        self.name = text[start + 1 : text.index(")", start)]
+        self.trimmed = start + len(text[start:stop].rstrip())
+
+    def mended_by(self, *edits: Edit) -> bool:
+        """Say whether the step reads to the end of its line once ``edits`` are made."""
+        local = [Edit(edit.span.shift(-self.start), edit.text) for edit in edits]
+        mended = apply_edits(self.text[self.start : self.stop], local)
+        read = read_step(mended, 0)
+        return isinstance(read, StepRead) and not mended[read.end : end_of_line(mended, read.end)].strip()
+
+
+def _head_alone(step: _Broken) -> Fault | None:
+    text, offset, after = step.text, step.failure.offset, step.failure.after
+    if after == "head":
+        quoted = text[offset : offset + 1] in ('"', "'")
+        edits = (Edit(Span(offset, offset), "LLM("), Edit(Span(step.trimmed, step.trimmed), ")"))
+        return fault(
+            "LWT009",
+            f"step ({step.name}) names no operation",
+            offset,
+            offset + 1,
+            f'write ({step.name})=LLM("...")',
+            edits=edits if quoted and step.mended_by(*edits) else (),
+        )
+    if after == "name" and text[offset : offset + 1] in ('"', "'", "{", "\n", ""):
+        name = re.search(r"[A-Za-z_]\w*[ \t]*\Z", text[step.start : offset])
+        if name and text[: step.start + name.start()].rstrip().endswith("="):
+            edits = (Edit(Span(offset, offset), "("), Edit(Span(step.trimmed, step.trimmed), ")"))
+            return fault(
+                "LWT005",
+                f"an opening parenthesis is missing after {name[0].strip()}",
+                offset,
+                offset + 1,
+                f"write {name[0].strip()}(...)",
+                edits=edits if step.mended_by(*edits) else (),
+            )
+    return None
+
+
+def _smart_quotes(step: _Broken) -> Fault | None:
+    text, at = step.text, step.failure.offset
+    if text[at : at + 1] not in SMART_QUOTES or at >= step.stop:
+        return None
+    last = max(text.rfind(quote, at + 1, step.stop) for quote in SMART_QUOTES)
+    inner = [Edit(Span(i, i), "\\") for i in range(at + 1, max(last, at + 1)) if text[i] == '"']
+    edits = (Edit(Span(at, at + 1), '"'), *inner, *([Edit(Span(last, last + 1), '"')] if last > at else []))
+    return fault(
+        "LWT038",
+        f"{text[at]} opens no string",
+        at,
+        at + 1,
+        "strings stand in straight quotes, \" or '",
+        edits=edits if step.mended_by(*edits) else (),
+    )
+
+
+def _commas(step: _Broken) -> Fault | None:
+    """A comma too few before an option, or one too many."""
+    text, at = step.text, step.failure.offset
+    if step.failure.after == "comma" and text[at : at + 1] == ",":
+        surplus = Edit(Span(at, at + 1), "")
+        edits = (surplus,) if step.mended_by(surplus) else ()
+        return fault("LWT005", "here stand two commas in a row", at, at + 1, "remove one", edits=edits, accepted=True)
+    if step.failure.after != "value" or not _OPTION.match(text, at):
+        return None
+    behind = step.start + len(text[step.start : at].rstrip())
+    edit = Edit(Span(behind, at), ", ")
+    if not step.mended_by(edit):
+        return None
+    name = text[at : text.index("=", at)].strip()
+    return fault(
+        "LWT005",
+        f"a comma is missing before {name}=",
+        at,
+        at + len(name),
+        "arguments and options are parted by commas",
+        edits=(edit,),
+        accepted=True,
+    )
+
+
+def _inner_quotes(step: _Broken) -> Fault | None:
+    """A quote inside the prompt ended it too early. The prompt ends at the last quote + ``)`` before the next head."""
+    text = step.text
+    for opened in _candidates(step):
+        mark = text[opened]
+        if text.startswith(mark * 3, opened):
+            continue
+        for closing in _closings(step, opened, mark):
+            inner = _bare_quotes(text, opened + 1, closing, mark)
+            edits = tuple(Edit(Span(i, i), "\\") for i in inner)
+            if inner and step.mended_by(*edits):
+                these = "this quote is" if len(inner) == 1 else f"{len(inner)} quotes are"
+                return fault(
+                    "LWT004",
+                    f"the prompt ends at this {mark} unless it is escaped; {these} meant as text",
+                    inner[0],
+                    inner[0] + 1,
+                    f"write \\{mark} inside the prompt, or put the prompt in {mark * 3}",
+                    edits=edits,
+                    accepted=True,
+                )
+    return None
+
+
+def _candidates(step: _Broken) -> Iterator[int]:
+    """Yield where the string that was cut may begin: an option's own value, else the prompt."""
+    opened, first = step.failure.opened, step.failure.first_string
+    if first < 0:
+        return
+    named = _NAMED.search(step.text[max(step.start, opened - 60) : opened])
+    if named and named[1] in LLM_OPTIONS and opened != first:
+        yield opened
+    yield first
+
+
+def _closings(step: _Broken, opened: int, mark: str) -> Iterator[int]:
+    """Yield where the string may end: before options that stand behind it, else at the last quote + ``)``."""
+    tails = [m for m in _TAIL.finditer(step.text, opened + 1, step.stop) if m[0][0] == mark]
+    if tails:
+        yield tails[-1].start()
+    ends = re.compile(rf"{mark}\s{{0,99}}\)")
+    last = -1
+    for match in ends.finditer(step.text, opened + 1, step.stop):
+        last = match.start()
+    if last >= 0:
+        yield last
+
+
+def _bare_quotes(text: str, start: int, end: int, mark: str) -> list[int]:
+    """Return where an unescaped ``mark`` stands in ``[start, end)`` outside references."""
+    found: list[int] = []
+    piece = re.compile(rf"{reference_pattern()}|\\[\\{mark}]|{mark}")
+    for match in piece.finditer(text, start, end):
+        if match[0] == mark:
+            found.append(match.start())
+    return found
+
+
+def _open_string(step: _Broken) -> Fault | None:
+    """The string is never closed before the next head."""
+    failure, text = step.failure, step.text
+    opened = failure.opened if failure.quote else failure.first_string
+    if opened < 0:
+        return None
+    mark = text[opened : opened + 3] if text.startswith(("'''", '"""'), opened) else text[opened]
+    if not failure.quote and text.find(mark, opened + len(mark), step.stop) >= 0:
+        return None
+    at = step.trimmed
+    candidates = [(Edit(Span(at, at), mark + ")"),), (Edit(Span(at, at), mark),)]
+    if text[at - 1] == ")":
+        candidates.insert(0, (Edit(Span(at - 1, at - 1), mark),))
+    edits = next((edits for edits in candidates if step.mended_by(*edits)), ())
+    return fault(
+        "LWT002",
+        f"the string of step ({step.name}) that begins here is never closed",
+        opened,
+        opened + len(mark),
+        f"put {mark} where it ends",
+        edits=edits,
+    )
+
+
+def _open_call(step: _Broken) -> Fault | None:
+    """The closing parenthesis is missing."""
+    failure, text = step.failure, step.text
+    behind = step.start + len(text[step.start : failure.offset].rstrip())
+    if failure.after not in ("value", "comma", "name", "open") or text[failure.offset : step.stop].strip():
+        return None
+    for closing in (")", "))"):
+        edit = Edit(Span(behind, behind), closing)
+        if step.mended_by(edit):
+            return fault(
+                "LWT003",
+                f"the call of step ({step.name}) is never closed",
+                behind - 1,
+                behind,
+                f"write {closing} at its end",
+                edits=(edit,),
+            )
+    return None
+
+
+_EXPECTED = {
+    "open": 'a value: "text", {(id)}, a number, true, false, null, [list], {"key": value}, or )',
+    "comma": 'a value: "text", {(id)}, a number, true, false, null, [list], {"key": value}, or name=value',
+    "list": "a value, or ]",
+    "object": '"key": value, or }',
+    "equals": 'a value: "text", a word, a number, {(id)}',
+    "bar": 'a choice in quotes, like "yes" | "no"',
+    "colon": "a value",
+    "key": "a colon",
+    "string": "the closing quote",
+    "head": "an operation's name",
+}
+
+
+def _generic(step: _Broken) -> Fault:
+    text, failure = step.text, step.failure
+    offset = min(failure.offset, len(text))
+    end = end_of_line(text, offset)
+    found = re.match(r"\w+|\s*\S", text[offset:end])
+    closing = {"(": ")", "[": "]", "{": "}"}.get(failure.inside, ")")
+    hint = f"here may stand {_EXPECTED.get(failure.after, f'a comma, or {closing}')}"
+    if not found or offset >= step.stop:
+        at = min(offset, step.trimmed)
+        return fault("LWT005", f"step ({step.name}) ends here too early", at, at + 1, hint)
+    what = f"{shown(found[0])!r} can't stand here in step ({step.name})"
+    return fault("LWT005", what, offset, offset + len(found[0]), hint)

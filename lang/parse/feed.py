@@ -1,0 +1,74 @@
+"""Reads a script that is still arriving: steps come out as soon as their text is whole. The reading is lenient."""
+
+from ..lwt import Script, Step
+from ..source import Source, Span
+from .engine import StepRead, read_step
+from .repairs import respan
+from .script import parse_lwt
+from .shapes import HEAD, end_of_line, next_head
+
+__all__ = ["StepFeed"]
+
+
+class StepFeed:
+    """Takes a script in pieces. A step is whole when a line's end follows its strict text, or when the next head has come."""
+
+    def __init__(self) -> None:
+        self._pieces: list[str] = []
+        self._rest = ""
+        self._offset = 0  # of the rest in the whole text
+        self._begun: set[str] = set()
+
+    def feed(self, chunk: str) -> list[Step]:
+        """Take the next piece and return the steps that are whole now, spans in the whole text."""
+        self._pieces.append(chunk)
+        self._rest += chunk
+        # Only a line's end or a parenthesis can make a step whole; anything else needs no look at what is there.
+        return self._take() if "\n" in chunk or ")" in chunk else []
+
+    def close(self) -> tuple[list[Step], Script]:
+        """Say that all text has arrived. Return the steps not handed out yet, and the whole script with diagnostics."""
+        script = parse_lwt(Source("".join(self._pieces), "<stream>"), "lenient")
+        rest = [step for step in script.steps if step.id not in self._begun]
+        self._begun.update(step.id for step in rest)
+        return rest, script
+
+    def _take(self) -> list[Step]:
+        found: list[Step] = []
+        text, at = self._rest, 0
+        while True:
+            end = self._whole_until(text, at)
+            if end is None:
+                break
+            found += self._read(text[at:end], self._offset + at)
+            at = end
+        self._rest = text[at:]
+        self._offset += at
+        return found
+
+    def _whole_until(self, text: str, at: int) -> int | None:
+        """Return where the part that begins at ``at`` and is surely whole ends, or None while more must come."""
+        first = at
+        while first < len(text) and text[first] in " \t\r\n":
+            first += 1
+        line_end = end_of_line(text, first)
+        if HEAD.match(text, first):
+            read = read_step(text, first)
+            if isinstance(read, StepRead):
+                line_end = end_of_line(text, read.end)
+                return line_end + 1 if line_end < len(text) else None
+            following = next_head(text, first)
+            return following if following < len(text) else None
+        return line_end + 1 if line_end < len(text) else None
+
+    def _read(self, part: str, offset: int) -> list[Step]:
+        if "=" not in part:
+            return []
+
+        def move(span: Span) -> Span:
+            return span.shift(offset)
+
+        steps = [respan(step, move) for step in parse_lwt(part, "lenient").steps]
+        new = [step for step in steps if step.id not in self._begun]
+        self._begun.update(step.id for step in new)
+        return new

@@ -1,0 +1,150 @@
+"""Slips in writing references that leave them as text: what was meant, and its exact spelling.
+
+Pure text in, diagnostics out. The lenient reading makes the edits (except for LWT024, which stays text), the linter
+reports the same slips in a strict script. LWT.md, "Syntax", lists them.
+"""
+
+import re
+from collections.abc import Collection
+
+from ..diagnostic import Diagnostic, Edit
+from ..lwt import RESERVED
+from ..source import Span
+
+__all__ = ["SLIPS", "find_slips"]
+
+SLIPS = frozenset({"LWT024", "LWT025", "LWT026", "LWT027"})
+"""The codes that ``find_slips`` gives."""
+
+_ID = r"\w[\w-]*(?:\.\w[\w-]*)*"
+_ACCESSORS = r"""(?:\[(?:"(?:[^"\\\n]|\\[^\n])*"|'(?:[^'\\\n]|\\[^\n])*'|\\"[^"\\\n]*\\"|\\'[^'\\\n]*\\'|[\w.\-]+|-?[0-9]*:-?[0-9]*)\])"""
+_REFERENCE = re.compile(rf"\{{\({_ID}\)\}}({_ACCESSORS}*)")
+_INSIDE = re.compile(rf"\{{\(({_ID})\)({_ACCESSORS}+)\}}")
+_INSIDE_BOTH = re.compile(rf"\{{\(({_ID})({_ACCESSORS}+)\)\}}")
+_DOUBLED = re.compile(rf"\{{\{{\(({_ID})\)({_ACCESSORS}*)\}}\}}({_ACCESSORS}*)")
+_BRACES = re.compile(rf"(?P<reference>{_REFERENCE.pattern})|(?P<run>\{{+)(?P<opening>\(?)|\}}")
+_FREE_TEXT = re.compile(r"\{\(([^{}\n]{0,200})\)\}")
+_MOST = 1000
+"""Slips reported in one string; what is left of a text that has more was not meant as a prompt."""
+
+
+def find_slips(raw: str, offset: int, known_ids: Collection[str] | None) -> list[Diagnostic]:
+    """Return the slips in ``raw``, the text between the quotes of a string, which stands at ``offset`` of its source.
+
+    Each diagnostic is a warning whose edits give the strict spelling. ``{{(id)}}`` is a slip only where ``id`` is one
+    of ``known_ids`` (None: any id), for it is also the right spelling of a literal ``{(id)}`` before a ``}``.
+    Linear in the length of ``raw``.
+    """
+    if "{(" not in raw:
+        return []
+    found: list[Diagnostic] = []
+    unpartnered: set[int] | None = None
+    opening = _next_opening(raw, 0)
+    while opening and len(found) < _MOST:
+        start, at = opening
+        slip = None
+        if at - start == 2:
+            if reference := _REFERENCE.match(raw, start):
+                at = reference.end()
+                if reference[1] and raw.startswith("}", at):
+                    unpartnered = _unpartnered(raw) if unpartnered is None else unpartnered
+                    slip = _stray_brace(reference, offset) if at in unpartnered else None
+            else:
+                slip, at = _single(raw, start, offset)
+        elif at - start == 3 and (doubled := _DOUBLED.match(raw, start)):
+            slip = _doubled(doubled, offset, known_ids)
+            at = doubled.end() if slip else at
+        if slip:
+            found.append(slip)
+        opening = _next_opening(raw, at)
+    return found
+
+
+def _next_opening(raw: str, at: int) -> tuple[int, int] | None:
+    """Return start and end of the next run of ``{`` with its ``(``. (As a regular expression it would be quadratic.)"""
+    brace = raw.find("{(", at)
+    if brace < 0:
+        return None
+    start = brace
+    while start > at and raw[start - 1] == "{":
+        start -= 1
+    return start, brace + 2
+
+
+def _unpartnered(raw: str) -> set[int]:
+    """Return the places of every ``}`` that closes nothing, if ``raw`` has more ``}`` than ``{``. References don't count."""
+    places, depth, excess = set(), 0, 0
+    for token in _BRACES.finditer(raw):
+        if token["reference"]:
+            continue
+        if token["run"]:
+            count = len(token["run"]) - (len(token["run"]) > 1 and token["opening"] == "(")  # one of {{( is an escape
+            depth, excess = depth + count, excess - count
+            continue
+        excess += 1
+        if depth:
+            depth -= 1
+        else:
+            places.add(token.start())
+    return places if excess > 0 else set()
+
+
+def _single(raw: str, start: int, offset: int) -> tuple[Diagnostic, int]:
+    """Tell what was meant by a ``{(`` that begins no reference, and where to go on."""
+    inside = _INSIDE.match(raw, start) or _INSIDE_BOTH.match(raw, start)
+    if inside:
+        right = f"{{({inside[1]})}}{inside[2]}"
+        return Diagnostic(
+            "LWT025",
+            "warning",
+            f"the brackets of `{_short(inside[0])}` stand inside its braces, so it is no reference",
+            Span(offset + start, offset + inside.end()),
+            (f"write `{_short(right)}`",),
+            (Edit(Span(offset + start, offset + inside.end()), right),),
+        ), inside.end()
+    free = _FREE_TEXT.match(raw, start)
+    end = free.end() if free else start + 2
+    hints = ["for literal text write `{{(` instead of `{(`"]
+    if free and re.fullmatch(_ID, free[1].strip()):
+        hints.insert(0, f"a reference has no spaces: `{{({free[1].strip()})}}`")
+    shown = _short(raw[start:end]) if free else "{("
+    return Diagnostic(
+        "LWT024",
+        "warning",
+        f"`{shown}` is no reference, so it stays as text",
+        Span(offset + start, offset + end),
+        tuple(hints),
+        (Edit(Span(offset + start, offset + start), "{"),),
+    ), end
+
+
+def _doubled(match: re.Match[str], offset: int, known_ids: Collection[str] | None) -> Diagnostic | None:
+    name = match[1]
+    if known_ids is not None and name not in known_ids and name not in RESERVED:
+        return None
+    right = f"{{({name})}}{match[2]}{match[3]}"
+    span = Span(offset + match.start(), offset + match.end())
+    return Diagnostic(
+        "LWT026",
+        "warning",
+        f"`{_short(match[0])}` has its braces doubled, so it is text and no reference",
+        span,
+        (f"write `{_short(right)}`",),
+        (Edit(span, right),),
+    )
+
+
+def _stray_brace(reference: re.Match[str], offset: int) -> Diagnostic:
+    span = Span(offset + reference.end(), offset + reference.end() + 1)
+    return Diagnostic(
+        "LWT027",
+        "warning",
+        f"the `}}` after `{_short(reference[0])}` closes nothing",
+        span,
+        ("leave it out",),
+        (Edit(span, ""),),
+    )
+
+
+def _short(text: str) -> str:
+    return text if len(text) <= 60 else f"{text[:57]}..."

@@ -1,0 +1,75 @@
+"""Edits applied to a text, and the way back: from spans of the repaired text to spans of the text as it was given."""
+
+from bisect import bisect_right
+from collections.abc import Callable, Iterable
+from typing import Any, TypeVar
+
+import attrs
+from attrs import frozen
+
+from ..diagnostic import Edit
+from ..node import Node
+from ..source import Span
+
+__all__ = ["Repaired", "repair", "respan"]
+
+_N = TypeVar("_N", bound=Node)
+
+
+@frozen
+class Repaired:
+    """A repaired text. ``_starts[k]`` is where edit k's replacement begins in it; ``_edits`` are in place order."""
+
+    text: str
+    _starts: tuple[int, ...]
+    _edits: tuple[Edit, ...]
+
+    def back(self, offset: int) -> int:
+        """Return the offset in the given text for ``offset`` in the repaired one."""
+        found = bisect_right(self._starts, offset) - 1
+        if found < 0:
+            return offset
+        edit = self._edits[found]
+        within = offset - self._starts[found]
+        if within < len(edit.text):
+            return min(edit.span.start + within, edit.span.end)
+        return edit.span.end + within - len(edit.text)
+
+    def back_span(self, span: Span) -> Span:
+        """Return the span in the given text for ``span`` in the repaired one."""
+        start = self.back(span.start)
+        return Span(start, max(start, self.back(span.end)))
+
+
+def repair(text: str, edits: Iterable[Edit]) -> Repaired:
+    """Make ``edits`` in ``text``; of two that overlap the later one by place is left out."""
+    pieces: list[str] = []
+    made: list[Edit] = []
+    starts: list[int] = []
+    done = length = 0
+    for edit in sorted(edits, key=lambda edit: (edit.span.start, edit.span.end)):
+        if edit.span.start < done:
+            continue
+        kept = text[done : edit.span.start]
+        length += len(kept)
+        starts.append(length)
+        made.append(edit)
+        pieces += [kept, edit.text]
+        length += len(edit.text)
+        done = edit.span.end
+    pieces.append(text[done:])
+    return Repaired("".join(pieces), tuple(starts), tuple(made))
+
+
+def respan(node: _N, move: Callable[[Span], Span]) -> _N:
+    """Return ``node`` with every span in it moved. Recursive: trees are at most ``builder.MAX_DEPTH`` deep."""
+
+    def moved(value: Any) -> Any:
+        if isinstance(value, Node):
+            return respan(value, move)
+        if isinstance(value, tuple):
+            return tuple(moved(item) for item in value)
+        return value
+
+    fields = {a.name: moved(getattr(node, a.name)) for a in attrs.fields(type(node)) if a.name != "span"}
+    return type(node)(**fields, span=move(node.span))

@@ -1,0 +1,164 @@
+"""The two readings of a script, over one grammar.
+
+Strict: the text as it stands; every fault is found, and the steps that can be read are there. Lenient, for text from a
+model: what a fault's edits can put right is put right and reported as a warning, then the repaired text is read by the
+same grammar and every span is mapped back to the text as it was given. Design: LWT, sections "LWT" and "Syntax".
+"""
+
+from collections.abc import Sequence
+
+from attrs import evolve
+
+from ..diagnostic import Diagnostic, Edit, sort_key
+from ..lwt import Comment, Mode, Script, Step, Template
+from ..node import walk
+from ..source import Source, Span
+from .between import explain_bad_head, explain_bullet, explain_lines, explain_rest
+from .engine import StepRead, read_script, read_step
+from .fault import Fault
+from .faults import explain_step
+from .reference_slips import find_slips
+from .repairs import Repaired, repair, respan
+from .shapes import BULLET, HEAD, end_of_line, next_head
+
+__all__ = ["MAX_LENGTH", "parse_lwt"]
+
+MAX_LENGTH = 4_000_000
+"""The longest script in code points. A script of 10,000 steps has about a fifth of that."""
+
+Items = Sequence[Step | Comment]
+
+
+def parse_lwt(source: Source | str, mode: Mode = "strict") -> Script:
+    """Read a script. Never raises on any text: what is wrong is in the script's ``diagnostics``."""
+    if isinstance(source, str):
+        source = Source(source)
+    if len(source.text) > MAX_LENGTH:
+        message = f"the script has {len(source.text):,} characters; {MAX_LENGTH:,} is the most"
+        return Script((), source, mode, (Diagnostic("LWT011", "error", message, Span(0, 1)),))
+    items, faults = _read(source.text)
+    if mode == "strict":
+        return Script(tuple(items), source, mode, _sorted(fault.diagnostic for fault in faults))
+    return _lenient(source, items, faults)
+
+
+def _sorted(diagnostics: "object") -> tuple[Diagnostic, ...]:
+    return tuple(sorted(diagnostics, key=sort_key))  # type: ignore[call-overload]
+
+
+def _read(text: str) -> tuple[Items, list[Fault]]:
+    """Read as one text; where that fails, step by step."""
+    items = read_script(text)
+    return (items, []) if items is not None else _recover(text)
+
+
+def _recover(text: str) -> tuple[Items, list[Fault]]:
+    """Read every step that can be read, and explain everything else. Linear in the text."""
+    items: list[Step | Comment] = []
+    faults: list[Fault] = []
+    at, length = 0, len(text)
+    while True:
+        while at < length and text[at] in " \t\r\n":
+            at += 1
+        if at >= length:
+            return items, faults
+        if text[at] == "#":
+            end = end_of_line(text, at)
+            comment = text[at:end].rstrip()
+            items.append(Comment(comment, span=Span(at, at + len(comment))))
+            at = end
+        elif HEAD.match(text, at):
+            read = read_step(text, at)
+            if isinstance(read, StepRead):
+                items.append(read.step)
+                at, end = read.end, end_of_line(text, read.end)
+                if text[at:end].strip():
+                    found, at = explain_rest(text, at, end)
+                    faults.append(found)
+            else:
+                stop = next_head(text, at)
+                faults.append(explain_step(text, at, stop, read))
+                at = stop
+        elif bullet := BULLET.match(text, at):
+            faults.append(explain_bullet(text, at, bullet.end()))
+            at = bullet.end()
+        else:
+            stop = next_head(text, at)
+            bad = explain_bad_head(text, at, stop)
+            faults += [bad] if bad else explain_lines(text, at, stop)
+            at = stop
+
+
+def _lenient(source: Source, items: Items, faults: list[Fault]) -> Script:
+    """Make the edits of accepted faults, then those of references, and read what comes out."""
+    diagnostics: list[Diagnostic] = []
+    chain: list[Repaired] = []
+    text = source.text
+    # An edit can bring a further fault to light (a bullet removed, then an inner quote found), but each round removes
+    # what it accepts, so few rounds do.
+    for _ in range(4):
+        accepted = [fault for fault in faults if fault.accepted]
+        if not accepted:
+            break
+        diagnostics += [_back(chain, fault.as_warning) for fault in accepted]
+        chain.append(repair(text, (edit for fault in accepted for edit in fault.diagnostic.edits)))
+        text = chain[-1].text
+        items, faults = _read(text)
+    diagnostics += [_back(chain, fault.diagnostic) for fault in faults]
+
+    slips = _slips(text, items)
+    if slips:
+        diagnostics += [_back(chain, slip) for slip in slips]
+        chain.append(repair(text, (edit for slip in slips for edit in slip.edits)))
+        items, _ = _read(chain[-1].text)
+    if chain:
+        items = [respan(item, lambda span: _span_back(chain, span)) for item in items]
+    items, dropped = _last_wins(items)
+    return Script(tuple(items), source, "lenient", _sorted([*diagnostics, *dropped]))
+
+
+def _slips(text: str, items: Items) -> list[Diagnostic]:
+    """Find references written in a way that strict reading takes for text."""
+    found: list[Diagnostic] = []
+    for item in items:
+        if not isinstance(item, Step) or "{(" not in text[item.span.start : item.span.end]:
+            continue
+        for node in walk(item):
+            if isinstance(node, Template):
+                raw = text[node.span.start : node.span.end]
+                quotes = 3 if raw.startswith(('"""', "'''")) and len(raw) >= 6 else 1
+                found += find_slips(raw[quotes:-quotes], node.span.start + quotes, None)
+    return found
+
+
+def _last_wins(items: Items) -> tuple[Items, list[Diagnostic]]:
+    """Keep the last of the steps that share an id, and report the others."""
+    last = {item.id: item for item in items if isinstance(item, Step)}
+    kept: list[Step | Comment] = []
+    dropped: list[Diagnostic] = []
+    for item in items:
+        if isinstance(item, Comment) or last[item.id] is item:
+            kept.append(item)
+        else:
+            message = f"step ({item.id}) is written again further down; the last one counts"
+            edit = Edit(item.span, "")
+            dropped.append(
+                Diagnostic(
+                    "LWT014", "warning", message, item.span, ("remove this one, or give it an id of its own",), (edit,)
+                )
+            )
+    return kept, dropped
+
+
+def _span_back(chain: Sequence[Repaired], span: Span) -> Span:
+    for repaired in reversed(chain):
+        span = repaired.back_span(span)
+    return span
+
+
+def _back(chain: Sequence[Repaired], diagnostic: Diagnostic) -> Diagnostic:
+    """Return the diagnostic with its spans in the text as it was given."""
+    if not chain or diagnostic.span is None:
+        return diagnostic
+    edits = tuple(Edit(_span_back(chain, edit.span), edit.text) for edit in diagnostic.edits)
+    return evolve(diagnostic, span=_span_back(chain, diagnostic.span), edits=edits)
