@@ -188,7 +188,7 @@ class Builder:
                 after_reference = bool(parts)
             run_end = token.end_pos
             if kind in ("DOUBLE_ESCAPE", "SINGLE_ESCAPE"):
-                run.append(token[1])
+                run.append(token[1::2])
             elif kind == "LITERAL_OPEN":
                 run.append(token[1:])  # one brace of {{( is the escape; the braces before it are text
             elif not run and after_reference and token.startswith("\\["):

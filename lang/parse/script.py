@@ -5,7 +5,7 @@ model: what a fault's edits can put right is put right and reported as a warning
 same grammar and every span is mapped back to the text as it was given. Design: LWT, sections "LWT" and "Syntax".
 """
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 
 from attrs import evolve
 
@@ -26,6 +26,9 @@ __all__ = ["MAX_LENGTH", "parse_lwt"]
 MAX_LENGTH = 4_000_000
 """The longest script in code points. A script of 10,000 steps has about a fifth of that."""
 
+MAX_OPENINGS = 100_000
+"""The most ``{(`` in a script: each costs a token, and no script that means something has as many."""
+
 Items = Sequence[Step | Comment]
 
 
@@ -36,14 +39,19 @@ def parse_lwt(source: Source | str, mode: Mode = "strict") -> Script:
     if len(source.text) > MAX_LENGTH:
         message = f"the script has {len(source.text):,} characters; {MAX_LENGTH:,} is the most"
         return Script((), source, mode, (Diagnostic("LWT011", "error", message, Span(0, 1)),))
-    items, faults = _read(source.text)
+    if (openings := source.text.count("{(")) > MAX_OPENINGS:
+        message = f"the script has {openings:,} times {{(; {MAX_OPENINGS:,} is the most"
+        return Script((), source, mode, (Diagnostic("LWT011", "error", message, Span(0, 1)),))
+    # A byte order mark reads as a space, so that every offset stays.
+    text = " " + source.text[1:] if source.text.startswith("\ufeff") else source.text
+    items, faults = _read(text)
     if mode == "strict":
         return Script(tuple(items), source, mode, _sorted(fault.diagnostic for fault in faults))
-    return _lenient(source, items, faults)
+    return _lenient(source, text, items, faults)
 
 
-def _sorted(diagnostics: "object") -> tuple[Diagnostic, ...]:
-    return tuple(sorted(diagnostics, key=sort_key))  # type: ignore[call-overload]
+def _sorted(diagnostics: Iterable[Diagnostic]) -> tuple[Diagnostic, ...]:
+    return tuple(sorted(diagnostics, key=sort_key))
 
 
 def _read(text: str) -> tuple[Items, list[Fault]]:
@@ -89,11 +97,10 @@ def _recover(text: str) -> tuple[Items, list[Fault]]:
             at = stop
 
 
-def _lenient(source: Source, items: Items, faults: list[Fault]) -> Script:
+def _lenient(source: Source, text: str, items: Items, faults: list[Fault]) -> Script:
     """Make the edits of accepted faults, then those of references, and read what comes out."""
     diagnostics: list[Diagnostic] = []
     chain: list[Repaired] = []
-    text = source.text
     # An edit can bring a further fault to light (a bullet removed, then an inner quote found), but each round removes
     # what it accepts, so few rounds do.
     for _ in range(4):

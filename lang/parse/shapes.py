@@ -24,7 +24,7 @@ BULLET = re.compile(rf"(?!#){_PREFIX}(?=\({ID}\)[ \t]*+=)")
 _NEAR = r"[\w][\w.\-+<> ]{0,60}"
 _SIGN = r"(?::=|==|=>|->|=|:|)"
 _GAP = r"[ \t]{0,4}"
-_OPERATION = r"[A-Z][A-Z_]{1,20}"
+_OPERATION = r"(?:LLM|CONST|EACH|EXPR|GASL|SEED|ANSWER)"  # near-heads are told from prose by an operation's name
 LOOSE_HEAD = re.compile(
     rf"(?P<open>\(?){_GAP}(?P<id>{_NEAR}?){_GAP}(?P<close>\)?){_GAP}(?P<sign>{_SIGN}){_GAP}"
     rf"(?P<op>{_OPERATION})(?={_GAP}\()"
@@ -36,7 +36,8 @@ BAD_HEAD = re.compile(r"\((?P<id>[^()\n]{0,200})\)[ \t]*+=(?!=)")
 
 _HEAD_LINE = re.compile(
     rf"^[ \t]*+(?:(?!#){_PREFIX})?"
-    rf"(?:\([^()\n]{{0,200}}\)[ \t]*+=(?!=)|\(?{ID}\)?{_GAP}{_SIGN}{_GAP}{_OPERATION}{_GAP}\()",
+    rf"(?:\([^()\n]{{0,200}}\)[ \t]*+=(?!=)|\({ID}\){_GAP}{_SIGN}{_GAP}{_OPERATION}{_GAP}\("
+    rf"|{ID}{_GAP}(?::=|==|=){_GAP}{_OPERATION}{_GAP}\()",
     re.MULTILINE,
 )
 
