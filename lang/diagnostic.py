@@ -63,9 +63,7 @@ def nearest(name: str, known: Iterable[str]) -> str | None:
     if name.casefold() in folded:
         return folded[name.casefold()]
     threshold = 0.5 if len(candidates) <= 5 else 0.6 if len(candidates) <= 100 else 0.7
-    found = process.extractOne(
-        name.casefold(), folded.keys(), scorer=OSA.normalized_similarity, score_cutoff=threshold
-    )
+    found = process.extractOne(name.casefold(), folded.keys(), scorer=OSA.normalized_similarity, score_cutoff=threshold)
     return folded[found[0]] if found else None
 
 

@@ -10,7 +10,7 @@ from .shapes import BAD_HEAD, ELISION, FENCE, HEAD, ID, LOOSE_HEAD, end_of_line,
 __all__ = ["explain_bad_head", "explain_bullet", "explain_lines", "explain_rest"]
 
 _FULL_ID = re.compile(rf"{ID}\Z")
-_SKETCH = re.compile(r"[+<>…]|\.\.|\b[nNi] ?[+\-]")
+_SKETCH = re.compile(r"[+<>…]|\.\.\.|\b[nNi] ?[+\-]")
 
 
 def explain_bullet(text: str, start: int, end: int) -> Fault:

@@ -56,6 +56,7 @@ class _Broken:
 def _head_alone(step: _Broken) -> Fault | None:
     text, offset, after = step.text, step.failure.offset, step.failure.after
     if after == "head":
+        offset = min(offset, end_of_line(text, step.start))
         quoted = text[offset : offset + 1] in ('"', "'")
         edits = (Edit(Span(offset, offset), "LLM("), Edit(Span(step.trimmed, step.trimmed), ")"))
         return fault(

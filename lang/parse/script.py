@@ -46,12 +46,20 @@ def parse_lwt(source: Source | str, mode: Mode = "strict") -> Script:
     text = " " + source.text[1:] if source.text.startswith("\ufeff") else source.text
     items, faults = _read(text)
     if mode == "strict":
-        return Script(tuple(items), source, mode, _sorted(fault.diagnostic for fault in faults))
+        return Script(tuple(items), source, mode, _sorted((fault.diagnostic for fault in faults), len(text)))
     return _lenient(source, text, items, faults)
 
 
-def _sorted(diagnostics: Iterable[Diagnostic]) -> tuple[Diagnostic, ...]:
-    return tuple(sorted(diagnostics, key=sort_key))
+def _sorted(diagnostics: Iterable[Diagnostic], length: int) -> tuple[Diagnostic, ...]:
+    """Order by place. What is missing at the very end has an empty span there, not one behind the text."""
+    return tuple(sorted((_within(diagnostic, length) for diagnostic in diagnostics), key=sort_key))
+
+
+def _within(diagnostic: Diagnostic, length: int) -> Diagnostic:
+    span = diagnostic.span
+    if span is None or span.end <= length:
+        return diagnostic
+    return evolve(diagnostic, span=Span(min(span.start, length), length))
 
 
 def _read(text: str) -> tuple[Items, list[Fault]]:
@@ -121,7 +129,7 @@ def _lenient(source: Source, text: str, items: Items, faults: list[Fault]) -> Sc
     if chain:
         items = [respan(item, lambda span: _span_back(chain, span)) for item in items]
     items, dropped = _last_wins(items)
-    return Script(tuple(items), source, "lenient", _sorted([*diagnostics, *dropped]))
+    return Script(tuple(items), source, "lenient", _sorted([*diagnostics, *dropped], len(source.text)))
 
 
 def _slips(text: str, items: Items) -> list[Diagnostic]:

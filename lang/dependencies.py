@@ -1,0 +1,214 @@
+"""The graph that a script's references make: layers, cycles, the final step and what it needs.
+
+A graph maps each step to the steps it refers to, in source order. All functions are pure, iterative and linear in
+steps and references (a chain of 10,000 steps is an ordinary script), and pass over names that the graph doesn't have.
+"""
+
+from collections import deque
+from collections.abc import Callable, Mapping
+from typing import Literal, TypeAlias
+
+from .lwt import RESERVED, Call, Choice, ListValue, ObjectValue, Reference, Script, Step, Template, Value
+
+__all__ = [
+    "FinalRule", "Graph", "critical_path", "cycles", "final_step", "layers", "needed", "step_dependencies",
+    "step_references",
+]  # fmt: skip
+
+Graph: TypeAlias = Mapping[str, tuple[str, ...]]
+FinalRule = Literal["final", "only sink", "last"]
+
+
+def step_references(step: Step) -> list[Reference]:
+    """Return the references of ``step`` in source order, those to ``input``, ``item`` and ``index`` too."""
+    found: list[Reference] = []
+    stack: list[Value] = [step.call]
+    while stack:
+        value = stack.pop()
+        if isinstance(value, Template):
+            found += [part for part in value.parts if isinstance(part, Reference)]
+        elif isinstance(value, Reference):
+            found.append(value)
+        elif isinstance(value, Call):
+            stack += [option.value for option in reversed(value.options)]
+            stack += reversed(value.arguments)
+        elif isinstance(value, ListValue):
+            stack += reversed(value.items)
+        elif isinstance(value, ObjectValue):
+            for key, entry in reversed(value.entries):
+                stack += (entry, key)
+        elif isinstance(value, Choice):
+            stack += reversed(value.labels)
+    return found
+
+
+def step_dependencies(script: Script) -> dict[str, tuple[str, ...]]:
+    """Return for each step the existing steps that it refers to, each once, in the order of their first mention.
+
+    Where two steps have the same id the last one counts, at its own place.
+    """
+    winners = {step.id: step for step in script.steps}
+    graph = {}
+    for step in script.steps:
+        if winners[step.id] is step:
+            names = dict.fromkeys(reference.name for reference in step_references(step))
+            graph[step.id] = tuple(name for name in names if name in winners and name not in RESERVED)
+    return graph
+
+
+def layers(graph: Graph) -> list[tuple[str, ...]]:
+    """Return the steps in layers: each step in the first layer after all it refers to, in source order within one.
+
+    Steps in a cycle, and steps that need one of these, can never start and are left out.
+    """
+    waiting, dependents = _inverted(graph)
+    place = {step: number for number, step in enumerate(graph)}
+    found, layer = [], [step for step, count in waiting.items() if not count]
+    while layer:
+        found.append(tuple(layer))
+        ready = []
+        for step in layer:
+            for dependent in dependents[step]:
+                waiting[dependent] -= 1
+                if not waiting[dependent]:
+                    ready.append(dependent)
+        layer = sorted(ready, key=place.__getitem__)
+    return found
+
+
+def _inverted(graph: Graph) -> tuple[dict[str, int], dict[str, list[str]]]:
+    """Return how many steps each one waits for, and who waits for each."""
+    waiting = dict.fromkeys(graph, 0)
+    dependents: dict[str, list[str]] = {step: [] for step in graph}
+    for step, targets in graph.items():
+        for target in dict.fromkeys(targets):
+            if target in dependents:
+                waiting[step] += 1
+                dependents[target].append(step)
+    return waiting, dependents
+
+
+def cycles(graph: Graph) -> list[tuple[str, ...]]:
+    """Return one cycle for each group of steps that wait for each other, in source order of their first steps.
+
+    A cycle is the shortest path from the group's first step in source order back to it: ``("a", "b", "a")``, read as
+    "a refers to b, b refers to a". Source of the grouping: Tarjan 1972, strongly connected components.
+    """
+    place = {step: number for number, step in enumerate(graph)}
+    found = []
+    for group in _components(graph):
+        first = min(group, key=place.__getitem__)
+        if len(group) > 1 or first in graph[first]:
+            found.append(_way_back(graph, first, set(group)))
+    return sorted(found, key=lambda path: place[path[0]])
+
+
+def _components(graph: Graph) -> list[list[str]]:
+    """Return the strongly connected components (Tarjan's algorithm with a stack of its own)."""
+    number: dict[str, int] = {}
+    low: dict[str, int] = {}
+    open_steps: list[str] = []
+    is_open: set[str] = set()
+    found: list[list[str]] = []
+    for root in graph:
+        if root in number:
+            continue
+        work = [(root, iter(graph[root]))]
+        number[root] = low[root] = len(number)
+        open_steps.append(root)
+        is_open.add(root)
+        while work:
+            step, targets = work[-1]
+            for target in targets:
+                if target not in graph:
+                    continue
+                if target not in number:
+                    number[target] = low[target] = len(number)
+                    open_steps.append(target)
+                    is_open.add(target)
+                    work.append((target, iter(graph[target])))
+                    break
+                if target in is_open:
+                    low[step] = min(low[step], number[target])
+            else:
+                work.pop()
+                if work:
+                    low[work[-1][0]] = min(low[work[-1][0]], low[step])
+                if low[step] == number[step]:
+                    group: list[str] = []
+                    while not group or group[-1] != step:
+                        group.append(open_steps.pop())
+                    is_open.difference_update(group)
+                    found.append(group)
+    return found
+
+
+def _way_back(graph: Graph, first: str, group: set[str]) -> tuple[str, ...]:
+    """Return the shortest path inside ``group`` from ``first`` back to it (breadth first)."""
+    came_from: dict[str, str] = {}
+    queue = deque([first])
+    while queue:
+        step = queue.popleft()
+        for target in graph[step]:
+            if target == first:
+                path = [first]
+                while step != first:
+                    path.append(step)
+                    step = came_from[step]
+                path.append(first)
+                return tuple(reversed(path))
+            if target in group and target not in came_from:
+                came_from[target] = step
+                queue.append(target)
+    raise ValueError(f"no way from {first!r} back to it in the group")
+
+
+def final_step(script: Script, graph: Graph | None = None) -> tuple[str, FinalRule] | None:
+    """Return the step whose output is the result, and the rule that chose it; None for a script without steps.
+
+    The rules in turn: the step ``final``; the only step that no other refers to; the last step in source order.
+    ``graph`` spares computing ``step_dependencies`` again.
+    """
+    if not script.steps:
+        return None
+    graph = step_dependencies(script) if graph is None else graph
+    if "final" in graph:
+        return "final", "final"
+    used = {target for step, targets in graph.items() for target in targets if target != step}
+    sinks = [step for step in graph if step not in used]
+    if len(sinks) == 1:
+        return sinks[0], "only sink"
+    return script.steps[-1].id, "last"
+
+
+def needed(graph: Graph, final: str) -> set[str]:
+    """Return ``final`` and all steps that it refers to, directly or through others."""
+    found, stack = {final}, [final]
+    while stack:
+        for target in graph.get(stack.pop(), ()):
+            if target in graph and target not in found:
+                found.add(target)
+                stack.append(target)
+    return found
+
+
+def critical_path(graph: Graph, weight: Callable[[str], float] = lambda _: 1.0) -> tuple[list[str], float]:
+    """Return the chain of steps that takes longest, first step first, and its length.
+
+    ``weight`` gives a step's time (any unit, not negative). Steps that can't start (see ``layers``) are left out.
+    """
+    length: dict[str, float] = {}
+    before: dict[str, str | None] = {}
+    for layer in layers(graph):
+        for step in layer:
+            slowest = max((target for target in graph[step] if target in length), key=length.__getitem__, default=None)
+            before[step] = slowest
+            length[step] = weight(step) + (length[slowest] if slowest is not None else 0.0)
+    if not length:
+        return [], 0.0
+    last = max(length, key=length.__getitem__)
+    path, at = [last], before[last]
+    while at is not None:
+        path.append(at)
+        at = before[at]
+    return path[::-1], length[last]

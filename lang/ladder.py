@@ -1,0 +1,401 @@
+"""The accessor ladder: how a model's answer, which is text, is read as a value; and whether it is of a wanted type.
+
+Four rungs, the first that reads the whole text wins: JSON, a Python literal, the first fenced block, an unquoted bracket
+list (``[Canada, Peru]``). Values are JSON values: tuples and sets become lists. Nothing here evaluates text, and nothing
+raises for a text, however large, deep or odd it is. Design: LWT, section "Meaning".
+"""
+
+import json
+import math
+import re
+from collections.abc import Callable, Sequence
+from typing import Any, Literal, TypeAlias
+
+from attrs import frozen
+
+__all__ = ["Fit", "How", "Reading", "Unfit", "Unreadable", "as_type", "is_json", "kind_of", "read", "short"]
+
+How = Literal["json", "python", "fence", "bracket list"]
+
+MAX_TEXT = 16_000_000
+"""Code points that are looked at; a longer text is unreadable."""
+MAX_DEPTH = 200
+"""Lists and objects inside one another."""
+MAX_DIGITS = 300
+"""Digits of an integer: as many as a float can hold, and far from where Python itself refuses."""
+
+
+@frozen
+class Reading:
+    """What a text says: a JSON value, and the rung that read it."""
+
+    value: Any
+    how: How
+
+
+@frozen
+class Unreadable:
+    """The text is none of what the ladder reads; ``reason`` is a clause for a message ("the key "a" stands twice")."""
+
+    reason: str
+
+
+@frozen
+class Fit:
+    """The text is of the wanted type: ``value``, and the rung where one was needed."""
+
+    value: Any
+    how: How | None = None
+
+
+@frozen
+class Unfit:
+    """The text is not of the wanted type: ``reason`` is a sentence about it without a period."""
+
+    reason: str
+
+
+Type: TypeAlias = str | Sequence[str]
+"""A type's name (text, json, list, int, float, bool), or the labels of a choice as a tuple or list."""
+
+
+class _Refused(Exception):
+    """A rung does not take the text. The message is the reason; an empty one says "not this notation at all"."""
+
+
+def read(text: str) -> Reading | Unreadable:
+    """Read ``text`` by the first rung that takes it. Never raises."""
+    if len(text) > MAX_TEXT:
+        return Unreadable(f"it is longer than {MAX_TEXT:,} characters")
+    first = ""
+    stripped = text.strip()
+    for how, rung in _RUNGS:
+        try:
+            return Reading(rung(stripped), how)
+        except _Refused as refused:
+            first = str(refused)
+            if first:  # "a key stands twice": this is the notation, and it is faulty; no other rung may bend it
+                break
+    return Unreadable(first or "it is not JSON, a Python literal or a list")
+
+
+def is_json(text: str) -> bool:
+    """Say whether ``text`` reads directly as JSON."""
+    try:
+        _json(text.strip())
+    except _Refused:
+        return False
+    return True
+
+
+def as_type(text: str, kind: Type) -> Fit | Unfit:
+    """Say whether ``text`` is of type ``kind``, and its value: seed 001's outputs are text, ``type=`` asks for more."""
+    if not isinstance(kind, str):
+        return _choice(text, kind)
+    if kind == "text":
+        return Fit(text)
+    if kind in ("json", "list"):
+        found = read(text)
+        if isinstance(found, Unreadable):
+            return Unfit(f"it is not {'JSON' if kind == 'json' else 'a list'}: {found.reason}")
+        if kind == "list" and not isinstance(found.value, list):
+            return Unfit(f"it is {kind_of(found.value)}, not a list")
+        return Fit(found.value, found.how)
+    if kind in _SCALARS:
+        return _SCALARS[kind](text)
+    return Unfit(f"there is no type {kind!r}")
+
+
+def kind_of(value: object) -> str:
+    """Name the JSON kind of ``value`` with its article: "an object", "a list", "a text"."""
+    if value is None:
+        return "null"
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    if isinstance(value, int | float):
+        return "a number"
+    if isinstance(value, str):
+        return "a text"
+    return "an object" if isinstance(value, dict) else "a list" if isinstance(value, list) else type(value).__name__
+
+
+def _json(text: str) -> Any:
+    if not text or text[0] not in '{["-0123456789tfn':
+        raise _Refused
+    try:
+        return _checked_depth(json.loads(text, object_pairs_hook=_object, parse_int=_integer, parse_float=_float,
+                                         parse_constant=_constant))  # fmt: skip
+    except RecursionError:
+        raise _Refused(f"it is nested deeper than {MAX_DEPTH} levels") from None
+    except ValueError:
+        raise _Refused from None
+
+
+def _object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    made = dict(pairs)
+    if len(made) != len(pairs):
+        seen: set[str] = set()
+        twice = next(key for key, _ in pairs if key in seen or seen.add(key))  # type: ignore[func-returns-value]
+        raise _Refused(f"the key {short(twice)} stands twice")
+    return made
+
+
+def _integer(digits: str) -> int:
+    if len(digits) > MAX_DIGITS:
+        raise _Refused(f"an integer has more than {MAX_DIGITS} digits")
+    return int(digits)
+
+
+def _float(text: str) -> float:
+    value = float(text)
+    if not math.isfinite(value):
+        raise _Refused("a number is too large")
+    return value
+
+
+def _constant(name: str) -> Any:
+    raise _Refused(f"{name} is no JSON value")
+
+
+def _checked_depth(value: Any) -> Any:
+    """Refuse what is nested too deeply, without recursion: what is read here is written and walked elsewhere."""
+    level, depth = [value], 0
+    while level := [
+        child
+        for container in level
+        if isinstance(container, dict | list)
+        for child in (container.values() if isinstance(container, dict) else container)
+        if isinstance(child, dict | list)
+    ]:
+        depth += 1
+        if depth >= MAX_DEPTH:
+            raise _Refused(f"it is nested deeper than {MAX_DEPTH} levels")
+    return value
+
+
+_TOKEN = re.compile(
+    r"""\s*(?:
+      (?P<open>[\[({]) | (?P<close>[\])}]) | (?P<comma>,) | (?P<colon>:)
+    | (?P<word>(?:True|False|None|true|false|null)\b)
+    | (?P<number>[-+]?(?:(?:\d+(?:_\d+)*)?\.\d+|\d+\.|0+|[1-9]\d*(?:_\d+)*)(?:[eE][-+]?\d+)?(?![\w.]))
+    | (?P<raw>[rR](?:'[^'\\\n]*(?:\\.[^'\\\n]*)*'|"[^"\\\n]*(?:\\.[^"\\\n]*)*"))
+    | (?P<long>[uU]?(?:'''(?:[^'\\]|\\.|'(?!''))*'''|\"""(?:[^"\\]|\\.|"(?!""))*\"""))
+    | (?P<string>[uU]?(?:'[^'\\\n]*(?:\\.[^'\\\n]*)*'|"[^"\\\n]*(?:\\.[^"\\\n]*)*"))
+    )""",
+    re.VERBOSE | re.DOTALL,
+)
+_WORDS = {"True": True, "true": True, "False": False, "false": False, "None": None, "null": None}
+_CLOSES = {"[": "]", "(": ")", "{": "}"}
+_ESCAPE = re.compile(r"\\(?:x([0-9a-fA-F]{2})|u([0-9a-fA-F]{4})|U([0-9a-fA-F]{8})|([0-7]{1,3})|(.))", re.DOTALL)
+_ESCAPED = {"\n": "", "a": "\a", "b": "\b", "f": "\f", "n": "\n", "r": "\r", "t": "\t", "v": "\v"}
+
+
+def _python(text: str) -> Any:
+    """Read a Python literal. Not ``ast.literal_eval``: that warns about ``"\\d"``, loses a set's order and duplicate
+    keys, and needs a hundred times the text's size. JSON's words and trailing commas are taken too, as models mix them.
+    """
+    stack: list[_Container] = []
+    position, end = 0, len(text)
+    while position < end:
+        token = _TOKEN.match(text, position)
+        if token is None:
+            raise _Refused
+        position = token.end()
+        kind, written = token.lastgroup, token[token.lastgroup or 0]
+        value: Any
+        if kind == "open":
+            if len(stack) >= MAX_DEPTH:
+                raise _Refused(f"it is nested deeper than {MAX_DEPTH} levels")
+            stack.append(_Container(written))
+            continue
+        if kind in ("comma", "colon"):
+            if not stack:
+                raise _Refused
+            (stack[-1].comma if kind == "comma" else stack[-1].colon)()
+            continue
+        if kind == "close":
+            if not stack or _CLOSES[stack[-1].opening] != written:
+                raise _Refused
+            value = stack.pop().finished()
+        elif kind == "word":
+            value = _WORDS[written]
+        elif kind == "number":
+            digits = written.replace("_", "")
+            value = _integer(digits) if re.fullmatch(r"[-+]?\d+", digits) else _float(digits)
+        else:
+            value = _unquoted(written, kind or "")
+        if not stack:
+            if text[position:].strip():
+                raise _Refused
+            return value
+        stack[-1].put(value)
+    raise _Refused
+
+
+_ABSENT = object()
+
+
+class _Container:
+    """A list, tuple, set or dict while it is read."""
+
+    def __init__(self, opening: str) -> None:
+        self.opening = opening
+        self.items: list[Any] = []
+        self.pairs: list[tuple[str, Any]] = []
+        self.key: Any = _ABSENT
+        self.value: Any = _ABSENT
+        self.commas = 0
+
+    def put(self, value: Any) -> None:
+        if self.value is not _ABSENT:
+            raise _Refused
+        self.value = value
+
+    def colon(self) -> None:
+        if self.opening != "{" or self.value is _ABSENT or self.key is not _ABSENT or self.items:
+            raise _Refused
+        if isinstance(self.value, bool) or not isinstance(self.value, str | int):
+            raise _Refused("a key of an object is no text")
+        self.key, self.value = str(self.value), _ABSENT
+
+    def comma(self) -> None:
+        if self.value is _ABSENT:
+            raise _Refused
+        self.commas += 1
+        if self.key is not _ABSENT:
+            self.pairs.append((self.key, self.value))
+            self.key = _ABSENT
+        elif self.pairs:
+            raise _Refused
+        else:
+            self.items.append(self.value)
+        self.value = _ABSENT
+
+    def finished(self) -> Any:
+        if self.value is not _ABSENT:
+            self.comma()
+            self.commas -= 1
+        elif self.key is not _ABSENT:
+            raise _Refused
+        if self.opening == "{" and not self.items:
+            return _object(self.pairs)
+        if self.opening == "(" and len(self.items) == 1 and not self.commas:
+            return self.items[0]
+        return self.items
+
+
+def _unquoted(written: str, kind: str) -> str:
+    if kind == "raw":
+        return written[2:-1]
+    body = written.lstrip("uU")
+    body = body[3:-3] if kind == "long" else body[1:-1]
+    return _ESCAPE.sub(_escaped, body) if "\\" in body else body
+
+
+def _escaped(match: re.Match[str]) -> str:
+    code = match[1] or match[2] or match[3]
+    if code:
+        if int(code, 16) > 0x10FFFF:
+            raise _Refused
+        return chr(int(code, 16))
+    if match[4]:
+        return chr(int(match[4], 8))
+    plain = match[5]
+    return _ESCAPED.get(plain, plain if plain in "\\'\"" else "\\" + plain)
+
+
+_FENCE = re.compile(r"^[ \t]*(`{3,}|~{3,})[^\n`]*\n(.*?)^[ \t]*\1", re.DOTALL | re.MULTILINE)
+
+
+def _fence(text: str) -> Any:
+    found = _FENCE.search(text) if "```" in text or "~~~" in text else None
+    if found is None:
+        raise _Refused
+    body, reason = found[2].strip(), ""
+    for rung in (_json, _python, _bracket_list):
+        try:
+            return rung(body)
+        except _Refused as refused:
+            reason = reason or str(refused)
+    raise _Refused(reason)
+
+
+def _bracket_list(text: str) -> list[str]:
+    body = text[1:-1]
+    if text[:1] != "[" or text[-1:] != "]" or any(c in body for c in "[]{}"):
+        raise _Refused
+    items: list[str] = []
+    depth = start = 0
+    for position, char in enumerate(body):
+        if char == "(":
+            depth += 1
+        elif char == ")":
+            depth -= 1
+        elif char == "," and depth <= 0:
+            items.append(body[start:position].strip())
+            start = position + 1
+    last = body[start:].strip()
+    if last:
+        items.append(last)
+    if not items or not all(items):
+        raise _Refused
+    return [item[1:-1] if len(item) > 1 and item[0] == item[-1] and item[0] in "\"'" else item for item in items]
+
+
+_RUNGS: tuple[tuple[How, Callable[[str], Any]], ...] = (
+    ("json", _json),
+    ("python", _python),
+    ("fence", _fence),
+    ("bracket list", _bracket_list),
+)
+
+
+# Types.
+
+
+def short(text: str, most: int = 60) -> str:
+    """Quote ``text`` for a message, shortened."""
+    return json.dumps(text if len(text) <= most else text[: most - 1] + "…", ensure_ascii=False)
+
+
+def _bare(text: str) -> str:
+    """Take off what models put around a one-word answer: blanks, quotes, a final period."""
+    text = text.strip()
+    for _ in range(2):
+        text = text.removesuffix(".").rstrip()
+        if len(text) > 1 and text[0] == text[-1] and text[0] in "\"'`":
+            text = text[1:-1].strip()
+    return text
+
+
+def _choice(text: str, labels: Sequence[str]) -> Fit | Unfit:
+    if text.strip() in labels:
+        return Fit(text.strip())
+    wanted = _bare(text).casefold()
+    found = [label for label in labels if _bare(label).casefold() == wanted]
+    if len(found) == 1:
+        return Fit(found[0])
+    reason = "it is more than one" if found else "it is none"
+    return Unfit(f"{reason} of {', '.join(map(short, labels))}: {short(text.strip())}")
+
+
+def _int(text: str) -> Fit | Unfit:
+    bare = _bare(text)
+    if re.fullmatch(r"[-+]?[0-9]+(?:\.0+)?", bare) and len(bare) <= MAX_DIGITS:
+        return Fit(int(bare.split(".", maxsplit=1)[0]))
+    return Unfit(f"it is not an integer: {short(text.strip())}")
+
+
+def _decimal(text: str) -> Fit | Unfit:
+    bare = _bare(text)
+    if re.fullmatch(r"[-+]?(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][-+]?[0-9]+)?", bare) and math.isfinite(float(bare)):
+        return Fit(float(bare))
+    return Unfit(f"it is not a number: {short(text.strip())}")
+
+
+def _bool(text: str) -> Fit | Unfit:
+    value = {"true": True, "yes": True, "false": False, "no": False}.get(_bare(text).casefold())
+    return Unfit(f"it is not true or false: {short(text.strip())}") if value is None else Fit(value)
+
+
+_SCALARS = {"int": _int, "float": _decimal, "bool": _bool}

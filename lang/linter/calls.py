@@ -1,0 +1,154 @@
+"""Rules about operations and their arguments."""
+
+from collections.abc import Iterator
+
+from ..diagnostic import Diagnostic, Edit
+from ..lwt import Call, Choice, ListValue, ObjectValue, Reference, Scalar, Template, Value, Word, references
+from ..operations import Parameter, Signature
+from ..printer import format_reference
+from ..source import NOWHERE, Span
+from .registry import Context, Lint, lint
+
+__all__ = ["LINTS"]
+
+
+@lint("LWT018")
+def unknown_operation(context: Context) -> Iterator[Diagnostic]:
+    """An operation that nobody registered."""
+    for call, _ in context.calls:
+        if call.operation not in context.operations:
+            at = Span(call.span.start, call.span.start + len(call.operation))
+            span = context.spelled(at, call.operation, call.span)
+            near = context.suggestion(call.operation, context.operations)
+            hint = f"did you mean `{near}`?" if near else f"the operations are {', '.join(context.operations)}"
+            edits = [Edit(span, near)] if near and span else []
+            message = f"there is no operation `{call.operation}`"
+            yield context.found("LWT018", message, span or call.span, hint, edits=edits)
+
+
+@lint("LWT021")
+def arguments(context: Context) -> Iterator[Diagnostic]:
+    """Arguments that are missing, too many, of the wrong kind or behind an option."""
+    for call, _ in context.calls:
+        signature = context.operations.get(call.operation)
+        if signature is None:
+            continue
+        yield from _counted(context, call, signature)
+        for parameter, value in zip(signature.parameters, call.arguments, strict=False):
+            fault = (
+                _ARGUMENTS[parameter.kind](context, call, parameter, value) if parameter.kind in _ARGUMENTS else None
+            )
+            if fault:
+                yield fault
+        first = min((option.span.start for option in call.options if option.span != NOWHERE), default=None)
+        for value in call.arguments:
+            if first is not None and value.span != NOWHERE and value.span.start > first:
+                message = f"this argument of {call.operation} stands behind an option"
+                yield context.found("LWT021", message, value.span, "arguments come first, then the options")
+
+
+def _counted(context: Context, call: Call, signature: Signature) -> Iterator[Diagnostic]:
+    wanted, given = signature.parameters, call.arguments
+    if len(given) < len(wanted):
+        missing = " and ".join(f"its {parameter.name}" for parameter in wanted[len(given) :])
+        near = next((option.name for option in call.options if option.name == wanted[len(given)].name), None)
+        hint = f"write it first and without `{near}=`" if near else f"for example: `{signature.example}`"
+        yield context.found("LWT021", f"{call.operation} lacks {missing}", call.span, hint)
+    elif len(given) > len(wanted):
+        extra = given[len(wanted)]
+        takes = "no argument" if not wanted else "one argument" if len(wanted) == 1 else f"{len(wanted)} arguments"
+        many = f"{call.operation} takes {takes} ({', '.join(p.name for p in wanted)}); this is one too many"
+        hint = "write one string; a comma between quotes parts arguments" if isinstance(extra, Template) else ""
+        if isinstance(extra, Word | Scalar | Choice):
+            hint = "an option has a name: `temperature=0`"
+        yield context.found("LWT021", many, extra.span, hint)
+
+
+def _wrong(context: Context, call: Call, value: Value, what: str, *hints: str, new: str = "") -> Diagnostic:
+    edits = [Edit(value.span, new)] if new and value.span != NOWHERE else []
+    span = call.span if value.span == NOWHERE else value.span
+    return context.found("LWT021", f"{call.operation} takes {what} here, not {kind(value)}", span, *hints, edits=edits)
+
+
+def _template(context: Context, call: Call, parameter: Parameter, value: Value) -> Diagnostic | None:
+    if isinstance(value, Template):
+        return None
+    what = f"a string, its {parameter.name},"
+    if isinstance(value, Reference):
+        new = f'"{format_reference(value)}"'
+        return _wrong(context, call, value, what, f"write `{new}`", new=new)
+    hint = "give the inner call a step of its own and refer to it" if isinstance(value, Call) else ""
+    return _wrong(context, call, value, what, hint or "put the text in quotes")
+
+
+def _json(context: Context, call: Call, parameter: Parameter, value: Value) -> Diagnostic | None:
+    if isinstance(value, Word | Call | Choice):
+        hint = "put the text in quotes" if isinstance(value, Word) else "a choice is an option's value: `type=`"
+        hint = "give the inner call a step of its own" if isinstance(value, Call) else hint
+        return _wrong(context, call, value, "a constant JSON value", hint)
+    found = next(references(value), None)
+    if found is not None:
+        message = f"{call.operation} is constant and can't refer to ({found.name})"
+        hint = "refer to the other step where its output is used; for a literal `{(` in a string write `{{(`"
+        return context.found("LWT021", message, found.span, hint)
+    return _not_json_inside(context, call, value)
+
+
+def _not_json_inside(context: Context, call: Call, value: Value) -> Diagnostic | None:
+    """Look for what no JSON value can have: bare words, calls, choices."""
+    stack = [value]
+    while stack:
+        inner = stack.pop()
+        if isinstance(inner, Word | Call | Choice):
+            return _wrong(context, call, inner, "a constant JSON value", "put the text in quotes")
+        if isinstance(inner, ListValue):
+            stack += reversed(inner.items)
+        elif isinstance(inner, ObjectValue):
+            stack += [entry for _, entry in reversed(inner.entries)]
+    return None
+
+
+def _list(context: Context, call: Call, parameter: Parameter, value: Value) -> Diagnostic | None:
+    if isinstance(value, Reference):
+        return None
+    hint = 'write `{(input)}["reviews"]`, or the id of a step that gives a list'
+    if isinstance(value, ListValue):
+        hint = "give the list a step of its own, `(list)=CONST([...])`, and refer to it: `{(list)}`"
+    elif isinstance(value, Template) and len(value.parts) == 1 and isinstance(value.parts[0], Reference):
+        new = format_reference(value.parts[0])
+        return _wrong(context, call, value, "a reference to a list", f"without quotes: `{new}`", new=new)
+    return _wrong(context, call, value, "a reference to a list", hint)
+
+
+def _call(context: Context, call: Call, parameter: Parameter, value: Value) -> Diagnostic | None:
+    if not isinstance(value, Call):
+        hint = 'write `LLM("... {(item)} ...")`'
+        return _wrong(context, call, value, "a call", hint)
+    inner = context.operations.get(value.operation)
+    if inner is not None and (not inner.parameters or inner.parameters[0].kind != "template"):
+        message = f"{call.operation} can't run {value.operation} for each item"
+        return context.found("LWT021", message, value.span, "it takes a call with a prompt, as LLM has")
+    return None
+
+
+_ARGUMENTS = {"template": _template, "json": _json, "list": _list, "call": _call}
+
+
+def kind(value: Value) -> str:
+    """Name what stands there, for a message."""
+    if isinstance(value, Scalar):
+        return "null" if value.value is None else "true or false" if isinstance(value.value, bool) else "a number"
+    return _KINDS[type(value)]
+
+
+_KINDS = {
+    Template: "a string",
+    Reference: "a reference",
+    Word: "a bare word",
+    Choice: "a choice",
+    ListValue: "a list",
+    ObjectValue: "an object",
+    Call: "a call",
+}
+
+LINTS: tuple[Lint, ...] = (unknown_operation, arguments)

@@ -1,0 +1,244 @@
+"""Rules about options: their names, and the values that they take."""
+
+import math
+from collections.abc import Iterator
+
+from ..diagnostic import Diagnostic, Edit
+from ..ladder import short
+from ..lwt import Choice, ListValue, Option, Reference, Scalar, Template, Text, Value, Word
+from ..operations import OptionSpec
+from ..printer import format_reference, format_value
+from ..source import NOWHERE, Span
+from .calls import kind
+from .registry import Context, Lint, lint
+
+__all__ = ["LINTS"]
+
+_SPECS = ("openai:", "anthropic:", "replay:", "record:")
+"""How the command line names models; a script only names one that the host offers."""
+
+
+@lint("LWT019")
+def unknown_option(context: Context) -> Iterator[Diagnostic]:
+    """An option that the operation doesn't have."""
+    for call, _ in context.calls:
+        signature = context.operations.get(call.operation)
+        if signature is None:
+            continue
+        for option in call.options:
+            if option.name in signature.options:
+                continue
+            span = _name_span(context, option)
+            message = f"{call.operation} has no option `{option.name}`"
+            if any(option.name == parameter.name for parameter in signature.parameters):
+                hint = f"the {option.name} is written first and without a name"
+                yield context.found("LWT019", message, span or option.span, hint)
+                continue
+            near = context.suggestion(option.name, signature.options)
+            there = f"its options are {', '.join(signature.options)}" if signature.options else "it has no options"
+            edits = [Edit(span, near)] if near and span else []
+            hint = f"did you mean `{near}`?" if near else there
+            yield context.found("LWT019", message, span or option.span, hint, edits=edits)
+
+
+@lint("LWT039")
+def repeated_option(context: Context) -> Iterator[Diagnostic]:
+    """An option given twice."""
+    for call, _ in context.calls:
+        if len(call.options) < 2:
+            continue
+        seen: set[str] = set()
+        for option in call.options:
+            if option.name in seen:
+                span = _name_span(context, option) or option.span
+                message = f"`{option.name}` is given twice in this call"
+                yield context.found("LWT039", message, span, "leave one of them out")
+            seen.add(option.name)
+
+
+def _name_span(context: Context, option: Option) -> Span | None:
+    at = Span(option.span.start, option.span.start + len(option.name))
+    return context.spelled(at, option.name, option.span)
+
+
+@lint("LWT020")
+def option_value(context: Context) -> Iterator[Diagnostic]:
+    """A value that the option doesn't take, or a key that stands twice in an object."""
+    for call, _ in context.calls:
+        signature = context.operations.get(call.operation)
+        if signature is None:
+            continue
+        for option in call.options:
+            spec = signature.options.get(option.name)
+            if spec is not None and (check := _CHECKS.get(spec.kind)):
+                fault = check(context, spec, option.value)
+                if fault:
+                    yield fault
+    yield from _duplicate_keys(context)
+
+
+def _duplicate_keys(context: Context) -> Iterator[Diagnostic]:
+    for value in context.objects:
+        seen: set[str] = set()
+        for key, _ in value.entries:
+            name = key.constant
+            if name is not None and name in seen:
+                message = f"the key {short(name)} stands twice in this object"
+                yield context.found("LWT020", message, key.span, "leave one of them out")
+            elif name is not None:
+                seen.add(name)
+
+
+def _wrong(
+    context: Context, spec: OptionSpec, value: Value, what: str, *hints: str, new: str = "", span: Span | None = None
+) -> Diagnostic:
+    edits = [Edit(value.span, new)] if new and value.span != NOWHERE else []
+    return context.found("LWT020", f"`{spec.name}` {what}", span or value.span, *hints, edits=edits)
+
+
+def _template(context: Context, spec: OptionSpec, value: Value) -> Diagnostic | None:
+    if isinstance(value, Template):
+        return None
+    new = f'"{format_reference(value)}"' if isinstance(value, Reference) else ""
+    return _wrong(context, spec, value, f"takes a string, not {kind(value)}", f"write `{new}`" if new else "", new=new)
+
+
+def _string(context: Context, spec: OptionSpec, value: Value) -> Diagnostic | None:
+    if not isinstance(value, Template):
+        new = f'"{value.value}"' if isinstance(value, Word) else ""
+        hint = f"write `{new}`" if new else ""
+        return _wrong(context, spec, value, f"takes a string, not {kind(value)}", hint, new=new)
+    found = next((part for part in value.parts if isinstance(part, Reference)), None)
+    if found is not None:
+        hint = "only prompts and `system` can refer to other steps"
+        return _wrong(context, spec, value, "takes a constant string, without references", hint, span=found.span)
+    if spec.values and value.constant not in spec.values:
+        return _not_listed(context, spec, value, value.constant or "", quoted=True)
+    return _model(context, spec, value, value.constant or "") if spec.name == "model" else None
+
+
+def _model(context: Context, spec: OptionSpec, value: Template, name: str) -> Diagnostic | None:
+    if "://" in name or name.startswith(_SPECS):
+        hint = "write the name of a model that the host offers; who runs the script chooses where models are"
+        return _wrong(context, spec, value, "takes a model's name, not an address or a specification", hint)
+    if not name.strip():
+        return _wrong(context, spec, value, "is empty", "leave the option out for the run's own model")
+    if context.models is None or name in context.models:
+        return None
+    near = context.suggestion(name, context.models)
+    there = f"the models here are {', '.join(sorted(context.models)[:8])}" if context.models else ""
+    hint = f"did you mean `{near}`?" if near else there or "leave the option out for the run's own model"
+    new = format_value(_like(near)) if near else ""
+    return _wrong(context, spec, value, f"names {short(name)}, which is not offered here", hint, new=new)
+
+
+def _like(text: str) -> Template:
+    return Template((Text(text),))
+
+
+def _strings(context: Context, spec: OptionSpec, value: Value) -> Diagnostic | None:
+    values = value.items if isinstance(value, ListValue) else (value,)
+    if not 1 <= len(values) <= 4:
+        return _wrong(context, spec, value, f"takes one to four strings, not {len(values)}")
+    for text in values:
+        if not isinstance(text, Template):
+            return _wrong(context, spec, text, f"takes strings, not {kind(text)}")
+        if text.constant is None:
+            return _wrong(context, spec, text, "takes constant strings, without references")
+        if not text.constant:
+            return _wrong(context, spec, text, "is empty, and every answer ends with nothing")
+    return None
+
+
+def _number(context: Context, spec: OptionSpec, value: Value) -> Diagnostic | None:
+    what = "a whole number" if spec.kind == "int" else "a number"
+    number = value.value if isinstance(value, Scalar) else None
+    if number is None or isinstance(number, bool) or (spec.kind == "int" and isinstance(number, float)):
+        new = _plain_number(spec, value)
+        hint = f"without quotes: `{new}`" if new else ""
+        got = format_value(value) if isinstance(value, Scalar) else kind(value)
+        return _wrong(context, spec, value, f"takes {what}, not {got}", hint, new=new)
+    low, high = spec.minimum, spec.maximum
+    if not math.isfinite(number) or (low is not None and number < low) or (high is not None and number > high):
+        least = "" if low is None else f" of at least {low:,g}"
+        most = "" if high is None else f"{' and' if least else ' of'} at most {high:,.15g}"
+        return _wrong(context, spec, value, f"takes {what}{least}{most}, not {format_value(value)}")
+    return None
+
+
+def _plain_number(spec: OptionSpec, value: Value) -> str:
+    """Return the number that a string holds, as text, or nothing."""
+    text = (value.constant or "").strip() if isinstance(value, Template) else ""
+    try:
+        number = int(text) if spec.kind == "int" else float(text)
+    except ValueError:
+        return ""
+    return str(number) if math.isfinite(number) and len(text) < 20 else ""
+
+
+def _type(context: Context, spec: OptionSpec, value: Value) -> Diagnostic | None:
+    names = ", ".join(spec.values)
+    if isinstance(value, Choice):
+        return _choice(context, spec, value)
+    name = value.value if isinstance(value, Word) else value.constant if isinstance(value, Template) else None
+    if name is None:
+        got = "a string with a reference" if isinstance(value, Template) else kind(value)
+        return _wrong(context, spec, value, f"takes one of {names}, or a choice, not {got}", 'a choice is `"a" | "b"`')
+    if name in spec.values:
+        return None
+    if any(mark in name for mark in "|,/") and isinstance(value, Template):
+        labels = [
+            label for part in name.replace(",", "|").replace("/", "|").split("|") if (label := part.strip(" \"'"))
+        ]
+        new = " | ".join(format_value(_like(label)) for label in labels)
+        if len(set(labels)) > 1:
+            return _wrong(context, spec, value, "has a choice inside one string", f"write `{new}`", new=new)
+    return _not_listed(context, spec, value, name, quoted=False)
+
+
+def _choice(context: Context, spec: OptionSpec, value: Choice) -> Diagnostic | None:
+    seen: set[str] = set()
+    for label in value.labels:
+        text = label.constant
+        if text is None:
+            return _wrong(context, spec, label, "has a choice with a reference in it", "labels are constant strings")
+        if not text.strip():
+            return _wrong(context, spec, label, "has a choice with an empty label")
+        if text.strip() in seen:
+            return _wrong(context, spec, label, f"has the label {short(text)} twice", "leave one of them out")
+        seen.add(text.strip())
+    return _wrong(context, spec, value, "has a choice of one", "give at least two labels") if len(seen) < 2 else None
+
+
+def _name(context: Context, spec: OptionSpec, value: Value) -> Diagnostic | None:
+    name = value.value if isinstance(value, Word) else value.constant if isinstance(value, Template) else None
+    if name is None:
+        return _wrong(context, spec, value, f"takes {_either(spec)}, not {kind(value)}")
+    return None if not spec.values or name in spec.values else _not_listed(context, spec, value, name, quoted=False)
+
+
+def _not_listed(context: Context, spec: OptionSpec, value: Value, name: str, *, quoted: bool) -> Diagnostic:
+    near = _ALSO_CALLED.get(name.casefold()) if spec.kind == "type" else None
+    near = near if near in spec.values else context.suggestion(name, spec.values)
+    new = (f'"{near}"' if quoted else near) if near else ""
+    hint = f"did you mean `{new}`?" if new else ""
+    choice = 'a choice has at least two labels: `"a" | "b"`' if spec.kind == "type" and not new else ""
+    return _wrong(context, spec, value, f"takes {_either(spec)}, not {short(name)}", hint, choice, new=new)
+
+
+def _either(spec: OptionSpec) -> str:
+    return f"one of {', '.join(spec.values)}" if spec.values else "a name"
+
+
+_ALSO_CALLED = {
+    "string": "text", "str": "text", "integer": "int", "number": "float", "boolean": "bool", "array": "list",
+    "object": "json", "dict": "json", "yes/no": "bool",
+}  # fmt: skip
+"""Names that other languages have for our types."""
+
+_CHECKS = {
+    "template": _template, "string": _string, "strings": _strings, "int": _number, "float": _number, "type": _type,
+    "name": _name,
+}  # fmt: skip
+
+LINTS: tuple[Lint, ...] = (unknown_option, repeated_option, option_value)

@@ -1,0 +1,231 @@
+"""Rules about what references name and what their accessors find."""
+
+from collections.abc import Iterable, Iterator, Sequence
+from itertools import islice
+from typing import Any
+
+from ..diagnostic import Diagnostic, Edit
+from ..ladder import Reading, kind_of, short
+from ..lwt import Accessor, Call, Choice, Index, Key, Reference, Slice, Template, Word
+from ..source import NOWHERE
+from .registry import MISSING, Context, Lint, Use, lint
+
+__all__ = ["LINTS"]
+
+_SHOWN = 8
+"""Names that a message lists."""
+_ITEMS = 20
+"""Elements of an input list that are looked at for what ``{(item)}`` may have."""
+
+
+@lint("LWT012")
+def unknown_reference(context: Context) -> Iterator[Diagnostic]:
+    """A reference to a step that isn't there."""
+    for reference, _, _ in context.uses:
+        if reference.name not in context.known:
+            span = context.name_span(reference)
+            message = f"there is no step ({short(reference.name, 60)[1:-1]})"
+            near, text = _meant(context, reference.name)
+            edits = [Edit(span, near)] if near and span else []
+            yield context.found("LWT012", message, span or reference.span, text, edits=edits)
+
+
+def _meant(context: Context, name: str) -> tuple[str | None, str]:
+    """Return the name that was meant, for an edit, and a hint."""
+    first, dot, rest = name.partition(".")
+    if dot and (first in context.steps or first == "input"):
+        return None, f'for a part of `{first}` write `{{({first})}}["{rest.replace(".", chr(34) + "][" + chr(34))}"]`'
+    near = context.suggestion(name, context.nameable)
+    if near:
+        return near, f"did you mean `{{({near})}}`?"
+    steps, count = ", ".join(islice(context.steps, _SHOWN)), len(context.steps)
+    more = f" and {count - _SHOWN} more" if count > _SHOWN else ""
+    return None, f"a reference can name `input` or one of the steps: {steps}{more}"
+
+
+@lint("LWT022")
+def item_outside_each(context: Context) -> Iterator[Diagnostic]:
+    """``{(item)}`` where there is no item."""
+    for reference, step, each in context.uses:
+        if reference.name in ("item", "index") and each is None:
+            hint = f'EACH gives it to its call: `({step.id})=EACH({{(input)}}, LLM("... {{({reference.name})}} ..."))`'
+            message = f"`{{({reference.name})}}` stands outside the call of an EACH"
+            yield context.found("LWT022", message, reference.span, hint)
+
+
+@lint("LWT033")
+def accessor_on_scalar(context: Context) -> Iterator[Diagnostic]:
+    """A way into an answer that has no parts."""
+    scalars: dict[str, str] = {}
+    for step in context.script.steps:
+        kind = step.call.option("type") if step.call.options else None
+        if isinstance(kind, Choice) and len(kind.labels) > 1:
+            scalars[step.id] = "one of a few words"
+        elif isinstance(kind, Word | Template):
+            name = kind.value if isinstance(kind, Word) else kind.constant
+            if name in ("int", "float", "bool"):
+                scalars[step.id] = "true or false" if name == "bool" else "a number"
+    if not scalars:
+        return
+    for reference, _, _ in context.uses:
+        if reference.accessors and (what := scalars.get(reference.name)):
+            is_word = what == "one of a few words"
+            if is_word and isinstance(reference.accessors[0], Slice):
+                continue  # a slice of a word is text
+            where = reference.accessors[0].span
+            message = f"the answer of ({reference.name}) is {what}, so it has no parts"
+            hint = f"write `{{({reference.name})}}`, or give the step `type=json`"
+            yield context.found("LWT033", message, reference.span if where == NOWHERE else where, hint)
+
+
+@lint("LWT023")
+def input_path(context: Context) -> Iterator[Diagnostic]:
+    """Accessors that lead nowhere in the input that was given."""
+    if context.input is MISSING:
+        return
+    lists: dict[int, Sequence[Any] | None] = {}
+    for use in context.uses:
+        reference = use.reference
+        if reference.name == "input":
+            fault = _walk(context, context.input, reference, "the input")
+            if isinstance(fault, Diagnostic):
+                yield fault
+        elif reference.name == "item" and use.each is not None:
+            if id(use.each) not in lists:
+                lists[id(use.each)] = _elements(context, use.each)
+            yield from _in_items(context, use, lists[id(use.each)])
+    yield from _not_lists(context)
+
+
+def _not_lists(context: Context) -> Iterator[Diagnostic]:
+    """EACH over a part of the input that is no list."""
+    for call, _ in context.calls:
+        source = _each_source(context, call)
+        if source is None:
+            continue
+        value = _walk(context, context.input, source, "the input")
+        if isinstance(value, Diagnostic):
+            continue
+        if isinstance(value, str):
+            found = context.reading(value)
+            value = found.value if isinstance(found, Reading) else value
+        if not isinstance(value, list | tuple):
+            message = f"EACH goes through a list, and this is {kind_of(value)} in the input that was given"
+            yield context.found("LWT023", message, source.span, _lists_in(value, source))
+
+
+def _lists_in(value: Any, source: Reference) -> str:
+    if not isinstance(value, dict):
+        return ""
+    keys = [key for key, part in value.items() if isinstance(part, list)][:_SHOWN]
+    return f"its lists are {', '.join(short(key, 40) for key in keys)}" if keys else ""
+
+
+def _each_source(context: Context, call: Call) -> Reference | None:
+    if not context.maps(call) or not call.arguments:
+        return None
+    source = call.arguments[0]
+    return source if isinstance(source, Reference) and source.name == "input" else None
+
+
+def _elements(context: Context, each: Call) -> Sequence[Any] | None:
+    """Return the first elements that ``each`` goes through, if they are in the input."""
+    source = _each_source(context, each)
+    value = _walk(context, context.input, source, "the input") if source else None
+    return value[:_ITEMS] if isinstance(value, list | tuple) else None
+
+
+def _in_items(context: Context, use: Use, elements: Sequence[Any] | None) -> Iterable[Diagnostic]:
+    """Report a path that none of the elements has, as the first of them shows it."""
+    if not elements or not use.reference.accessors:
+        return ()
+    first: Diagnostic | None = None
+    for element in elements:
+        found = _walk(context, element, use.reference, "the item")
+        if not isinstance(found, Diagnostic):
+            return ()
+        first = first or found
+    return (first,) if first else ()
+
+
+def _walk(context: Context, value: Any, reference: Reference, what: str) -> Any:
+    """Return the value that the accessors lead to, or a diagnostic. The rules are those of ``runtime.templates``."""
+    for accessor in reference.accessors:
+        if isinstance(value, str):
+            found = context.reading(value)
+            if isinstance(found, Reading) and (isinstance(found.value, list) or not isinstance(accessor, Slice)):
+                value = found.value
+            elif not isinstance(accessor, Slice):
+                message = f"{what} is the text {short(value, 40)} here, which has no parts"
+                return _nowhere(context, message, accessor, reference)
+        fault = _fault(context, value, accessor, reference, what)
+        if fault:
+            return fault
+        value = value[accessor.start : accessor.stop] if isinstance(accessor, Slice) else value[accessor.value]
+    return value
+
+
+def _nowhere(
+    context: Context, message: str, accessor: Accessor, reference: Reference, *hints: str, new: str = ""
+) -> Diagnostic:
+    span = reference.span if accessor.span == NOWHERE else accessor.span
+    edits = [Edit(span, new)] if new and accessor.span != NOWHERE else []
+    return context.found("LWT023", message, span, *hints, edits=edits)
+
+
+def _fault(context: Context, value: Any, accessor: Accessor, reference: Reference, what: str) -> Diagnostic | None:
+    """Say what keeps ``accessor`` from finding something in ``value``."""
+    if isinstance(accessor, Key):
+        return _key_fault(context, value, accessor, reference, what)
+    if isinstance(accessor, Slice) and isinstance(value, str):
+        return None
+    if not isinstance(value, list | tuple):
+        hint = new = ""
+        if isinstance(accessor, Index) and isinstance(value, dict) and str(accessor.value) in value:
+            new = f'["{accessor.value}"]'
+            hint = f"the object has a key of this name: write `{new}`"
+        elif isinstance(value, dict):
+            hint = _keys(value)
+        message = f"{what} has {kind_of(value)} here, not a list"
+        return _nowhere(context, message, accessor, reference, hint, new=new)
+    if isinstance(accessor, Index) and not -len(value) <= accessor.value < len(value):
+        count = f"{len(value)} element{'' if len(value) == 1 else 's'}"
+        message = f"there is no element {accessor.value}: the list has {count}, counted from 0"
+        return _nowhere(context, message, accessor, reference)
+    return None
+
+
+def _key_fault(context: Context, value: Any, accessor: Key, reference: Reference, what: str) -> Diagnostic | None:
+    shown = short(accessor.value, 60)
+    if isinstance(value, list | tuple):
+        digits = accessor.value.isascii() and accessor.value.isdigit()
+        new = f"[{int(accessor.value)}]" if digits and len(accessor.value) < 19 else ""
+        hint = f"write `{new}`" if new else "write `[0]` for its first element"
+        message = f"{what} has a list of {len(value)} here, which has no key {shown}"
+        return _nowhere(context, message, accessor, reference, hint, new=new)
+    if not isinstance(value, dict):
+        message = f"{what} has {kind_of(value)} here, which has no keys"
+        return _nowhere(context, message, accessor, reference)
+    if accessor.value in value:
+        return None
+    keys = [key for key in value if isinstance(key, str)]
+    near = context.suggestion(accessor.value, keys[:10_000])
+    new = "" if near is None or any(c in near for c in '"\\\n') else f'["{near}"]'
+    return _nowhere(
+        context,
+        f"{what} has no key {shown} here",
+        accessor,
+        reference,
+        f"did you mean `{new}`?" if new else "",
+        _keys(value),
+        new=new,
+    )
+
+
+def _keys(value: dict[Any, Any]) -> str:
+    keys = [short(key, 40) for key in list(value)[:_SHOWN] if isinstance(key, str)]
+    more = f" and {len(value) - _SHOWN} more" if len(value) > _SHOWN else ""
+    return f"the keys are {', '.join(keys)}{more}" if keys else "the object is empty"
+
+
+LINTS: tuple[Lint, ...] = (unknown_reference, item_outside_each, input_path, accessor_on_scalar)

@@ -1,0 +1,253 @@
+"""What a lint rule is and what it is given: the script, seen once, and helpers to point into its text."""
+
+import re
+from collections.abc import Callable, Collection, Iterable, Mapping
+from functools import cached_property
+from typing import Any, Final, NamedTuple
+
+import attrs
+
+from .. import dependencies, ladder
+from ..diagnostic import Diagnostic, Edit, Severity, nearest
+from ..lwt import (
+    RESERVED,
+    Call,
+    Choice,
+    ListValue,
+    ObjectValue,
+    Reference,
+    Script,
+    Step,
+    Template,
+    Value,
+)
+from ..operations import Signature
+from ..parse.reference_slips import find_slips
+from ..parse.shapes import ID
+from ..rules import RULES
+from ..source import NOWHERE, Span
+
+__all__ = ["MISSING", "Context", "Lint", "RawString", "Use", "lint"]
+
+MISSING: Final = object()
+"""No input was given (None is an input: JSON's null)."""
+
+_HEAD_LINE = re.compile(rf"^[ \t]*+\((?P<id>{ID})\)[ \t]*+=", re.MULTILINE)
+_SUGGESTIONS = 50
+"""Did-you-means looked for in one check; a script with more faults than that has one cause."""
+
+
+class Use(NamedTuple):
+    """A reference, the step it stands in, and the innermost EACH whose call it stands in."""
+
+    reference: Reference
+    step: Step
+    each: Call | None
+
+
+class RawString(NamedTuple):
+    """What stands between the quotes of a template in the source, and where it begins."""
+
+    template: Template
+    text: str
+    offset: int
+
+
+@attrs.frozen
+class Lint:
+    """A rule: its code and the function that finds it. ``needs_all_steps``: not asked where steps could not be read."""
+
+    code: str
+    find: Callable[["Context"], Iterable[Diagnostic]]
+    needs_all_steps: bool = False
+
+
+def lint(code: str, *, needs_all_steps: bool = False) -> Callable[[Callable[["Context"], Iterable[Diagnostic]]], Lint]:
+    """Make the function below the rule for ``code``."""
+    return lambda find: Lint(code, find, needs_all_steps)
+
+
+@attrs.frozen(slots=False)
+class Context:
+    """A script under check. Everything the rules share is found once, in one walk over the tree."""
+
+    script: Script
+    input: Any
+    operations: Mapping[str, Signature]
+    models: Collection[str] | None
+    _asked: list[str] = attrs.field(factory=list, init=False, eq=False, repr=False)
+    _readings: dict[str, ladder.Reading | ladder.Unreadable] = attrs.field(
+        factory=dict, init=False, eq=False, repr=False
+    )
+
+    def found(
+        self,
+        code: str,
+        message: str,
+        span: Span | None,
+        *hints: str,
+        edits: Iterable[Edit] = (),
+        severity: Severity | None = None,
+    ) -> Diagnostic:
+        """Make a diagnostic with the severity that the catalogue gives ``code`` in this script's mode."""
+        rule = RULES[code]
+        if severity is None:
+            severity = (rule.lenient or rule.severity) if self.script.mode == "lenient" else rule.severity
+        return Diagnostic(code, severity, message, span, tuple(hint for hint in hints if hint), tuple(edits))
+
+    def suggestion(self, name: str, known: Iterable[str]) -> str | None:
+        """Return the known name that was most likely meant; None once many have been looked for."""
+        if len(self._asked) >= _SUGGESTIONS:
+            return None
+        self._asked.append(name)
+        return nearest(name, known)
+
+    def reading(self, text: str) -> ladder.Reading | ladder.Unreadable:
+        """Return what ``text`` in the input says as a value; a long text is read once."""
+        if text not in self._readings:
+            self._readings[text] = ladder.read(text)
+        return self._readings[text]
+
+    @cached_property
+    def steps(self) -> dict[str, Step]:
+        """The steps by id; of two with the same id the last."""
+        return {step.id: step for step in self.script.steps}
+
+    @cached_property
+    def graph(self) -> dict[str, tuple[str, ...]]:
+        """The steps that each step refers to."""
+        return dependencies.step_dependencies(self.script)
+
+    @cached_property
+    def cycles(self) -> list[tuple[str, ...]]:
+        """A cycle for each group of steps that wait for each other."""
+        return dependencies.cycles(self.graph)
+
+    @cached_property
+    def known(self) -> frozenset[str]:
+        """All names that a reference may have somewhere in the script."""
+        return frozenset(self.steps) | self.unread_ids | RESERVED
+
+    @cached_property
+    def nameable(self) -> tuple[str, ...]:
+        """The names among which a misspelt one is looked for; EACH's only where there is an EACH."""
+        reserved = sorted(RESERVED) if any(self.maps(call) for call, _ in self.calls) else ["input"]
+        return (*self.steps, *sorted(self.unread_ids), *reserved)
+
+    @cached_property
+    def has_unknown(self) -> bool:
+        """Say whether a reference names what isn't there."""
+        return any(use.reference.name not in self.known for use in self.uses)
+
+    @cached_property
+    def final(self) -> tuple[str, dependencies.FinalRule] | None:
+        """The final step and the rule that chose it."""
+        return dependencies.final_step(self.script, self.graph)
+
+    @cached_property
+    def is_whole(self) -> bool:
+        """Say whether every step could be read."""
+        return not any(diagnostic.severity == "error" for diagnostic in self.script.diagnostics)
+
+    @cached_property
+    def unread_ids(self) -> frozenset[str]:
+        """The ids of steps that stand in the text and could not be read: a reference to one is no fault of its own."""
+        if self.is_whole:
+            return frozenset()
+        return frozenset(match["id"] for match in _HEAD_LINE.finditer(self.script.source.text)) - self.steps.keys()
+
+    @cached_property
+    def _walked(self) -> tuple[list[Use], list[Template], list[tuple[Call, Step]], list[ObjectValue]]:
+        uses: list[Use] = []
+        templates: list[Template] = []
+        calls: list[tuple[Call, Step]] = []
+        objects: list[ObjectValue] = []
+        for step in self.script.steps:
+            stack: list[tuple[Value, Call | None]] = [(step.call, None)]
+            while stack:
+                value, each = stack.pop()
+                if isinstance(value, Template):
+                    templates.append(value)
+                    for part in value.parts:
+                        if isinstance(part, Reference):
+                            uses.append(Use(part, step, each))
+                elif isinstance(value, Reference):
+                    uses.append(Use(value, step, each))
+                elif isinstance(value, Call):
+                    calls.append((value, step))
+                    stack += [(option.value, each) for option in reversed(value.options)]
+                    is_each = self.maps(value)
+                    for argument in reversed(value.arguments):
+                        stack.append((argument, value if is_each and isinstance(argument, Call) else each))
+                elif isinstance(value, ListValue):
+                    stack += [(item, each) for item in reversed(value.items)]
+                elif isinstance(value, ObjectValue):
+                    objects.append(value)
+                    for key, entry in reversed(value.entries):
+                        stack += ((entry, each), (key, each))
+                elif isinstance(value, Choice):
+                    stack += [(label, each) for label in reversed(value.labels)]
+        return uses, templates, calls, objects
+
+    def maps(self, call: Call) -> bool:
+        """Say whether ``call`` runs another call for each element of a list, as EACH does."""
+        signature = self.operations.get(call.operation)
+        return signature is not None and any(parameter.kind == "call" for parameter in signature.parameters)
+
+    @property
+    def uses(self) -> list[Use]:
+        """Every reference, in source order."""
+        return self._walked[0]
+
+    @property
+    def calls(self) -> list[tuple[Call, Step]]:
+        """Every call and the step it stands in, in source order."""
+        return self._walked[2]
+
+    @property
+    def objects(self) -> list[ObjectValue]:
+        """Every object, in source order."""
+        return self._walked[3]
+
+    @cached_property
+    def strings(self) -> list[RawString]:
+        """The raw text of every string that was read from the source."""
+        text = self.script.source.text
+        return [raw for template in self._walked[1] if (raw := _raw(template, text))]
+
+    @cached_property
+    def slips(self) -> list[Diagnostic]:
+        """References written in a way that makes them text."""
+        known = self.steps.keys() | self.unread_ids
+        return [slip for raw in self.strings if "{(" in raw.text for slip in find_slips(raw.text, raw.offset, known)]
+
+    def spelled(self, span: Span, name: str, within: Span) -> Span | None:
+        """Return ``span`` if ``name`` stands there, else its first place in ``within``, else None: where to make an edit."""
+        text = self.script.source.text
+        if text.startswith(name, span.start):
+            return Span(span.start, span.start + len(name))
+        at = text.find(name, within.start, within.end)
+        return Span(at, at + len(name)) if at >= 0 else None
+
+    def id_span(self, step: Step) -> Span:
+        """Return where a step's id stands, or the step's span where it wasn't read from a text."""
+        at = Span(step.span.start + 1, step.span.start + 1 + len(step.id))
+        return self.spelled(at, step.id, step.span) or step.span
+
+    def name_span(self, reference: Reference) -> Span | None:
+        """Return where a reference's name stands, or None."""
+        at = Span(reference.span.start + 2, reference.span.start + 2 + len(reference.name))
+        return self.spelled(at, reference.name, reference.span)
+
+
+def _raw(template: Template, text: str) -> RawString | None:
+    span = template.span
+    if span == NOWHERE or span.end - span.start < 2:
+        return None
+    quote = text[span.start : span.start + 1]
+    if quote not in ('"', "'"):
+        return None
+    if text.startswith(quote * 3, span.start) and span.end - span.start >= 6:
+        quote *= 3
+    start, end = span.start + len(quote), span.end - len(quote)
+    return RawString(template, text[start:end], start)

@@ -1,0 +1,167 @@
+"""Rules about what stands inside strings, and about characters that nobody sees.
+
+They look at the text between the quotes as it was written, for the tree no longer shows how a thing was spelt.
+"""
+
+import itertools
+import re
+from collections.abc import Iterator
+
+from ..diagnostic import Diagnostic, Edit
+from ..lwt import Reference, Template, Text
+from ..parse.reference_slips import SLIPS
+from ..parse.shapes import ID
+from ..source import Span
+from .registry import Context, Lint, lint
+
+__all__ = ["LINTS"]
+
+
+def _slip(code: str) -> Lint:
+    def find(context: Context) -> Iterator[Diagnostic]:
+        # The lenient reading has repaired these and reported them already.
+        if context.script.mode == "strict":
+            yield from (slip for slip in context.slips if slip.code == code)
+
+    return Lint(code, find)
+
+
+_INNER_HEAD = re.compile(rf"\n[ \t]*+\({ID}\)[ \t]*+=[ \t]*+[A-Za-z_]\w*+\(")
+
+
+@lint("LWT028")
+def head_inside_prompt(context: Context) -> Iterator[Diagnostic]:
+    """A line of a prompt that looks like a step."""
+    for raw in context.strings:
+        if ")" in raw.text and "\n" in raw.text and (found := _INNER_HEAD.search(raw.text)):
+            start = raw.offset + found.start() + len(found[0]) - len(found[0].lstrip())
+            line = context.script.source.position(raw.template.span.start)[0]
+            message = f"this line looks like a step and stands inside the string that begins in line {line}"
+            hint = "if it is a step, close the string above it with a quote and `)`"
+            yield context.found("LWT028", message, Span(start, raw.offset + found.end()), hint)
+
+
+_LATEX = (
+    "abla|atural|e|earrow|eg|eq|ewline|ewcommand|exists|geq|i|leq|mid|oindent|onumber|ot|otin|parallel|prec|rightarrow|"
+    "subseteq|u|warrow|ode|orm|sim|cong|leftarrow|Rightarrow|Leftarrow"
+)
+_LATEX_T = (
+    "an|anh|au|binom|ext|ext[a-z]{1,8}|extcolor|frac|hanks|heta|hickapprox|hicksim|herefore|ilde|imes|iny|itle|o|op|"
+    "oday|riangle|riangleq|rianglelefteq|t|able|abular|ag|ikz"
+)
+_BACKSLASH_LETTER = re.compile(rf"(?<!\\)(?:\\\\)*+\\(?:n(?!(?:{_LATEX})(?![a-z]))|t(?!(?:{_LATEX_T})(?![a-z])))")
+
+
+@lint("LWT029")
+def backslash_n(context: Context) -> Iterator[Diagnostic]:
+    r"""``\n`` or ``\t``, unless a command of LaTeX begins with it. Once for each string, with edits for all of them."""
+    for raw in context.strings:
+        if "\\n" not in raw.text and "\\t" not in raw.text:
+            continue
+        spans = [
+            Span(raw.offset + found.end() - 2, raw.offset + found.end())
+            for found in _BACKSLASH_LETTER.finditer(raw.text)
+        ]
+        if not spans:
+            continue
+        text = context.script.source.text
+        edits = [Edit(span, "\n" if text[span.end - 1] == "n" else "\t") for span in spans]
+        mark = context.script.source.slice(spans[0])
+        what = "a newline" if mark == "\\n" else "a tab"
+        more = f" ({len(spans)} of them in this string)" if len(spans) > 1 else ""
+        message = f"`{mark}` in a string is a backslash and a letter, not {what}{more}"
+        yield context.found("LWT029", message, spans[0], f"if {what} is meant, write it as it is", edits=edits)
+
+
+@lint("LWT030")
+def not_an_accessor(context: Context) -> Iterator[Diagnostic]:
+    """Brackets behind a reference that are text."""
+    text = context.script.source.text
+    for raw in context.strings:
+        if "[" not in raw.text:
+            continue
+        parts = raw.template.parts
+        for before, part in itertools.pairwise(parts):
+            if isinstance(before, Reference) and isinstance(part, Text) and part.value.startswith("["):
+                start = part.span.start
+                end = text.find("]", start, min(part.span.end, start + 200))
+                if not text.startswith("[", start) or end < 0:
+                    continue
+                shown = text[start : end + 1]
+                message = f"`{shown if len(shown) <= 40 else shown[:37] + '...'}` is no way into ({before.name}); it stays as text"
+                hints = ("if text is meant, write `\\[`", 'if a key is meant, put it in quotes: `["..."]`')
+                edits = [Edit(Span(start, start), "\\")]
+                yield context.found("LWT030", message, Span(start, end + 1), *hints, edits=edits)
+
+
+@lint("LWT034")
+def empty_prompt(context: Context) -> Iterator[Diagnostic]:
+    """A prompt without text."""
+    for call, _ in context.calls:
+        signature = context.operations.get(call.operation)
+        if signature is None:
+            continue
+        for parameter, value in zip(signature.parameters, call.arguments, strict=False):
+            if parameter.kind == "template" and isinstance(value, Template):
+                constant = value.constant
+                if constant is not None and not constant.strip():
+                    message = f"the {parameter.name} of this {call.operation} is empty"
+                    yield context.found("LWT034", message, value.span, "say what is wanted")
+
+
+_OPTION = re.compile(r"""["'][ \t]*+,[ \t]*+(?P<name>[a-z_]{2,30})[ \t]*+=""")
+
+
+@lint("LWT040")
+def option_in_prompt(context: Context) -> Iterator[Diagnostic]:
+    """A prompt with repaired quotes whose end looks like an option."""
+    repaired = sorted(d.span.start for d in context.script.diagnostics if d.code == "LWT004" and d.span)
+    if not repaired or context.script.mode != "lenient":
+        return
+    for raw in context.strings:
+        span = raw.template.span
+        if not any(span.covers(place) for place in repaired[:100]):
+            continue
+        # Options stand at the end; looking only there keeps a long prompt cheap.
+        found = _OPTION.search(raw.text, max(0, len(raw.text) - 300))
+        if found and any(found["name"] in signature.options for signature in context.operations.values()):
+            at = Span(raw.offset + found.start("name"), raw.offset + len(raw.text))
+            message = f"`{found['name']}=` looks like an option and is part of the prompt"
+            hint = "put a backslash before each quote inside the strings of this step, and the option is one again"
+            yield context.found("LWT040", message, at, hint)
+
+
+_ODD = re.compile(
+    "[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\u061c\u200b\u200e\u200f\u202a-\u202e\u2060\u2066-\u2069\ufeff\ud800-\udfff]"
+    "|\r(?!\n)"
+)
+_MOST_ODD = 100
+"""Odd characters reported; a text with more of them is no script."""
+
+
+@lint("LWT035")
+def odd_character(context: Context) -> Iterator[Diagnostic]:
+    """Control characters, invisible ones that turn the direction of text, halves of surrogate pairs."""
+    for count, found in enumerate(_ODD.finditer(context.script.source.text)):
+        if count >= _MOST_ODD:
+            return
+        code = ord(found[0])
+        span = Span(found.start(), found.end())
+        if 0xD800 <= code <= 0xDFFF:
+            message = f"half a surrogate pair (U+{code:04X}) is no character"
+            yield context.found("LWT035", message, span, "write the whole character", severity="error")
+            continue
+        what = "a control character" if code < 0xA0 else "an invisible character"
+        edits = [] if found[0] == "\r" else [Edit(span, "")]
+        yield context.found("LWT035", f"there is {what} (U+{code:04X}) here", span, "leave it out", edits=edits)
+
+
+LINTS: tuple[Lint, ...] = (
+    *(_slip(code) for code in sorted(SLIPS)),
+    head_inside_prompt,
+    backslash_n,
+    not_an_accessor,
+    empty_prompt,
+    odd_character,
+    option_in_prompt,
+)

@@ -1,0 +1,203 @@
+"""The canonical text of a script: reading it gives the same tree, and printing that gives the same text.
+
+What a string may hold and how, is in LWT.md, "Syntax". The runtime keys its cache and journal by ``format_call``, so a
+change of the output here makes old runs unknown.
+"""
+
+import math
+import re
+from collections.abc import Callable, Iterable
+
+from .lwt import (
+    Accessor,
+    Call,
+    Choice,
+    Comment,
+    Index,
+    Key,
+    ListValue,
+    ObjectValue,
+    Option,
+    Reference,
+    Scalar,
+    Script,
+    Step,
+    Template,
+    Text,
+    Value,
+    Word,
+)
+from .source import NOWHERE, Source
+
+__all__ = ["format_call", "format_lwt", "format_reference", "format_step", "format_template", "format_value"]
+
+_BLANK_LINE = re.compile(r"\n[ \t\r]*\n")
+
+
+def format_lwt(script: Script) -> str:
+    """Return the canonical text of ``script``: a step a line, comments kept, single blank lines between items kept.
+
+    Raises ``ValueError`` for a tree that no text can have (a text that ends in ``{`` right before a reference, a key
+    with a newline, a number that is none); reading never makes one.
+    """
+    lines: list[str] = []
+    before: Step | Comment | None = None
+    for item in script.items:
+        if before is not None and _blank_between(before, item, script.source):
+            lines.append("")
+        lines.append(format_step(item) if isinstance(item, Step) else item.text.rstrip())
+        before = item
+    return "\n".join(lines) + "\n" if lines else ""
+
+
+def _blank_between(before: Step | Comment, after: Step | Comment, source: Source) -> bool:
+    if NOWHERE in (before.span, after.span):
+        return False
+    return _BLANK_LINE.search(source.text, before.span.end, max(before.span.end, after.span.start)) is not None
+
+
+def format_step(step: Step) -> str:
+    """Return ``(id)=OP(...)``."""
+    return f"({step.id})={format_call(step.call)}"
+
+
+def format_call(call: Call) -> str:
+    """Return ``OP(argument, ..., name=value)``: arguments first, each in its order."""
+    parts = [format_value(argument) for argument in call.arguments]
+    parts += [_option(option) for option in call.options]
+    return f"{call.operation}({', '.join(parts)})"
+
+
+def _option(option: Option) -> str:
+    return f"{option.name}={format_value(option.value)}"
+
+
+def format_value(value: Value) -> str:
+    """Return the text of an argument or of an option's value. As deep as the tree is; reading stops at a fixed depth."""
+    return _FORMATS[type(value)](value)
+
+
+def format_reference(reference: Reference) -> str:
+    """Return ``{(name)}["key"][0]``."""
+    return f"{{({reference.name})}}{''.join(map(_accessor, reference.accessors))}"
+
+
+def _accessor(accessor: Accessor) -> str:
+    if isinstance(accessor, Key):
+        if "\n" in accessor.value:
+            raise ValueError(f"a key with a newline can't be written in a reference: {accessor.value!r}")
+        escaped = accessor.value.replace("\\", "\\\\").replace('"', '\\"')
+        return f'["{escaped}"]'
+    if isinstance(accessor, Index):
+        return f"[{accessor.value}]"
+    start = "" if accessor.start is None else accessor.start
+    stop = "" if accessor.stop is None else accessor.stop
+    return f"[{start}:{stop}]"
+
+
+def _scalar(scalar: Scalar) -> str:
+    value = scalar.value
+    if value is None:
+        return "null"
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    if isinstance(value, float):
+        if not math.isfinite(value):
+            raise ValueError(f"{value} can't be written in a script")
+        return repr(value)
+    return str(value)
+
+
+def _list(value: ListValue) -> str:
+    return f"[{', '.join(map(format_value, value.items))}]"
+
+
+def _object(value: ObjectValue) -> str:
+    return "{" + ", ".join(f"{format_template(key)}: {format_value(entry)}" for key, entry in value.entries) + "}"
+
+
+def _choice(value: Choice) -> str:
+    return " | ".join(map(format_template, value.labels))
+
+
+_RUN_OPENING = re.compile(r"\{+\(")
+_RUN_OF_BACKSLASHES = re.compile(r"\\+")
+
+
+def format_template(template: Template) -> str:
+    """Return the string of ``template`` in the quotes that need the fewest escapes.
+
+    Raises ``ValueError`` where a text ends in ``{`` right before a reference: ``{{(`` would be read as a literal.
+    """
+    parts = _merged(template.parts)
+    quote = _quote([part for part in parts if isinstance(part, str)], isinstance(parts[-1], str) if parts else False)
+    written = []
+    for number, part in enumerate(parts):
+        if isinstance(part, Reference):
+            written.append(format_reference(part))
+            continue
+        is_last = number == len(parts) - 1
+        if not is_last and part.endswith("{"):
+            raise ValueError(f"a text that ends in '{{' can't stand right before a reference: {part[-30:]!r}")
+        written.append(_text(part, quote, number > 0, is_last))
+    return quote + "".join(written) + quote
+
+
+def _merged(parts: Iterable[Text | Reference]) -> list[str | Reference]:
+    """Return the parts with adjacent texts joined and empty ones left out."""
+    merged: list[str | Reference] = []
+    for part in parts:
+        if isinstance(part, Reference):
+            merged.append(part)
+        elif merged and isinstance(last := merged[-1], str):
+            merged[-1] = last + part.value
+        elif part.value:
+            merged.append(part.value)
+    return merged
+
+
+def _quote(texts: list[str], ends_in_text: bool) -> str:
+    """Choose the quotes: double, single where the text has double ones, three where it has both."""
+    if not any('"' in text for text in texts):
+        return '"'
+    if not any("'" in text for text in texts):
+        return "'"
+    if not any('"""' in text for text in texts) and not (ends_in_text and texts[-1].endswith('"')):
+        return '"""'
+    return '"'
+
+
+def _text(text: str, quote: str, after_reference: bool, is_last: bool) -> str:
+    """Write literal text so that reading it inside ``quote`` gives it back."""
+    mark = quote[0]
+    if "\\" in text:
+        text = _RUN_OF_BACKSLASHES.sub(lambda run: _backslashes(run, mark, is_last, after_reference), text)
+    if quote == '"' and '"' in text:
+        text = text.replace('"', '\\"')
+    if "{(" in text:
+        text = _RUN_OPENING.sub(lambda run: "{" + run[0], text)
+    if after_reference and text.startswith("["):
+        text = "\\" + text
+    return text
+
+
+def _backslashes(run: re.Match[str], mark: str, is_last: bool, after_reference: bool) -> str:
+    """Write a run of backslashes: one alone stays where what follows makes no escape of it, else all are doubled."""
+    following = run.string[run.end() : run.end() + 1]
+    before_bracket = following == "[" and after_reference and run.start() == 0
+    ends = not following and is_last
+    if run.end() - run.start() == 1 and not (following == mark or ends or before_bracket):
+        return run[0]
+    return run[0] * 2
+
+
+_FORMATS: dict[type, Callable[..., str]] = {
+    Template: format_template,
+    Reference: format_reference,
+    Scalar: _scalar,
+    Word: lambda word: word.value,
+    Choice: _choice,
+    ListValue: _list,
+    ObjectValue: _object,
+    Call: format_call,
+}

@@ -1,0 +1,83 @@
+"""The house itself: packaging, lazy imports, and the lists that must agree with the folders."""
+
+import ast
+import subprocess
+import sys
+import tomllib
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parent.parent
+HOUSE = ("grammar", "lang", "adapters", "runtime")
+PYPROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
+
+
+def packages() -> set[str]:
+    folders = {path.parent for part in HOUSE for path in (ROOT / part).rglob("__init__.py")}
+    return {"knotwork"} | {"knotwork." + ".".join(folder.relative_to(ROOT).parts) for folder in folders}
+
+
+def test_every_folder_is_packaged() -> None:
+    assert set(PYPROJECT["tool"]["setuptools"]["packages"]) == packages()
+
+
+def test_every_package_knows_its_folder() -> None:
+    folders = PYPROJECT["tool"]["setuptools"]["package-dir"]
+    assert set(folders) == packages()
+    for name, folder in folders.items():
+        assert folder == (name.removeprefix("knotwork").removeprefix(".").replace(".", "/") or ".")
+
+
+def test_the_top_level_is_the_design_card() -> None:
+    shown = {path.name for path in ROOT.iterdir() if path.is_dir() and not path.name.startswith((".", "__"))}
+    assert shown - {"build", "dist"} - {name for name in shown if name.endswith(".egg-info")} == {
+        *HOUSE, "tests", "docs"
+    }  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("statement", "absent"),
+    [
+        ("import knotwork", ("attrs", "lark", "typer", "knotwork.lang")),
+        ("from knotwork import lwt; lwt.check(lwt.parse('(final)=LLM(\"x\")'))", ("openai", "networkx", "pydantic")),
+        ("import knotwork.runtime.interfaces.cli", ("openai", "networkx", "lark", "pydantic")),
+    ],
+)
+def test_imports_are_lazy(statement: str, absent: tuple[str, ...]) -> None:
+    code = f"import sys; {statement}; print(' '.join(sys.modules))"
+    run = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True, cwd="/")
+    loaded = set(run.stdout.split())
+    assert loaded.isdisjoint(absent), loaded & set(absent)
+
+
+def test_the_public_names_are_what_the_stub_says() -> None:
+    import knotwork
+
+    stub = ast.parse((ROOT / "__init__.pyi").read_text(encoding="utf-8"))
+    (names,) = [
+        ast.literal_eval(node.value)
+        for node in stub.body
+        if isinstance(node, ast.Assign) and getattr(node.targets[0], "id", "") == "__all__"
+    ]
+    assert sorted(knotwork.__all__) == sorted(names)
+    for name in names:
+        assert getattr(knotwork, name) is not None
+    with pytest.raises(AttributeError, match="no attribute 'nothing'"):
+        knotwork.nothing  # noqa: B018
+
+
+def test_dev_has_every_extra() -> None:
+    extras = PYPROJECT["project"]["optional-dependencies"]
+    (own,) = [need for need in extras["dev"] if need.startswith("knotwork[")]
+    assert set(own.removeprefix("knotwork[").rstrip("]").split(",")) == set(extras) - {"dev"}
+
+
+def test_no_room_holds_two_subjects() -> None:
+    long = {
+        str(path.relative_to(ROOT)): lines
+        for part in HOUSE
+        for path in (ROOT / part).rglob("*.py")
+        if (lines := len(path.read_text(encoding="utf-8").splitlines())) > 450
+    }
+    assert long == {}
