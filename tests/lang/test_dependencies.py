@@ -143,7 +143,7 @@ def test_ten_thousand_steps(shape):
         for number, name in enumerate(names)
     )
     read = Script(tuple(steps))
-    started = time.perf_counter()
+    started = time.process_time()
     graph = step_dependencies(read)
     final = final_step(read, graph)
     assert final is not None
@@ -151,4 +151,4 @@ def test_ten_thousand_steps(shape):
     assert len(layers(graph)) == {"chain": count, "cycle": 0, "fan": 2}[shape]
     assert [len(path) for path in cycles(graph)] == ([count + 1] if shape == "cycle" else [])
     critical_path(graph)
-    assert time.perf_counter() - started < 2, "0.1 s alone; a loaded machine may take longer"
+    assert time.process_time() - started < 10  # against quadratic work

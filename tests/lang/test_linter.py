@@ -131,11 +131,12 @@ def test_messages_are_for_people():
 def test_ten_thousand_steps_and_a_megabyte():
     chain = "\n".join(f'(s{n})=LLM("Is {{(s{n - 1})}} so? {{(input)}}["k"]", temperature=0)' for n in range(1, 10_000))
     script = parse_lwt(f'(s0)=LLM("x")\n{chain}')
-    started = time.perf_counter()
+    started = time.process_time()
     assert [d.code for d in check(script, input={"k": 1})] == ["LWT031"]
     wrong = parse_lwt(f'(s0)=LLM("x")\n{chain}'.replace("{(s", "{(zs").replace("temp", "tmep"))
     assert len(check(wrong)) > 10_000
-    assert time.perf_counter() - started < 6, "1.2 s alone; a loaded machine may take longer"
+    # A bound against quadratic work, which would take minutes; linear work takes about a second.
+    assert time.process_time() - started < 20
 
 
 FRAGMENTS = [
@@ -151,7 +152,7 @@ JSON = st.recursive(
 
 
 @given(st.lists(st.sampled_from(FRAGMENTS) | st.text(max_size=3), max_size=25).map("".join), JSON)
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=120, deadline=None)
 def test_any_text_is_checked_without_a_fall(text, given_input):
     for mode in ("strict", "lenient"):
         script = parse_lwt(text, mode)
@@ -161,15 +162,13 @@ def test_any_text_is_checked_without_a_fall(text, given_input):
             assert diagnostic.code in RULES
             assert picture(diagnostic, script.source)
             for span in (diagnostic.span, *(edit.span for edit in diagnostic.edits)):
-                # What is missing at the text's end is pointed at one place behind it.
-                assert span is None or 0 <= span.start <= span.end <= max(len(text), span.start + 1)
-                assert span is None or span.start <= len(text)
+                assert span is None or 0 <= span.start <= span.end <= len(text)
         if not has_errors(script.diagnostics):
             assert parse_lwt(format_lwt(script)) == script
 
 
 @given(scripts())
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=50, deadline=None)
 def test_every_tree_is_checked_without_a_fall(script):
     check(script, input={"k": [1]})
 
@@ -179,6 +178,6 @@ def test_every_tree_is_checked_without_a_fall(script):
 )
 def test_hostile_prompts_are_linear(text):
     script = parse_lwt(f"(final)=LLM('{text * (300_000 // len(text))}')")
-    started = time.perf_counter()
+    started = time.process_time()
     check(script)
-    assert time.perf_counter() - started < 3, "0.1 s alone; a loaded machine may take longer"
+    assert time.process_time() - started < 10  # against quadratic work

@@ -39,7 +39,7 @@ def read(value: Value) -> Value:
 
 
 @given(scripts())
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=100, deadline=None)
 def test_reading_what_was_printed_gives_the_same_tree(script):
     printed = format_lwt(script)
     again = parse_lwt(printed)
@@ -49,7 +49,7 @@ def test_reading_what_was_printed_gives_the_same_tree(script):
 
 
 @given(templates)
-@settings(max_examples=500, deadline=None)
+@settings(max_examples=200, deadline=None)
 def test_every_string_survives(template):
     assert read(template) == template
 
