@@ -1,0 +1,221 @@
+"""Reading what a model answered: strict JSON, JSON Schema, choices, and the words that ask for them or for a repair."""
+
+import json
+import re
+from collections.abc import Iterable, Mapping, Sequence
+from functools import lru_cache
+from typing import Any
+
+import orjson
+from jsonschema import Draft202012Validator
+from jsonschema.exceptions import SchemaError, best_match
+from referencing import Registry
+from referencing.exceptions import Unresolvable
+
+from .llm import BadRequest
+
+__all__ = [
+    "answer_format", "check_answer", "instructions", "pick_choice", "read_json", "repair_prompt", "strict_ready",
+    "unwrap",
+    "validator",
+]  # fmt: skip
+
+_MAX_DEPTH = 200
+_FENCE = re.compile(r"\s*```[A-Za-z]*[ \t]*\n(.*?)\n?[ \t]*```\s*", re.S)
+_SHOWN = 4000
+_KEY_LIKE = re.compile(r"\b(sk|xai|gsk|key)-[A-Za-z0-9_-]{12,}")
+_STRICT = frozenset(
+    (
+        "type",
+        "properties",
+        "required",
+        "additionalProperties",
+        "items",
+        "enum",
+        "const",
+        "description",
+        "title",
+        "anyOf",
+        "$defs",
+        "$ref",
+    )
+)
+
+
+def read_json(text: str, *, halves: bool = False) -> Any:
+    """Return the JSON value that is all of ``text``; raise ValueError on anything else.
+
+    Refused besides faulty JSON: duplicate keys, NaN and infinity, lone surrogates (unless ``halves``), nesting deeper
+    than 200.
+    """
+    try:
+        value = json.loads(text, object_pairs_hook=_object, parse_constant=_no_constant)
+        _check_depth(value)
+        text.encode()
+        if not halves and "\\ud" in text.lower():
+            json.dumps(value, ensure_ascii=False).encode()
+    except RecursionError:
+        raise ValueError("nested too deeply") from None
+    except UnicodeEncodeError:
+        raise ValueError("a lone surrogate is no text") from None
+    return value
+
+
+def _object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    made = dict(pairs)
+    if len(made) != len(pairs):
+        seen: set[str] = set()
+        for key, _ in pairs:
+            if key in seen:
+                raise ValueError(f"the key {key[:60]!r} occurs twice in an object")
+            seen.add(key)
+    return made
+
+
+def _no_constant(name: str) -> Any:
+    raise ValueError(f"{name} is not JSON")
+
+
+def _check_depth(value: Any) -> None:
+    level: list[Any] = [value]
+    for _ in range(_MAX_DEPTH):
+        level = [inner for outer in level if isinstance(outer, dict | list) for inner in _inside(outer)]
+        if not level:
+            return
+    raise ValueError(f"nested deeper than {_MAX_DEPTH}")
+
+
+def _inside(outer: "dict[str, Any] | list[Any]") -> Iterable[Any]:
+    return outer.values() if isinstance(outer, dict) else outer
+
+
+@lru_cache(maxsize=64)
+def _validator(written: bytes) -> Draft202012Validator:
+    schema = orjson.loads(written)
+    try:
+        Draft202012Validator.check_schema(schema)
+    except SchemaError as error:
+        raise BadRequest(f"the schema is no valid JSON Schema: {error.message[:200]}") from None
+    # An empty registry: a `$ref` in an untrusted schema must not fetch anything.
+    return Draft202012Validator(schema, registry=Registry())
+
+
+def validator(schema: Mapping[str, Any]) -> Draft202012Validator:
+    """Return the validator of ``schema``; raise ``BadRequest`` when that is no JSON Schema."""
+    try:
+        written = canonical(schema)
+    except TypeError as error:
+        raise BadRequest(f"the schema is no JSON: {error}") from None
+    return _validator(written)
+
+
+def canonical(value: Any) -> bytes:
+    """Return ``value`` as JSON with sorted keys; mappings and sequences of any kind. TypeError if it is no JSON."""
+    return orjson.dumps(value, option=orjson.OPT_SORT_KEYS, default=_plain)
+
+
+def mask_keys(text: str) -> str:
+    """Return ``text`` with what looks like a service's key replaced by ``***``."""
+    return _KEY_LIKE.sub(r"\1-***", text)
+
+
+def _plain(value: Any) -> Any:
+    if isinstance(value, Mapping):
+        return dict(value)
+    if isinstance(value, Sequence):
+        return list(value)
+    raise TypeError(type(value).__name__)
+
+
+def check_answer(text: str, schema: Mapping[str, Any]) -> tuple[str, str]:
+    """Return ``(json, "")`` when ``text``, or the fence that it is, satisfies ``schema``; else ``("", why not)``."""
+    if fence := _FENCE.fullmatch(text):
+        text = fence[1]
+    text = text.strip()
+    try:
+        value = read_json(text)
+    except ValueError as error:
+        return "", f"it can't be read as JSON: {error}"
+    try:
+        fault = best_match(validator(schema).iter_errors(value))
+    except Unresolvable as unresolvable:
+        raise BadRequest(f"the schema refers to what it does not contain: {unresolvable}") from None
+    if fault is None:
+        return text, ""
+    return "", f"at {fault.json_path}: {fault.message[:300]}"
+
+
+def pick_choice(text: str, choices: Sequence[str]) -> str | None:
+    """Return the choice that ``text`` names, else None. Case, quotes and a full stop do not matter."""
+    if text in choices:
+        return text
+    bare = text.strip().strip("\"'`*.").strip()
+    if bare in choices:
+        return bare
+    alike = [choice for choice in choices if choice.strip().casefold() == bare.casefold()]
+    return alike[0] if len(alike) == 1 else None
+
+
+def answer_format(options: Mapping[str, Any]) -> tuple[dict[str, Any], bool] | None:
+    """Return the JSON Schema to ask a server for and whether the answer comes wrapped in ``{"answer": ...}``.
+
+    None when neither ``schema`` nor ``choices`` is asked for. Servers want an object at the top: choices and schemas of
+    anything else are wrapped.
+    """
+    if (choices := options.get("choices")) is not None:
+        return _wrap({"type": "string", "enum": list(choices)}), True
+    if (schema := options.get("schema")) is None:
+        return None
+    plain: dict[str, Any] = orjson.loads(canonical(schema))
+    if plain.get("type") == "object" or "$ref" in plain:
+        return plain, False
+    definitions: dict[str, Any] = {name: plain.pop(name) for name in ("$defs", "definitions") if name in plain}
+    return {**_wrap(plain), **definitions}, True
+
+
+def _wrap(inner: dict[str, Any]) -> dict[str, Any]:
+    return {"type": "object", "properties": {"answer": inner}, "required": ["answer"], "additionalProperties": False}
+
+
+def unwrap(text: str, *, as_json: bool) -> str:
+    """Return the value of ``{"answer": value}``, as JSON or else as a plain string; other texts come back unchanged."""
+    fence = _FENCE.fullmatch(text)
+    try:
+        value = read_json(fence[1] if fence else text)
+    except ValueError:
+        return text
+    inner = value["answer"] if isinstance(value, dict) and set(value) == {"answer"} else value
+    if as_json:
+        return text if inner is value else json.dumps(inner, ensure_ascii=False)
+    return inner if isinstance(inner, str) else text
+
+
+def strict_ready(schema: Any) -> bool:
+    """Tell whether servers take the schema as ``strict``: objects are closed and all their keys required."""
+    if not isinstance(schema, dict) or not set(schema) <= _STRICT:
+        return False
+    if schema.get("type") == "object":
+        properties = schema.get("properties", {})
+        if schema.get("additionalProperties") is not False or set(schema.get("required", ())) != set(properties):
+            return False
+    parts = [*schema.get("properties", {}).values(), *schema.get("$defs", {}).values(), *schema.get("anyOf", ())]
+    if "items" in schema:
+        parts.append(schema["items"])
+    return all(strict_ready(part) for part in parts)
+
+
+def instructions(options: Mapping[str, Any]) -> str:
+    """Return the words that ask for the output's shape where a server has no parameter for it, "" for any shape."""
+    if (choices := options.get("choices")) is not None:
+        listed = "\n".join(choices)
+        return f"Answer with exactly one of these, and nothing else:\n{listed}"
+    if (schema := options.get("schema")) is not None:
+        written = canonical(schema).decode()
+        return f"Answer with JSON only, no other words, that fits this JSON Schema:\n{written}"
+    return ""
+
+
+def repair_prompt(prompt: str, answer: str, why: str, options: Mapping[str, Any]) -> str:
+    """Return the prompt of the repair round: the request, the unfit answer (its first 4,000 characters), the fault."""
+    shown = answer if len(answer) <= _SHOWN else answer[:_SHOWN] + " ..."
+    return f"{prompt}\n\nYour answer was:\n{shown}\n\nThat does not fit: {why}\n{instructions(options)}"

@@ -1,0 +1,241 @@
+"""The call cache: answers in SQLite, found by the content of the request; one call for equal requests under way."""
+
+import asyncio
+import copy
+import logging
+import os
+import sqlite3
+from collections.abc import Callable, Mapping
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from typing import Any, Unpack
+
+from attrs import define, evolve, field
+from blake3 import blake3
+
+from .llm import Completion, LLMError, Notice, Options, TimedOut, Usage
+from .llm_answers import canonical
+from .llm_layers import Client, Layer, asked_for
+
+__all__ = ["Cached", "request_key"]
+
+_VERSION = 1
+_MAKE = (
+    "CREATE TABLE IF NOT EXISTS answers_1"
+    " (key BLOB PRIMARY KEY, text TEXT NOT NULL, finish_reason TEXT NOT NULL, model TEXT NOT NULL,"
+    " digest BLOB NOT NULL,"
+    " prompt_tokens INTEGER NOT NULL, completion_tokens INTEGER NOT NULL, at TEXT DEFAULT CURRENT_TIMESTAMP)"
+    " WITHOUT ROWID"
+)
+_FIND = "SELECT text, finish_reason, model, digest FROM answers_1 WHERE key = ?"
+
+
+def request_key(identity: str, prompt: str, options: Mapping[str, Any] | Options) -> bytes:
+    """Return the request's 32-byte key: over the model's spec, the prompt, what is asked for, and the sample index."""
+    request = [_VERSION, identity, prompt, asked_for(options), options.get("sample", 0)]
+    return blake3(canonical(request)).digest()
+
+
+@define(eq=False)
+class _Flight:
+    """A call under way: its own task, so that a caller who gives up does not take the others' answer along."""
+
+    task: "asyncio.Task[Completion]"
+    waiting: int = 0
+    listeners: list[Callable[[Notice], None]] = field(factory=list)
+
+
+class Cached(Layer):
+    """Answers from ``path`` (SQLite, made with its folder 0700 and itself 0600) what was answered before.
+
+    ``identity`` is the model's spec. Only whole, validated answers enter: this is the outermost layer. A hit has
+    ``cached`` set, no usage, no cost. A file that is damaged, locked or not writable costs one ``warn`` and the cache,
+    never the run. ``busy``: seconds to wait for another process that writes.
+    """
+
+    def __init__(
+        self, inner: Client, path: Path, identity: str, *, warn: Callable[[str], None] | None = None, busy: float = 2.0
+    ) -> None:
+        super().__init__(inner)
+        self._path = path
+        self._identity = identity
+        self._busy = busy
+        self._warn = warn or logging.getLogger("knotwork").warning
+        self._flights: dict[bytes, _Flight] = {}
+        self._reader: sqlite3.Connection | None = None
+        self._writer: sqlite3.Connection | None = None
+        self._worker = ThreadPoolExecutor(max_workers=1, thread_name_prefix="knotwork-cache")
+        self._opening: asyncio.Future[None] | None = None
+        self._broken = False
+        self._closed = False
+
+    async def generate(self, prompt: str, **options: Unpack[Options]) -> Completion:
+        """Return the answer kept for this request, or the inner client's, which is kept from then on."""
+        try:
+            key = request_key(self._identity, prompt, options)
+        except (
+            TypeError,
+            ValueError,
+        ):  # a lone surrogate, a schema that is no JSON: the inner layers say what is wrong
+            return await self._inner.generate(prompt, **options)
+        await self._opened()
+        while True:
+            if (kept := self._find(key)) is not None:
+                return kept
+            flight = self._flights.get(key)
+            joined = flight is not None
+            if flight is None:
+                flight = self._take_off(key, prompt, options)
+            if (notify := options.get("notify")) is not None:
+                flight.listeners.append(notify)
+            try:
+                answer = await self._landed(key, flight)
+            except LLMError as error:
+                if joined and isinstance(error, TimedOut):
+                    continue  # it was the other caller's time that ran out
+                if joined:
+                    error = copy.copy(error)
+                    error.usage = Usage()
+                raise error from None
+            return _free(answer) if joined else answer
+
+    async def aclose(self) -> None:
+        """Stop the calls under way, close the file and the inner client."""
+        if self._closed:
+            return
+        self._closed = True
+        tasks = [flight.task for flight in self._flights.values()]
+        for task in tasks:
+            task.cancel()
+        await asyncio.gather(*tasks, return_exceptions=True)
+        await asyncio.get_running_loop().run_in_executor(self._worker, self._shut)
+        self._worker.shutdown(wait=False)
+        await super().aclose()
+
+    def _take_off(self, key: bytes, prompt: str, options: Options) -> _Flight:
+        def notify(notice: Notice) -> None:
+            for listener in flight.listeners:
+                listener(notice)
+
+        asked: Options = {**options, "notify": notify}
+        flight = _Flight(asyncio.create_task(self._fly(key, prompt, asked)))
+        self._flights[key] = flight
+        flight.task.add_done_callback(lambda task: self._remove(key, flight))
+        return flight
+
+    def _remove(self, key: bytes, flight: _Flight) -> None:
+        if self._flights.get(key) is flight:
+            del self._flights[key]
+        if flight.task.done() and not flight.task.cancelled():
+            flight.task.exception()  # seen: with no caller left nobody else looks at it
+
+    async def _fly(self, key: bytes, prompt: str, options: Options) -> Completion:
+        answer = await self._inner.generate(prompt, **options)
+        if not self._broken:
+            loop = asyncio.get_running_loop()
+            if problem := await loop.run_in_executor(self._worker, self._keep, key, answer):
+                self._give_up(problem)
+        return answer
+
+    async def _landed(self, key: bytes, flight: _Flight) -> Completion:
+        flight.waiting += 1
+        try:
+            return await asyncio.shield(flight.task)
+        finally:
+            flight.waiting -= 1
+            if not flight.waiting and not flight.task.done():
+                # Nobody wants the answer any more: its task must not outlive its last caller, nor gain a new one.
+                self._remove(key, flight)
+                flight.task.cancel()
+                await asyncio.wait([flight.task])
+
+    async def _opened(self) -> None:
+        if self._opening is None:
+            self._opening = asyncio.ensure_future(self._open_both())
+        if not self._opening.done():
+            await asyncio.shield(self._opening)
+
+    async def _open_both(self) -> None:
+        problem = await asyncio.get_running_loop().run_in_executor(self._worker, self._open)
+        if problem:
+            self._give_up(problem)
+
+    def _give_up(self, problem: str) -> None:
+        if not self._broken:
+            self._broken = True
+            self._warn(f"the call cache {self._path.name} can't be used, going on without it: {problem}")
+
+    # The worker's thread: these return what went wrong, "" if nothing.
+
+    def _open(self) -> str:
+        try:
+            self._path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
+            os.close(os.open(self._path, os.O_RDWR | os.O_CREAT, 0o600))
+            self._writer = self._connect()
+            self._writer.execute("PRAGMA journal_mode=WAL")
+            self._writer.execute("PRAGMA synchronous=NORMAL")
+            self._writer.execute(_MAKE)
+            self._reader = self._connect()
+            # Reading does not wait: it happens in the event loop, and in WAL mode writers do not stand in its way.
+            self._reader.execute("PRAGMA busy_timeout=0")
+            self._reader.execute("SELECT count(*) FROM (SELECT 1 FROM answers_1 LIMIT 1)").fetchone()
+        except (OSError, sqlite3.Error) as error:
+            return str(error)
+        return ""
+
+    def _connect(self) -> sqlite3.Connection:
+        return sqlite3.connect(self._path, timeout=self._busy, isolation_level=None, check_same_thread=False)
+
+    def _keep(self, key: bytes, answer: Completion) -> str:
+        row = (key, answer.text, answer.finish_reason, answer.model, _digest(key, answer.text), *_counts(answer.usage))
+        if self._writer is None:
+            return "it is not open"
+        try:
+            self._writer.execute(
+                "INSERT OR REPLACE INTO answers_1 (key, text, finish_reason, model, digest, prompt_tokens, completion_tokens)"
+                " VALUES (?, ?, ?, ?, ?, ?, ?)",
+                row,
+            )
+        except (sqlite3.Error, UnicodeEncodeError) as error:
+            return str(error)
+        return ""
+
+    def _shut(self) -> None:
+        for connection in (self._reader, self._writer):
+            if connection is not None:
+                try:
+                    connection.close()
+                except sqlite3.Error as error:
+                    logging.getLogger("knotwork").debug("closing the call cache: %s", error)
+        self._reader = self._writer = None
+
+    def _find(self, key: bytes) -> Completion | None:
+        """Return the kept answer. In the event loop: one look-up by primary key takes some ten microseconds."""
+        if self._broken or self._reader is None:
+            return None
+        try:
+            row = self._reader.execute(_FIND, (key,)).fetchone()
+        except sqlite3.Error as error:
+            if getattr(error, "sqlite_errorcode", None) != sqlite3.SQLITE_BUSY:
+                self._give_up(str(error))
+            return None
+        if row is None:
+            return None
+        text, finish_reason, model, digest = row
+        if not isinstance(text, str) or digest != _digest(key, text):
+            self._give_up("an answer in it is damaged")
+            return None
+        return _free(Completion(text=text, finish_reason=finish_reason, model=model))
+
+
+def _digest(key: bytes, text: str) -> bytes:
+    """Return what tells a damaged text: SQLite itself has no checksums."""
+    return blake3(key + text.encode()).digest(length=8)
+
+
+def _counts(usage: Usage) -> tuple[int, int]:
+    return usage.prompt_tokens, usage.completion_tokens
+
+
+def _free(answer: Completion) -> Completion:
+    return evolve(answer, usage=Usage(), attempts=0, cached=True, cost=0.0)

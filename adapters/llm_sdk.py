@@ -1,0 +1,112 @@
+"""What the adapters over an SDK share: one call under its deadline, and every fault turned into an ``LLMError``."""
+
+import asyncio
+from abc import ABC, abstractmethod
+from typing import Unpack
+
+import httpx2
+
+from .llm import (
+    BadAnswer,
+    BadRequest,
+    Completion,
+    LLMError,
+    NotConfigured,
+    Options,
+    TimedOut,
+    Truncated,
+    Unavailable,
+)
+from .llm_errors import status_error
+from .llm_http import MAX_BODY, BodyTooLarge, BodyUnreadable, Watch, watching
+from .llm_layers import Own, Patience
+
+__all__ = ["DEFAULT_TIMEOUT", "SDKModel"]
+
+DEFAULT_TIMEOUT = 120.0
+"""Seconds for a whole call where the caller names none."""
+
+
+class SDKModel(Own, ABC):
+    """A model behind an SDK: runs one call under its deadline, and turns whatever goes wrong into an ``LLMError``.
+
+    An adapter says how to ask (``_ask``), which exceptions are its SDK's, and how to close.
+    """
+
+    def __init__(self, model: str, *, key: str, timeout: float, sdk_error: type[Exception]) -> None:
+        if key and not (key.isascii() and key.isprintable()):
+            raise NotConfigured("the key has characters that no key has", hint="look for line ends or quotes in it")
+        self.model = model
+        self._key = key
+        self._timeout = timeout
+        self._sdk_error = sdk_error
+
+    def __repr__(self) -> str:
+        return f"{type(self).__name__}({self.model!r})"
+
+    @abstractmethod
+    async def _ask(self, prompt: str, options: Options) -> Completion:
+        """Send the request and read the answer."""
+
+    @abstractmethod
+    async def aclose(self) -> None:
+        """Close all connections."""
+
+    async def generate(self, prompt: str, **options: Unpack[Options]) -> Completion:
+        """Return one whole answer; raise an ``LLMError`` of the kind the port's table names.
+
+        ``timeout`` (seconds) covers all of it, the SDK's retries and their waiting included.
+        """
+        timeout = options.get("timeout", self._timeout)
+        whole = max(timeout.whole, timeout) if isinstance(timeout, Patience) else timeout
+        watch = Watch(options.get("notify"), asyncio.get_running_loop().time() + whole, timeout)
+        try:
+            for text in (prompt, options.get("system", "")):
+                text.encode()
+            with watching(watch):
+                async with asyncio.timeout(timeout) as watch.scope:
+                    answer = await self._ask(prompt, options)
+        except Exception as error:
+            failure = self._failure(error, watch, timeout)
+        else:
+            return self._clean(answer, watch)
+        failure.attempts = max(watch.sent, 1)
+        # Outside the handler, so that no SDK exception (which holds the request and its key) hangs on ours.
+        raise failure
+
+    def _clean(self, answer: Completion, watch: Watch) -> Completion:
+        text = answer.text.replace(self._key, "***") if len(self._key) > 7 else answer.text
+        return Completion(text, answer.finish_reason, answer.usage, max(watch.sent, 1), answer.model)
+
+    def _failure(self, error: Exception, watch: Watch, timeout: float) -> LLMError:
+        failure = self._translated(watch.fault or error, watch, timeout)
+        if len(self._key) > 7:
+            failure.message = failure.message.replace(self._key, "***")
+            failure.args = (failure.message,)
+            if isinstance(failure, Truncated | BadAnswer):
+                failure.text = failure.text.replace(self._key, "***")
+        failure.__cause__ = failure.__context__ = failure.__traceback__ = None
+        return failure
+
+    def _translated(self, error: Exception, watch: Watch, timeout: float) -> LLMError:
+        if isinstance(error, LLMError):
+            return error
+        if isinstance(error, TimeoutError):
+            after = f", after {watch.reason}" if watch.reason else ""
+            return TimedOut(f"no whole answer within {timeout:g} s{after}")
+        if isinstance(error, BodyTooLarge):
+            return BadAnswer(f"the body is larger than {MAX_BODY >> 20} MiB")
+        if isinstance(error, BodyUnreadable):
+            return BadAnswer(str(error))
+        if isinstance(error, UnicodeEncodeError):
+            return BadRequest("the prompt contains a lone surrogate, which is no text")
+        response = getattr(error, "response", None)
+        if isinstance(response, httpx2.Response):
+            return status_error(response)
+        if isinstance(error, self._sdk_error | httpx2.HTTPError):
+            return Unavailable(watch.reason or "the connection failed")
+        if isinstance(error, TypeError | ValueError):
+            return BadRequest(f"the SDK refuses the request: {str(error)[:200]}")
+        if isinstance(error, OSError | RuntimeError):
+            return Unavailable(f"the connection failed: {str(error)[:200]}")
+        raise error

@@ -1,0 +1,121 @@
+"""Writes the reference pages that are made from code: rules, commands, events. ``--check`` only says if they are current."""
+
+import sys
+from pathlib import Path
+from typing import Any, get_args
+
+import typer.main
+from knotwork.lang.rules import RULES
+from knotwork.runtime.events import EVENTS
+from knotwork.runtime.interfaces.cli.commands import app
+from knotwork.runtime.interfaces.cli.exit import MEANINGS
+
+REFERENCE = Path(__file__).parent / "reference"
+MADE = "<!-- Made by docs/generate.py from the code; a test holds it current. -->\n"
+
+
+def rules() -> str:
+    """The page of all diagnostics."""
+    lines = [
+        "# Rules\n", MADE,
+        "Every diagnostic has a code. `knotwork rules CODE` prints an entry of this page.",
+        "`# knotwork: ignore[CODE]` directly above a step silences a rule for it.\n",
+        "| code | name | severity | summary |", "|---|---|---|---|",
+    ]  # fmt: skip
+    for rule in RULES.values():
+        severity = f"{rule.severity} ({rule.lenient} in lenient)" if rule.lenient else rule.severity
+        lines.append(f"| [{rule.code}](#{rule.code.lower()}) | {rule.name} | {severity} | {rule.summary} |")
+    for rule in RULES.values():
+        lines += [f"\n## {rule.code}\n", f"**{rule.name}.** {rule.summary} {rule.why}"]
+        for title, script in (("Instead of", rule.bad), ("write", rule.good)):
+            if script:
+                lines += [f"\n{title}\n", "````text", script.rstrip("\n"), "````"]
+    return "\n".join(lines) + "\n"
+
+
+def commands() -> str:
+    """The page of the command line."""
+    root = typer.main.get_command(app)
+    lines = [
+        "# Command line\n", MADE,
+        "`-` stands for standard input wherever a file is read. Output goes to standard output, everything else to standard",
+        "error. Settings by environment: `KNOTWORK_LLM` (the model), `KNOTWORK_DEBUG` (0 to 3), `KNOTWORK_HOME` (where",
+        "models, caches and runs are kept), `OPENAI_API_KEY`, `ANTHROPIC_API_KEY`, `KNOTWORK_API_KEY` (for a URL's model).\n",
+        "## Exit codes\n", "| code | meaning |", "|---|---|",
+    ]  # fmt: skip
+    lines += [f"| {int(code)} | {meaning} |" for code, meaning in MEANINGS.items()]
+    lines += _command(root, "knotwork")
+    return "\n".join(lines) + "\n"
+
+
+def _command(command: Any, path: str) -> list[str]:
+    # Typer brings classes of its own for what looks like Click's, so the attributes are asked, not the class.
+    if hasattr(command, "commands"):
+        inside = [(name, inner) for name, inner in command.commands.items() if not inner.hidden]
+        own = _page(command, path) if path != "knotwork" and command.invoke_without_command else []
+        return own + [line for name, inner in inside for line in _command(inner, f"{path} {name}")]
+    return _page(command, path)
+
+
+def _page(command: Any, path: str) -> list[str]:
+    arguments = [p for p in command.params if p.param_type_name == "argument"]
+    options = [p for p in command.params if p.param_type_name == "option" and p.name != "help"]
+    usage = " ".join([path, *(("[options]",) if options else ()), *map(_argument, arguments)])
+    lines = [f"\n## {path}\n", f"`{usage}`\n", _text(command.help or "")]
+    if options:
+        lines += ["", "| option | meaning |", "|---|---|"]
+        lines += [f"| `{_names(option)}` | {_text(option.help or '')} |" for option in options]
+    return lines
+
+
+def _argument(argument: Any) -> str:
+    name = (argument.metavar or argument.name).upper().strip("[].")
+    name += "..." if argument.nargs == -1 else ""
+    return name if argument.required else f"[{name}]"
+
+
+def _names(option: Any) -> str:
+    names = ", ".join([*option.opts, *option.secondary_opts])
+    choices = "|".join(map(str, get_args(option.type_descriptor.annotation)))
+    return names if option.is_flag else f"{names} {option.metavar or choices}".replace("|", "\\|")
+
+
+def _text(text: str) -> str:
+    return " ".join(text.replace("\b", "").split()).replace("``", "`").replace("|", "\\|")
+
+
+def events() -> str:
+    """The page of all events."""
+    lines = [
+        "# Events\n", MADE,
+        "A run reports what it does as a stream of typed events (`knotwork.runtime.events`); subscribe with",
+        "`Events().subscribe(function)` and pass it as `lwt.run(..., events=...)`. `at` is seconds on the monotonic clock.\n",
+        "| event | fields | when |", "|---|---|---|",
+    ]  # fmt: skip
+    for event in EVENTS:
+        fields = ", ".join(f"`{a.name}`" for a in event.__attrs_attrs__)
+        when = _text((event.__doc__ or "").split(":", 1)[1])
+        lines.append(f"| `{event.name}` | {fields} | {when} |")
+    return "\n".join(lines) + "\n"
+
+
+PAGES = {"rules.md": rules, "cli.md": commands, "events.md": events}
+
+
+def main() -> int:
+    """Write the pages, or with ``--check`` say which are not current."""
+    stale = []
+    for name, make in PAGES.items():
+        path, text = REFERENCE / name, make()
+        if "--check" in sys.argv[1:]:
+            if not path.exists() or path.read_text(encoding="utf-8") != text:
+                stale.append(name)
+        else:
+            path.write_text(text, encoding="utf-8")
+    if stale:
+        print(f"not current: {', '.join(stale)}; run python docs/generate.py")
+    return bool(stale)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,192 @@
+"""From a model's spec to a client with all its layers: the only room that names concrete adapters.
+
+Adapters are imported when a spec names them, so that a run pays for (and needs) only what it uses.
+"""
+
+import os
+from collections.abc import Callable, Mapping
+from importlib.util import find_spec
+from pathlib import Path
+from urllib.parse import urlsplit
+
+from attrs import frozen
+from rapidfuzz import process
+
+from ..adapters.llm import NotConfigured
+from ..adapters.llm_answers import mask_keys
+from ..adapters.llm_budget import Budget, Price, Priced
+from ..adapters.llm_cache import Cached
+from ..adapters.llm_layers import Again, Client, Throttled, Validated
+
+__all__ = ["SPECS", "ModelSettings", "default_spec", "open_adapter", "open_model"]
+
+SPECS = (
+    "local",
+    "local:PATH",
+    "openai:MODEL",
+    "anthropic:MODEL",
+    "URL#MODEL",
+    "replay:FILE",
+    "record:FILE,SPEC",
+)
+"""The forms that a model's spec has."""
+
+
+@frozen
+class ModelSettings:
+    """Which model, and what its calls may do.
+
+    ``spec``: one of the forms in ``SPECS``. ``cache``: the call cache's file, None for none. ``max_calls``,
+    ``max_tokens``, ``max_cost`` (US dollars): the budget, None for no limit. ``price``: of a million tokens, where it is
+    known. ``rate``: calls a minute. ``max_concurrency``: calls at a time. ``stream``: ask for streamed answers.
+    """
+
+    spec: str
+    cache: Path | None = None
+    max_calls: int | None = None
+    max_tokens: int | None = None
+    max_cost: float | None = None
+    price: Price | None = None
+    rate: float | None = None
+    max_concurrency: int | None = None
+    stream: bool = False
+
+
+def default_spec(environ: Mapping[str, str] = os.environ) -> str:
+    """Return the spec for a run that names none: ``KNOTWORK_LLM``, else ``local`` where the extra is installed.
+
+    Raises ``NotConfigured``, with the two ways to get a model on two lines. A key in the environment alone chooses
+    nothing: it would spend money unasked.
+    """
+    if named := environ.get("KNOTWORK_LLM", "").strip():
+        return named
+    if find_spec("xllamacpp") is not None:
+        return "local"
+    raise NotConfigured(
+        "no model: pip install 'knotwork[local]' gives one in this machine's memory, without a key or a service,\n"
+        "or name one: --llm openai:MODEL with OPENAI_API_KEY set, or --llm URL#MODEL for any OpenAI-compatible server"
+    )
+
+
+def open_model(
+    settings: ModelSettings | str,
+    environ: Mapping[str, str] = os.environ,
+    *,
+    warn: Callable[[str], None] | None = None,
+) -> Client:
+    """Return the client of ``settings`` (or of a bare spec): ``generate`` and ``aclose``. It belongs to the event loop it is first used in.
+
+    Keys come from ``environ``: OPENAI_API_KEY, ANTHROPIC_API_KEY, KNOTWORK_API_KEY (for a URL). ``warn`` gets what a
+    person should know that stops nothing. Raises ``NotConfigured``.
+    """
+    if isinstance(settings, str):
+        settings = ModelSettings(settings)
+    spec = settings.spec.strip()
+    price = settings.price
+    if price is None and spec.partition(":")[0] in ("local", "replay"):
+        price = Price(0.0, 0.0)
+    client: Client = open_adapter(spec, environ, stream=settings.stream)
+    in_memory = spec.partition(":")[0] == "local"
+    # The local model answers one call at a time: better wait here, where waiting does not count against the timeout.
+    client = Throttled(client, max_concurrency=1 if in_memory else settings.max_concurrency, per_minute=settings.rate)
+    client = Budget(
+        client,
+        max_calls=settings.max_calls,
+        max_tokens=settings.max_tokens,
+        max_cost=settings.max_cost,
+        price=price,
+    )
+    client = Validated(Again(client, halve=not in_memory))
+    if price is not None:
+        client = Priced(client, price)
+    # A cassette is looked up faster than a cache, may be edited between runs, and is to have all that was asked.
+    if settings.cache is not None and spec.partition(":")[0] not in ("replay", "record"):
+        client = Cached(client, settings.cache, spec, warn=warn)
+    return client
+
+
+def open_adapter(spec: str, environ: Mapping[str, str] = os.environ, *, stream: bool = False) -> Client:
+    """Return the bare adapter that ``spec`` names, without layers. Raises ``NotConfigured``."""
+    if spec.startswith(("http://", "https://")):
+        return _at_url(spec, environ, stream)
+    scheme, colon, rest = spec.partition(":")
+    if spec == "local" or (scheme == "local" and rest):
+        return _local(rest or None)
+    if colon and rest:
+        match scheme:
+            case "openai":
+                return _openai(rest, environ, stream)
+            case "anthropic":
+                return _anthropic(rest, environ, stream)
+            case "replay":
+                from ..adapters.llm_replay import ReplayModel
+
+                return ReplayModel(rest)
+            case "record":
+                return _record(rest, environ, stream)
+    raise _unknown(spec)
+
+
+def _unknown(spec: str) -> NotConfigured:
+    schemes = {form.partition(":")[0]: form for form in SPECS if form[0].islower()}
+    written = spec.partition(":")[0]
+    near = process.extractOne(written.lower(), list(schemes), score_cutoff=60)
+    hint = f"did you mean {schemes[near[0]]}?" if near else "an address needs its model: https://host/v1#MODEL"
+    return NotConfigured(f"{mask_keys(spec)[:80]!r} names no model; a model is one of: {', '.join(SPECS)}", hint=hint)
+
+
+def _key(environ: Mapping[str, str], name: str, spec: str) -> str:
+    key = environ.get(name, "").strip()
+    if not key:
+        raise NotConfigured(f"{spec} needs a key: {name} is not set", hint=f"export {name}=...")
+    return key
+
+
+def _openai(model: str, environ: Mapping[str, str], stream: bool) -> Client:
+    from ..adapters.llm_openai import OpenAIModel
+
+    return OpenAIModel(model, api_key=_key(environ, "OPENAI_API_KEY", f"openai:{model}"), stream=stream)
+
+
+def _anthropic(model: str, environ: Mapping[str, str], stream: bool) -> Client:
+    if find_spec("anthropic") is None:
+        raise NotConfigured("anthropic: its extra is not installed", hint="pip install 'knotwork[anthropic]'")
+    from ..adapters.llm_anthropic import AnthropicModel
+
+    return AnthropicModel(model, api_key=_key(environ, "ANTHROPIC_API_KEY", f"anthropic:{model}"), stream=stream)
+
+
+def _at_url(spec: str, environ: Mapping[str, str], stream: bool) -> Client:
+    url, _, model = spec.partition("#")
+    try:
+        parts = urlsplit(url)
+        host, secret = parts.hostname, parts.username or parts.password or parts.query
+    except ValueError:
+        host, secret = None, None
+    if secret:
+        # Not shown: addresses get into logs, run directories and cassettes.
+        raise NotConfigured(
+            "a model's address holds no user, password or query", hint="put the key in KNOTWORK_API_KEY"
+        )
+    if not host or not model:
+        raise NotConfigured(f"{spec[:80]!r} names no model", hint="an address needs its model: https://host/v1#MODEL")
+    from ..adapters.llm_openai import OpenAIModel
+
+    return OpenAIModel(model, base_url=url, api_key=environ.get("KNOTWORK_API_KEY", "").strip() or None, stream=stream)
+
+
+def _local(path: str | None) -> Client:
+    if find_spec("xllamacpp") is None:
+        raise NotConfigured("local: its extra is not installed", hint="pip install 'knotwork[local]'")
+    from ..adapters.llm_local import LocalModel
+
+    return LocalModel(path)
+
+
+def _record(rest: str, environ: Mapping[str, str], stream: bool) -> Client:
+    path, comma, inner = rest.partition(",")
+    if not path or not comma or not inner or inner.startswith("record:"):
+        raise NotConfigured(f"{'record:' + rest[:80]!r}: a recording has a file and a model: record:FILE,SPEC")
+    from ..adapters.llm_replay import RecordModel
+
+    return RecordModel(open_adapter(inner, environ, stream=stream), path, inner)

@@ -1,0 +1,112 @@
+"""NUMBERS.md's rows: one-off faults on 30 % of 400 calls, and a cancel with 50 calls in flight."""
+
+import asyncio
+import os
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import psutil
+import pytest
+from knotwork.adapters.llm import LLMError
+from knotwork.adapters.llm_anthropic import AnthropicModel
+from knotwork.adapters.llm_layers import Again, Throttled
+from knotwork.adapters.llm_openai import OpenAIModel
+from support.model_server import AGAIN, KEY, RETRIED, SLOW, STREAMED, ModelServer, answer_to
+
+WHOLE = RETRIED + AGAIN + ("hang", "trickle", "endless")
+STREAM = tuple(name for name in RETRIED if name != "body_cut") + STREAMED + SLOW
+
+slow = pytest.mark.slow
+
+
+def campaign(make, mix, seed):
+    """Return how many of 400 calls were answered rightly, how many wrongly, and how many met a fault."""
+
+    async def main():
+        async with ModelServer(rate=0.3, mix=mix, seed=seed) as server:
+            model = make(server)
+            client = Again(Throttled(model, max_concurrency=50))
+
+            async def call(n):
+                try:
+                    answer = await client.generate(f"call {n}", timeout=5)
+                except LLMError:
+                    return None
+                return answer.text == answer_to(f"call {n}")
+
+            came = await asyncio.gather(*(call(n) for n in range(400)))
+            await model.aclose()
+            return came.count(True), came.count(False), server.faulted
+
+    return asyncio.run(main())
+
+
+@pytest.mark.parametrize(
+    ("make", "mix"),
+    [
+        pytest.param(lambda s: OpenAIModel("m", base_url=s.url), WHOLE, id="openai"),
+        pytest.param(lambda s: OpenAIModel("m", base_url=s.url, stream=True), STREAM, id="openai-stream", marks=slow),
+        pytest.param(lambda s: AnthropicModel("m", base_url=s.root), WHOLE, id="anthropic", marks=slow),
+        pytest.param(
+            lambda s: AnthropicModel("m", base_url=s.root, stream=True), STREAM, id="anthropic-stream", marks=slow
+        ),
+    ],
+)
+def test_one_off_faults_on_30_percent_of_400_calls(make, mix):
+    right, wrong, faulted = campaign(make, mix, seed=7)
+    assert wrong == 0
+    assert right >= 399
+    assert faulted > 90
+
+
+@pytest.fixture(params=["", "stream_trickle", "trickle"])
+def slow_server(request):
+    """A server in a process of its own that never gets done; its port."""
+    tests = Path(__file__).parents[1]
+    options = ["--rate", "1", "--faults", request.param] if request.param else ["--delay", "3600"]
+    process = subprocess.Popen(
+        [sys.executable, "-m", "support.model_server", *options],
+        cwd=tests,
+        env={**os.environ, "PYTHONPATH": str(tests)},
+        stdout=subprocess.PIPE,
+        text=True,
+    )
+    assert process.stdout is not None
+    try:
+        yield process.stdout.readline().strip()
+    finally:
+        process.terminate()
+        process.wait()
+        process.stdout.close()
+
+
+def test_cancelling_50_calls_in_flight_leaves_no_task_and_no_socket(slow_server):
+    port = int(slow_server.rpartition(":")[2].split("/")[0])
+
+    def sockets():
+        connections = psutil.Process().net_connections("inet")
+        return [c for c in connections if c.raddr and c.raddr.port == port and c.status == "ESTABLISHED"]
+
+    async def main():
+        models = [
+            OpenAIModel("m", base_url=slow_server, api_key=KEY, stream=True),
+            AnthropicModel("m", base_url=slow_server.removesuffix("/v1"), api_key=KEY),
+        ]
+        calls = [asyncio.create_task(Again(models[n % 2]).generate(f"call {n}")) for n in range(50)]
+        async with asyncio.timeout(20):
+            while len(sockets()) < 50:  # noqa: ASYNC110 - the kernel tells, there is no event
+                await asyncio.sleep(0.02)
+        started = time.monotonic()
+        for call in calls:
+            call.cancel()
+        came = await asyncio.gather(*calls, return_exceptions=True)
+        assert all(isinstance(one, asyncio.CancelledError) for one in came)
+        assert asyncio.all_tasks() == {asyncio.current_task()}
+        assert sockets() == []
+        assert time.monotonic() - started < 1
+        for model in models:
+            await model.aclose()
+
+    asyncio.run(main())
