@@ -101,6 +101,7 @@ def compare(block: re.Match[str], home: Path, update: bool) -> None:
     """Run a session; it must print what stands there, or with ``--update-golden`` what it prints will stand there."""
     went = session(block["text"], home)
     if update:
+        went = went.replace(str(home), "~/.local/state/knotwork")
         for page in PAGES:
             text = page.read_text(encoding="utf-8")
             if block[0] in text:

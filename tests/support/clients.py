@@ -41,7 +41,8 @@ class Timed:
     async def reached(self, count: int) -> None:
         """Wait until ``count`` calls are under way at once."""
         if self.under_way < count:
-            await self._waited.setdefault(count, asyncio.Event()).wait()
+            async with asyncio.timeout(10):
+                await self._waited.setdefault(count, asyncio.Event()).wait()
 
     async def generate(self, prompt: str, **options: Any) -> str:
         self.under_way += 1

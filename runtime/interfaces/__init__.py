@@ -1,0 +1,1 @@
+"""Where people and agents come in: the command line, later the REPL, the web, the editor and MCP."""

@@ -1,0 +1,82 @@
+"""The ``knotwork`` command. ``main`` is the entry point; a command is a room of its own, named as the command.
+
+Rooms: ``commands`` (all put together), ``params`` (options that several share), one room a command with its
+signature and help only, and what these import when they are called: ``files``, ``output``, ``exit``, ``checking``,
+``charts``, ``running`` and what stands around a run. Nothing heavy is imported before a command needs it: ``--help``
+and ``check`` are typed all day.
+"""
+
+import contextlib
+import os
+import sys
+from collections.abc import Sequence
+
+from .exit import MEANINGS, Exit
+
+__all__ = ["MEANINGS", "Exit", "app", "main"]
+
+
+def __getattr__(name: str) -> object:
+    """Load the Typer application when it is asked for."""
+    if name == "app":
+        from .commands import app
+
+        return app
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+
+
+def main(argv: Sequence[str] | None = None) -> None:
+    """Run the command line ``argv`` (the process's own by default) and leave with its exit code. No traceback gets out."""
+    try:
+        code = _told(list(sys.argv[1:] if argv is None else argv))
+        sys.stdout.flush()
+    except BrokenPipeError:
+        code = _left_alone()
+    except KeyboardInterrupt:
+        code = Exit.INTERRUPTED
+    except OSError as error:  # a full disk, told when the rest of the output is written
+        print(f"error: the output can't be written: {error.strerror or error}", file=sys.stderr)
+        code = _left_alone()
+    sys.exit(int(code))
+
+
+def _told(argv: list[str]) -> int:
+    """Run ``argv`` and translate everything that escapes into a message and an exit code."""
+    from .output import complain, ready_streams
+
+    ready_streams()
+    try:
+        from .commands import command
+
+        return command(argv)
+    except (BrokenPipeError, KeyboardInterrupt):
+        raise
+    except OSError as error:
+        name = f"{error.filename}: " if error.filename else ""
+        complain(f"{name}{error.strerror or error}")
+        return Exit.FAILED
+    except Exception as error:  # the last door: whatever is left is a bug or a failure with a name of its own
+        return _explained(error)
+
+
+def _explained(error: Exception) -> int:
+    from ....adapters.llm import LLMError, NotConfigured
+    from ...debuglog import level
+    from .output import complain
+
+    if isinstance(error, LLMError):
+        complain(error.message, error.hint)
+        return Exit.USAGE if isinstance(error, NotConfigured) else Exit.FAILED
+    if level() >= 3:
+        import traceback
+
+        traceback.print_exception(error)
+    complain(f"internal error: {type(error).__name__}: {error}; set KNOTWORK_DEBUG=3 for the traceback")
+    return Exit.FAILED
+
+
+def _left_alone() -> int:
+    """Whoever read our output has gone (``| head``): leave without a word, also when Python flushes at the end."""
+    with contextlib.suppress(OSError, ValueError):  # stdout is no file of the system (a test's)
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+    return Exit.FAILED

@@ -1,0 +1,61 @@
+"""What a person asked of ``run``, as values."""
+
+import shlex
+import sys
+from typing import Literal
+
+from attrs import frozen
+
+__all__ = ["Asked", "Limits", "OutputFormat", "resume_command"]
+
+OutputFormat = Literal["auto", "table", "json", "plain"]
+
+
+@frozen
+class Limits:
+    """What the run's calls may cost; ``price`` as written (IN/OUT)."""
+
+    max_calls: int | None = None
+    max_tokens: int | None = None
+    max_cost: float | None = None
+    price: str | None = None
+    rate: float | None = None
+    cache: bool = True
+
+
+@frozen
+class Asked:
+    """The arguments of ``knotwork run``, under the names that the command line has."""
+
+    file: str | None
+    input_file: str | None
+    llm: str | None
+    models: tuple[str, ...]
+    form: OutputFormat
+    resume: str | None
+    force: bool
+    dry_run: bool
+    schedule: Literal["eager", "layered"]
+    max_concurrency: int
+    all_steps: bool
+    lenient: bool
+    limits: Limits
+
+
+def resume_command(run_id: str, asked: Asked, model: str) -> str:
+    """Return the command that goes on with the run, ready to be pasted into a shell.
+
+    A script and an input that came through stdin are taken from the run itself.
+    """
+    words = ["knotwork", "run"]
+    if asked.file not in (None, "-"):
+        words.append(str(asked.file))
+    words += ["--resume", run_id]
+    if asked.input_file not in (None, "-"):
+        words += ["--input", str(asked.input_file)]
+    if asked.llm is not None:
+        words += ["--llm", model]
+    for named in asked.models:
+        words += ["--model", named]
+    words += [flag for flag, on in (("--lenient", asked.lenient), ("--all-steps", asked.all_steps)) if on]
+    return shlex.join(words) if sys.platform != "win32" else " ".join(words)

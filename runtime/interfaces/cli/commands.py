@@ -1,0 +1,105 @@
+"""The commands put together: names, help, and what a person reads who typed something else."""
+
+import os
+import sys
+from typing import Annotated, Any
+
+import typer
+from typer.core import TyperGroup
+
+from . import check, fmt, grammar, model, plan, rules, run, runs
+from .exit import MEANINGS, Exit, Misused
+
+__all__ = ["app", "command"]
+
+_LIKELY = {
+    "lint": "check", "validate": "check", "verify": "check", "format": "fmt", "graph": "plan", "show": "plan",
+    "dag": "plan", "exec": "run", "execute": "run", "start": "run", "ls": "runs", "list": "runs", "history": "runs",
+    "models": "model", "pull": "model pull", "explain": "rules", "rule": "rules", "resume": "run --resume",
+}  # fmt: skip
+"""What people type who know other tools."""
+
+
+class _Group(TyperGroup):
+    """The commands; one that isn't there is met with the one that was meant."""
+
+    def resolve_command(self, ctx: Any, args: list[str]) -> Any:
+        """Find the command that ``args`` begin with."""
+        typed = args[0] if args else ""
+        if typed and not typed.startswith("-") and typed not in self.commands:
+            if typed.endswith(".lwt") or os.path.isfile(typed):
+                ctx.fail(f"{typed} is a file, not a command. Did you mean: knotwork run {typed}")
+            if typed in _LIKELY:
+                ctx.fail(f"No such command '{typed}'. Did you mean 'knotwork {_LIKELY[typed]}'?")
+        return super().resolve_command(ctx, args)
+
+
+_CODES = " · ".join(f"{code.value} {meaning.split(':')[0].split(' (')[0]}" for code, meaning in MEANINGS.items())
+
+app = typer.Typer(
+    cls=_Group,
+    name="knotwork",
+    no_args_is_help=True,
+    pretty_exceptions_enable=False,
+    context_settings={"help_option_names": ["-h", "--help"]},
+    epilog=f"Exit codes: {_CODES}. FILE may be - for stdin. KNOTWORK_LLM names the model, KNOTWORK_DEBUG=1..3 tells more.",
+)
+"""The Typer application."""
+
+
+def _version(asked: bool) -> None:
+    if asked:
+        from .... import __version__
+
+        print(f"knotwork {__version__}")
+        raise typer.Exit
+
+
+@app.callback()
+def _root(
+    version: Annotated[
+        bool, typer.Option("--version", callback=_version, is_eager=True, help="Print the version and leave.")
+    ] = False,
+) -> None:
+    """Prompt scripts for language models: check them, see their plan, run them."""
+
+
+app.command("run")(run.run)
+app.command("check")(check.check)
+app.command("fmt")(fmt.fmt)
+app.command("plan")(plan.plan)
+app.add_typer(runs.app, name="runs")
+app.add_typer(model.app, name="model")
+app.command("grammar")(grammar.grammar)
+app.command("rules")(rules.rules)
+
+
+def command(argv: list[str]) -> int:
+    """Run one command line and return its exit code; wrong usage is told here."""
+    from .output import complain
+
+    try:
+        result = app(argv, prog_name="knotwork", standalone_mode=False)
+    except typer.Abort:
+        return Exit.INTERRUPTED
+    except Misused as error:
+        complain(error.message, error.hint)
+        return Exit.USAGE
+    except typer.TyperException as error:
+        context = getattr(error, "ctx", None)
+        message = error.format_message().replace(": Value error, ", ": ").rstrip(".")
+        if message and type(error).__name__ != "NoArgsIsHelpError":  # then the help has been printed
+            complain(message, _likely(message, argv))
+            if context is not None:
+                print(f"{context.get_usage().strip()}\nSee {context.command_path} --help.", file=sys.stderr)
+        return error.exit_code
+    return result if isinstance(result, int) else Exit.DONE
+
+
+def _likely(message: str, argv: list[str]) -> str:
+    """Say what was probably meant, where the message itself does not."""
+    if argv[:1] == ["run"] and message.startswith("Got unexpected extra argument"):
+        return "run takes one script; its input is given with --input FILE"
+    if argv[:1] == ["runs"] and len(argv) == 2 and message.startswith("No such command"):
+        return f"one run is shown by: knotwork runs show {argv[1]}"
+    return ""

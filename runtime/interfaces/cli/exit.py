@@ -1,0 +1,42 @@
+"""The one table of exit codes, for every command."""
+
+from collections.abc import Mapping
+from enum import IntEnum
+
+__all__ = ["MEANINGS", "Exit", "Misused"]
+
+
+class Exit(IntEnum):
+    """What the process ends with."""
+
+    DONE = 0
+    FAILED = 1
+    USAGE = 2
+    ERRORS = 3
+    PARTIAL = 4
+    INTERRUPTED = 130
+
+    @property
+    def meaning(self) -> str:
+        """What the code says, in words for the reference."""
+        return MEANINGS[self]
+
+
+MEANINGS: Mapping[Exit, str] = {
+    Exit.DONE: "done",
+    Exit.FAILED: "failed: the run has no output, fmt --check found something to change, the output could not be written",
+    Exit.USAGE: "wrong usage: an unknown command or option, no model configured, a run that is not there",
+    Exit.ERRORS: "diagnostics of severity error: nothing was run or changed",
+    Exit.PARTIAL: "partial: the run has its output, but a step or an item of EACH failed",
+    Exit.INTERRUPTED: "interrupted (Ctrl-C or SIGTERM): what was finished is kept",
+}
+"""What each code means."""
+
+
+class Misused(Exception):
+    """The command line asks for what can't be done: ``message`` says what, ``hint`` what to type instead. Exit code 2."""
+
+    def __init__(self, message: str, hint: str = "") -> None:
+        super().__init__(message)
+        self.message = message
+        self.hint = hint

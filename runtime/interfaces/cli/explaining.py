@@ -1,0 +1,59 @@
+"""What ``rules`` shows: the catalogue as a table, or one rule in full."""
+
+import sys
+from typing import Any, Literal
+
+from ....lang.diagnostic import nearest
+from ....lang.rules import RULES, Rule
+from .exit import Exit
+from .output import colour, complain, json_text, paint
+
+__all__ = ["explain"]
+
+
+def explain(code: str | None, form: Literal["text", "json"]) -> int:
+    """Write the table, or the rule ``code`` (by code or name)."""
+    if code is None:
+        chosen = list(RULES.values())
+    else:
+        by_name = {rule.name: rule for rule in RULES.values()}
+        found = RULES.get(code.upper()) or by_name.get(code.lower())
+        if found is None:
+            like = nearest(code, [*RULES, *by_name])
+            complain(f"there is no rule {code}", f"did you mean {like}?" if like else "knotwork rules lists them")
+            return Exit.USAGE
+        chosen = [found]
+    if form == "json":
+        print(json_text([_json(rule) for rule in chosen]))
+    elif code is not None:
+        print(_in_full(chosen[0]))
+    else:
+        on = colour(sys.stdout)
+        for rule in chosen:
+            severity = f"{rule.severity:<8}"
+            print(f"{rule.code}  {paint(severity, rule.severity, on)} {rule.name:<24} {rule.summary}")
+    return Exit.DONE
+
+
+def _in_full(rule: Rule) -> str:
+    on = colour(sys.stdout)
+    lenient = f" ({rule.lenient} in text from a model)" if rule.lenient else ""
+    lines = [
+        f"{paint(rule.code, 'bold', on)} {rule.name}: {paint(rule.severity, rule.severity, on)}{lenient}",
+        "", rule.summary, rule.why,
+    ]  # fmt: skip
+    if rule.input is not None:
+        lines += ["", "With the input:", f"    {rule.input}"]
+    for title, text in (("Reported:", rule.bad), ("Right:", rule.good)):
+        if text:
+            lines += ["", title, *(f"    {line}" for line in text.splitlines())]
+    if rule.severity != "error":
+        lines += ["", f"A line  # knotwork: ignore[{rule.code}]  directly above a step silences it there."]
+    return "\n".join(lines)
+
+
+def _json(rule: Rule) -> dict[str, Any]:
+    return {
+        "code": rule.code, "name": rule.name, "severity": rule.severity, "lenient": rule.lenient or rule.severity,
+        "summary": rule.summary, "why": rule.why, "bad": rule.bad, "good": rule.good,
+    }  # fmt: skip

@@ -1,0 +1,158 @@
+"""Reads scripts and inputs from files and stdin. What can't be read is a diagnostic, not an exception."""
+
+import json
+import os
+import stat
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any, NoReturn
+
+from attrs import frozen
+
+from ....lang.diagnostic import Diagnostic, nearest
+from ....lang.source import Source, Span
+from .exit import Misused
+
+__all__ = ["STDIN", "Unreadable", "only_one_stdin", "read_input", "read_source", "refuse_other_kinds"]
+
+STDIN = "-"
+MAX_SCRIPT = 16 << 20
+"""Bytes of a script: four for each of the characters that reading takes at most."""
+MAX_INPUT = 256 << 20
+"""Bytes of an input."""
+
+
+@frozen
+class Unreadable(Exception):
+    """A file gave no text, or no JSON: ``diagnostic`` says why, ``source`` is what it points into."""
+
+    diagnostic: Diagnostic
+    source: Source
+
+
+def only_one_stdin(names: Sequence[str | None]) -> None:
+    """Refuse a command line that wants stdin twice."""
+    if sum(name == STDIN for name in names) > 1:
+        raise Misused("stdin (-) can be read only once")
+
+
+def refuse_other_kinds(name: str) -> None:
+    """Refuse files that are known to be something else than a script."""
+    for suffix, kind in (
+        (".gasl", "a GASL file"),
+        (".seed.json", "a Formula Seed"),
+        (".json", "JSON, a plan or a seed"),
+    ):
+        if name.lower().endswith(suffix):
+            raise Misused(f"{name} is {kind}; this version of knotwork takes LWT scripts (.lwt)")
+
+
+def read_source(name: str) -> Source:
+    """Return the text of the script ``name`` (``-`` is stdin). Raises ``Unreadable``."""
+    shown = "<stdin>" if name == STDIN else name
+    return Source(_text(name, shown, MAX_SCRIPT), shown)
+
+
+def read_input(name: str) -> Any:
+    """Return the JSON value in the file ``name`` (``-`` is stdin). Raises ``Unreadable``."""
+    shown = "<stdin>" if name == STDIN else name
+    text = _text(name, shown, MAX_INPUT)
+    source = Source(text, shown)
+
+    def no_number(token: str) -> NoReturn:
+        raise ValueError(f"{token} is no JSON number")
+
+    try:
+        value = json.loads(text, parse_constant=no_number)
+        # A lone surrogate ("\ud800") is legal JSON and no text: it could neither be sent to a model nor be kept.
+        if "\\u" in text:
+            json.dumps(value, ensure_ascii=False).encode()
+        return value
+    except json.JSONDecodeError as error:
+        span = Span(error.pos, min(error.pos + 1, len(text)))
+        hint = "plain text is given as a JSON string: jq -Rs . notes.txt | knotwork run FILE --input -"
+        what = "the input is empty" if not text.strip() else f"the input is not JSON: {_lower(error.msg)}"
+        raise Unreadable(Diagnostic("KW004", "error", what, span, (hint,)), source) from None
+    except RecursionError:
+        what = "the input is nested too deeply"
+        raise Unreadable(Diagnostic("KW004", "error", what, Span(0, 1)), source) from None
+    except UnicodeEncodeError:
+        what = "the input has a lone surrogate (half a character, such as \\ud800) in a string"
+        raise Unreadable(Diagnostic("KW004", "error", what, Span(0, 1)), source) from None
+    except ValueError as error:
+        what = f"the input is not JSON: {error}"
+        raise Unreadable(Diagnostic("KW004", "error", what, Span(0, 1)), source) from None
+
+
+def _lower(message: str) -> str:
+    return message[:1].lower() + message[1:].split(" (char", maxsplit=1)[0]
+
+
+def _text(name: str, shown: str, limit: int) -> str:
+    data = _bytes(name, shown, limit)
+    try:
+        text = data.decode()
+    except UnicodeDecodeError as error:
+        what = f"{shown} is not text in UTF-8 (byte {error.start} is {data[error.start]:#04x})"
+        hints: tuple[str, ...] = ()
+        if data[:2] in (b"\xff\xfe", b"\xfe\xff"):
+            hints = ("it looks like UTF-16: iconv -f UTF-16 -t UTF-8 makes it UTF-8",)
+        raise _unreadable("KW002", what, shown, *hints) from None
+    if (nul := text.find("\0")) >= 0:
+        raise _unreadable("KW002", f"{shown} is binary: character {nul} is NUL", shown)
+    return text.removeprefix("\ufeff")  # the mark that some editors write before UTF-8 is no part of the text
+
+
+def _bytes(name: str, shown: str, limit: int) -> bytes:
+    try:
+        if name == STDIN:
+            if sys.stdin is None:
+                raise _unreadable("KW001", "there is no stdin to read", shown)
+            if sys.stdin.isatty():
+                print("reading from the terminal; Ctrl-D ends it", file=sys.stderr)
+            data = sys.stdin.buffer.read(limit + 1)
+            size = len(data)
+        else:
+            with open(name, "rb") as file:
+                found = os.fstat(file.fileno())
+                size = found.st_size if stat.S_ISREG(found.st_mode) else 0
+                data = b"" if size > limit else file.read(limit + 1)
+                size = max(size, len(data))
+    except (OSError, ValueError) as error:  # ValueError: a name with a NUL in it
+        raise _not_opened(name, shown, error) from None
+    if size > limit:
+        what = f"{shown} has more than {limit >> 20} MiB, the most that is read"
+        raise _unreadable("KW003", what, shown)
+    return data
+
+
+def _not_opened(name: str, shown: str, error: Exception) -> Unreadable:
+    reason = getattr(error, "strerror", None) or str(error)
+    hints = []
+    if isinstance(error, IsADirectoryError):
+        reason, hints = "it is a folder", [f"name the files: {name.rstrip('/')}/*.lwt"]
+    elif isinstance(error, FileNotFoundError):
+        reason = "there is no such file"
+        if name.lstrip()[:1] in ("{", "[", '"'):
+            hints = ["JSON on the command line goes through stdin: echo '...' | knotwork run FILE --input -"]
+            shown = shown if len(shown) <= 40 else shown[:37] + "..."
+        elif like := _like(name):
+            hints = [f"did you mean {like}?"]
+    elif isinstance(error, PermissionError):
+        reason = "it may not be read (permission denied)"
+    return _unreadable("KW001", f"{shown} can't be read: {reason}", shown, *hints)
+
+
+def _like(name: str) -> str | None:
+    path = Path(name)
+    try:
+        names = [entry.name for entry in os.scandir(path.parent) if entry.is_file()][:2000]
+    except OSError:
+        return None
+    like = nearest(path.name, names)
+    return str(path.parent / like) if like else None
+
+
+def _unreadable(code: str, message: str, name: str, *hints: str) -> Unreadable:
+    return Unreadable(Diagnostic(code, "error", message, None, hints), Source("", name))

@@ -1,0 +1,135 @@
+"""What ``runs`` shows: kept runs as a table, and one in full."""
+
+import json
+from pathlib import Path
+from typing import Any, Literal
+
+from attrs import define, field
+
+from ....lang.diagnostic import printable
+from ...runs import FILE, RunError, list_runs, load
+from .exit import Exit
+from .output import complain, json_text, say
+
+__all__ = ["list_kept", "show_kept"]
+
+_EXCERPT = 60
+"""Characters of an output in a table."""
+
+
+@define
+class _Told:
+    """What a run's records say, the last word on each step."""
+
+    steps: dict[str, dict[str, Any]] = field(factory=dict)
+    finished: dict[str, Any] | None = None
+    tokens: int = 0
+    planned: int = 0
+
+    @property
+    def done(self) -> int:
+        return sum(record["status"] == "done" for record in self.steps.values())
+
+
+def list_kept(form: Literal["table", "json"], limit: int) -> int:
+    """Write the latest runs to stdout."""
+    found = list_runs()
+    rows = []
+    for info in found[:limit]:
+        told = _read(info.path)
+        rows.append(
+            {
+                "run": info.run_id, "script": info.script, "status": info.status, "done": told.done,
+                "steps": max(told.planned, len(told.steps)), "started": info.started, "tokens": told.tokens, "model": info.model,
+                "path": str(info.path),
+            }
+        )  # fmt: skip
+    if form == "json":
+        print(json_text(rows))
+        return Exit.DONE
+    if not rows:
+        print("no runs are kept yet; knotwork run FILE makes one")
+        return Exit.DONE
+    from .tables import render
+
+    columns = ["run", "script", "status", "steps", "started", "tokens"]
+    body = [
+        [
+            row["run"], row["script"], row["status"], f"{row['done']}/{row['steps']}",
+            str(row["started"])[:19].replace("T", " "), f"{row['tokens']:,}",
+        ]
+        for row in rows
+    ]  # fmt: skip
+    print(render(columns, body, wide=frozenset({"run", "started"})), end="")
+    if len(found) > limit:
+        say(f"{len(found) - limit} more; --limit shows them")
+    return Exit.DONE
+
+
+def show_kept(run: str, form: Literal["table", "json"]) -> int:
+    """Write one run to stdout."""
+    try:
+        stored = load(run)
+    except RunError as error:
+        complain(error.message, error.hint)
+        return Exit.USAGE
+    told, head = _read(stored.path), stored.head
+    status = stored.status or "running or interrupted"
+    if form == "json":
+        steps = {
+            step: {k: v for k, v in record.items() if k not in ("record", "step", "item")}
+            for step, record in told.steps.items()
+        }
+        print(
+            json_text(
+                {
+                    "run": stored.run_id, "script": head["name"], "status": status, "started": head["time"],
+                    "model": head["model"], "path": str(stored.path), "tokens": told.tokens, "steps": steps,
+                }
+            )
+        )  # fmt: skip
+        return Exit.DONE
+    from .tables import render
+
+    print(f"run      {stored.run_id}\nscript   {printable(str(head['name']))}\nstatus   {status}")
+    print(
+        f"started  {head['time']}\nmodel    {printable(str(head['model'] or '-'))}\nkept in  {printable(str(stored.path))}\n"
+    )
+    rows = [
+        [step, record["status"], f"{record.get('seconds', 0):.2f} s", f"{_tokens(record):,}", _excerpt(record)]
+        for step, record in told.steps.items()
+    ]
+    if rows:
+        print(render(["step", "status", "time", "tokens", "output"], rows, wide=frozenset({"step", "status"})), end="")
+    if status != "complete":
+        print(f"\ngo on with: knotwork run --resume {stored.run_id}")
+    return Exit.DONE
+
+
+def _excerpt(record: dict[str, Any]) -> str:
+    text = " ".join(str(record.get("output") or record.get("reason") or "").split())
+    return text if len(text) <= _EXCERPT else text[: _EXCERPT - 1] + "…"
+
+
+def _tokens(record: dict[str, Any]) -> int:
+    usage = record.get("usage")
+    return sum(usage) if isinstance(usage, list) else 0
+
+
+def _read(path: Path) -> _Told:
+    """Read a run's records; what is torn or damaged ends the reading, the rest is shown."""
+    told = _Told()
+    try:
+        with open(path / FILE, "rb") as file:
+            for line in file:
+                record = json.loads(line)
+                if record["record"] == "run_started":
+                    told.planned = int(record["options"].get("steps", 0))
+                elif record["record"] == "step_done":
+                    told.steps[record["step"]] = record
+                    told.tokens += 0 if record.get("reused") else _tokens(record)
+                elif record["record"] == "run_finished":
+                    told.finished = record
+    except (OSError, ValueError, KeyError, TypeError):
+        return told
+    return told

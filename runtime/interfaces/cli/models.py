@@ -1,0 +1,99 @@
+"""The models of a run: from specs on the command line to clients, and what a script needs of them."""
+
+import os
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from attrs import field, frozen
+
+from ....adapters.llm import LLM
+from ....lang.lwt import Call, Script
+from ....lang.node import walk
+from ....lang.operations import BUILTIN
+from .asked import Limits
+from .exit import Misused
+
+__all__ = ["Models", "close_models", "named_specs", "needs_default", "open_models"]
+
+
+@frozen
+class Models:
+    """The clients of a run. ``spec`` is the default model's, empty where the run has none."""
+
+    spec: str
+    default: Any = None
+    named: Mapping[str, LLM] = field(factory=dict)
+
+
+def named_specs(given: tuple[str, ...]) -> dict[str, str]:
+    """Return name and spec of every ``--model NAME=SPEC``."""
+    found: dict[str, str] = {}
+    for text in given:
+        name, equals, spec = text.partition("=")
+        if not equals or not name.strip() or not spec.strip():
+            raise Misused(f"--model takes a name and a model, not {text!r}", "for example --model small=local")
+        found[name.strip()] = spec.strip()
+    return found
+
+
+def needs_default(script: Script) -> bool:
+    """Say whether a step asks the run's own model. A script of constants runs without one."""
+    calls = [node for step in script.steps for node in walk(step) if isinstance(node, Call)]
+    return any(
+        call.operation not in BUILTIN or (call.operation == "LLM" and call.option("model") is None) for call in calls
+    )
+
+
+def open_models(spec: str | None, named: Mapping[str, str], limits: Limits, max_concurrency: int, warn: Any) -> Models:
+    """Return the clients for ``spec`` (None: no default) and for every named model. Raises ``NotConfigured``."""
+    from ...wiring import ModelSettings, open_model
+
+    price = _price(limits.price)
+
+    def client(wanted: str) -> Any:
+        settings = ModelSettings(
+            wanted, _cache(wanted) if limits.cache else None, limits.max_calls, limits.max_tokens, limits.max_cost,
+            price, limits.rate, max_concurrency,
+        )  # fmt: skip
+        return open_model(settings, os.environ, warn=warn)
+
+    default = client(spec) if spec is not None else None
+    return Models(spec or "", default, {name: client(wanted) for name, wanted in named.items()})
+
+
+async def close_models(models: Models) -> None:
+    """Let go of every client."""
+    for client in (models.default, *models.named.values()):
+        close = getattr(client, "aclose", None)
+        if close is not None:
+            await close()
+
+
+def _price(text: str | None) -> Any:
+    if text is None:
+        return None
+    from ....adapters.llm_budget import Price
+
+    parts = text.split("/")
+    try:
+        numbers = [float(part) for part in parts]
+    except ValueError:
+        numbers = []
+    if len(numbers) != 2 or not all(0 <= number < float("inf") for number in numbers):
+        raise Misused(
+            f"--price takes two prices, not {text!r}", "dollars for a million tokens in and out, such as --price 0.25/2"
+        )
+    return Price(*numbers)
+
+
+def _cache(spec: str) -> Path | None:
+    """Return the call cache's file; a cassette has none: it is the record itself, and may be edited."""
+    if spec.startswith(("replay:", "record:")):
+        return None
+    home = os.environ.get("KNOTWORK_HOME")
+    if home:
+        return Path(home) / "cache" / "answers.sqlite"
+    from platformdirs import user_cache_path
+
+    return user_cache_path("knotwork") / "answers.sqlite"

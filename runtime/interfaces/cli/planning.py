@@ -1,0 +1,134 @@
+"""What ``plan`` shows: a script's graph as text, JSON or a drawing."""
+
+import sys
+from typing import Any, Literal
+
+from attrs import frozen
+
+from ....lang.dependencies import critical_path, final_step, layers, needed, step_dependencies
+from ....lang.lwt import Mode, Script
+from .charts import dot, mermaid
+from .checking import check_files, show
+from .exit import Exit
+from .output import colour, json_text, paint
+
+__all__ = ["FINAL_RULES", "Plan", "plan_of", "show_plan"]
+
+FINAL_RULES = {
+    "final": "the step named final",
+    "only sink": "the only one that no other refers to",
+    "last": "the last one written (several are referred to by none)",
+}
+"""The rules that choose the final step, in words."""
+
+
+@frozen
+class Plan:
+    """A script's graph and what follows from it. ``needed`` are the steps that a run makes without --all-steps."""
+
+    operations: dict[str, str]
+    graph: dict[str, tuple[str, ...]]
+    layers: list[tuple[str, ...]]
+    final: str
+    rule: str
+    needed: frozenset[str]
+    path: list[str]
+
+    @property
+    def unneeded(self) -> list[str]:
+        """The steps that the final one does not need, in source order."""
+        return [step for step in self.graph if step not in self.needed]
+
+
+def plan_of(script: Script) -> Plan | None:
+    """Return the plan of a script without errors; None for one without steps."""
+    graph = step_dependencies(script)
+    chosen = final_step(script, graph)
+    if chosen is None:
+        return None
+    final, rule = chosen
+    wanted = needed(graph, final)
+    path, _ = critical_path({step: inputs for step, inputs in graph.items() if step in wanted})
+    operations = {step.id: step.call.operation for step in script.steps}
+    return Plan(operations, graph, layers(graph), final, rule, frozenset(wanted), path)
+
+
+def show_plan(name: str, form: Literal["text", "json", "mermaid", "dot"], mode: Mode, input_name: str | None) -> int:
+    """Write the plan of one file to stdout; diagnostics go to stderr."""
+    results = check_files([name], mode, input_name)
+    script = results[-1].script
+    show([result.without_remarks for result in results], sys.stderr)
+    plan = plan_of(script) if script is not None and not any(result.failed for result in results) else None
+    if plan is None or script is None:
+        return Exit.ERRORS
+    match form:
+        case "text":
+            print(_text(plan, script.source.name))
+        case "json":
+            print(json_text(_json(plan, script.source.name)))
+        case "mermaid":
+            print(mermaid(plan.graph, plan.operations, plan.final, plan.needed))
+        case "dot":
+            print(dot(plan.graph, plan.operations, plan.final, plan.needed))
+    return Exit.DONE
+
+
+def _text(plan: Plan, name: str) -> str:
+    on = colour(sys.stdout)
+    count = len(plan.graph)
+    lines = [
+        f"{name}: {count:,} step{'' if count == 1 else 's'} in {len(plan.layers):,} layer{'' if len(plan.layers) == 1 else 's'}",
+        f"final step: {paint(f'({plan.final})', 'bold', on)}, {FINAL_RULES[plan.rule]}",
+        "",
+    ]
+    width = min(40, max(len(step) + 2 for step in plan.graph))
+    for number, layer in enumerate(plan.layers, 1):
+        for position, step in enumerate(layer):
+            head = f"layer {number}" if position == 0 else ""
+            mark = " " if step in plan.needed else "x"
+            inputs = ", ".join(f"({target})" for target in plan.graph[step])
+            row = (
+                f"{head:<10}{mark} {f'({step})':<{width}}  {plan.operations[step]:<5} {'← ' + inputs if inputs else ''}"
+            )
+            lines.append(paint(row.rstrip(), "dim", on and step not in plan.needed))
+    lines += ["", f"critical path, {_steps(len(plan.path))}: {_short_path(plan.path)}"]
+    if plan.unneeded:
+        lines.append(f"x not needed by ({plan.final}), skipped without --all-steps: {_short_list(plan.unneeded)}")
+    return "\n".join(lines)
+
+
+def _steps(count: int) -> str:
+    return f"{count:,} step{'' if count == 1 else 's'}"
+
+
+def _short_path(path: list[str]) -> str:
+    shown = [f"({step})" for step in path]
+    if len(shown) > 24:
+        shown = [*shown[:12], f"… {len(shown) - 24:,} more …", *shown[-12:]]
+    return " → ".join(shown)
+
+
+def _short_list(steps: list[str]) -> str:
+    more = f" and {len(steps) - 20:,} more" if len(steps) > 20 else ""
+    return ", ".join(f"({step})" for step in steps[:20]) + more
+
+
+def _json(plan: Plan, name: str) -> dict[str, Any]:
+    layer_of = {step: number for number, layer in enumerate(plan.layers, 1) for step in layer}
+    return {
+        "file": name,
+        "final": {"step": plan.final, "rule": plan.rule},
+        "layers": plan.layers,
+        "critical_path": plan.path,
+        "unneeded": plan.unneeded,
+        "steps": [
+            {
+                "id": step,
+                "operation": plan.operations[step],
+                "refers_to": list(inputs),
+                "layer": layer_of.get(step),
+                "needed": step in plan.needed,
+            }
+            for step, inputs in plan.graph.items()
+        ],
+    }

@@ -1,0 +1,215 @@
+"""``run --dry-run``: every prompt that can be known before anything is called, and how many calls there will be.
+
+References to the input and to constants are put in; those to answers stand as they are, between « and ».
+"""
+
+import sys
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from attrs import define, field, frozen
+
+from ....lang.dependencies import final_step, layers, needed, step_dependencies
+from ....lang.lwt import Call, Reference, Script, Step, Template, Text
+from ....lang.printer import format_reference, format_value
+from ...operations import constant
+from ...results import StepFailed, StepResult, Trace
+from ...templates import Scope, resolve, text_of
+from .exit import Exit
+from .output import colour, json_text, paint, shown
+
+__all__ = ["Planned", "rehearse"]
+
+_OPEN, _CLOSE = "\ue000", "\ue001"
+"""Marks around what is not known yet, until it is printed (private-use characters: no script has them by chance)."""
+
+
+@frozen
+class Prompt:
+    """One call: the prompt as far as it is known, and EACH's index. ``fault`` says why it would fail."""
+
+    text: str
+    system: str = ""
+    item: int | None = None
+    fault: str = ""
+
+
+@frozen
+class Planned:
+    """A step: its calls. ``count`` is None where it depends on an answer (``each`` is then the list's reference)."""
+
+    step: Step
+    prompts: tuple[Prompt, ...] = ()
+    count: int | None = 0
+    each: str = ""
+
+
+def rehearse(script: Script, given: Any, as_json: bool, all_steps: bool) -> int:
+    """Write the prompts layer by layer to stdout. Nothing is called, and no model is needed."""
+    graph = step_dependencies(script)
+    chosen = final_step(script, graph)
+    if chosen is None:
+        return Exit.ERRORS
+    wanted = set(graph) if all_steps else needed(graph, chosen[0])
+    steps = {step.id: step for step in script.steps}
+    view = _View(Scope("", given, {}, Trace(), lambda step, message: None, script.mode))
+    planned = [
+        [view.plan(steps[step]) for step in layer]
+        for layer in layers({step: inputs for step, inputs in graph.items() if step in wanted})
+    ]
+    everything = [plan for layer in planned for plan in layer]
+    known, open_ends = sum(plan.count or 0 for plan in everything), [p for p in everything if p.count is None]
+    if as_json:
+        print(json_text(_document(planned, known, open_ends)))
+        return Exit.DONE
+    for number, layer in enumerate(planned, 1):
+        print(paint(f"layer {number} of {len(planned)}", "bold", colour(sys.stdout)))
+        for plan in layer:
+            _print(plan)
+    more = "".join(f" + one for each element of {plan.each}" for plan in open_ends)
+    print(f"{known:,} call{'' if known == 1 and not more else 's'}{more}; nothing was called")
+    return Exit.DONE
+
+
+@define
+class _View:
+    """What is known before a run: the input, and what constants say."""
+
+    scope: Scope
+    known: dict[str, StepResult] = field(factory=dict)
+
+    def plan(self, step: Step) -> Planned:
+        """Return what ``step`` will call. Steps come in the order of their layers."""
+        call, scope = step.call, self.scope.of(step.id)
+        scope.results = self.known
+        if call.operation == "CONST":
+            self._keep(step)
+            return Planned(step)
+        if call.operation == "EACH" and len(call.arguments) == 2 and isinstance(call.arguments[1], Call):
+            return self._each(step, call.arguments[0], call.arguments[1], scope)
+        return Planned(step, (self._prompt(call, scope),), 1)
+
+    def _keep(self, step: Step) -> None:
+        try:
+            value = constant(step.call.arguments[0])
+            self.known[step.id] = StepResult(step.id, "done", text_of(value), value)
+        except (StepFailed, IndexError):  # the run will say so
+            return
+
+    def _each(self, step: Step, source: Any, inner: Call, scope: Scope) -> Planned:
+        if not isinstance(source, Reference) or not self._is_known(source, scope):
+            reference = format_reference(source) if isinstance(source, Reference) else "its list"
+            return Planned(step, (self._prompt(inner, scope),), None, reference)
+        try:
+            items = resolve(source, scope)
+        except StepFailed as error:
+            return Planned(step, (Prompt("", fault=error.failed.message),), 0)
+        if isinstance(items, str):
+            from ....lang.ladder import Reading, read
+
+            found = read(items)
+            items = found.value if isinstance(found, Reading) else items
+        if not isinstance(items, list):
+            return Planned(step, (Prompt("", fault=f"EACH needs a list; {format_reference(source)} is none"),), 0)
+        prompts = tuple(self._prompt(inner, scope.at(index, item), index) for index, item in enumerate(items))
+        return Planned(step, prompts, len(items))
+
+    def _prompt(self, call: Call, scope: Scope, item: int | None = None) -> Prompt:
+        prompt = call.arguments[0] if call.arguments else None
+        system = call.option("system")
+        try:
+            text = self._text(prompt, scope) if isinstance(prompt, Template) else ""
+            return Prompt(text, self._text(system, scope) if isinstance(system, Template) else "", item)
+        except StepFailed as error:
+            return Prompt("", item=item, fault=error.failed.message)
+
+    def _text(self, template: Template, scope: Scope) -> str:
+        return "".join(
+            part.value if isinstance(part, Text) else self._reference(part, scope) for part in template.parts
+        )
+
+    def _reference(self, reference: Reference, scope: Scope) -> str:
+        if not self._is_known(reference, scope):
+            return f"{_OPEN}{format_reference(reference)}{_CLOSE}"
+        try:
+            return text_of(resolve(reference, scope), reference)
+        except StepFailed as error:
+            if scope.mode == "lenient" and error.failed.kind == "reference":
+                return ""
+            raise
+
+    def _is_known(self, reference: Reference, scope: Scope) -> bool:
+        if reference.name == "input":
+            return scope.input is not None
+        if reference.name in ("item", "index"):
+            return scope.index is not None
+        return reference.name in self.known
+
+
+def _print(plan: Planned) -> None:
+    on = colour(sys.stdout)
+    call = plan.step.call
+    inner = call.arguments[-1] if call.operation == "EACH" and call.arguments else call
+    options = [f"{option.name}={format_value(option.value)}" for option in _shown_options(call, inner)]
+    head = f"({plan.step.id}) {call.operation}"
+    print(f"  {paint(head, 'cyan', on)}{'  ' + ', '.join(options) if options else ''}")
+    if call.operation == "CONST" and call.arguments:
+        print(f"    {_short(format_value(call.arguments[0]))}")
+    for prompt in plan.prompts:
+        if prompt.item is not None:
+            print(paint(f"    item {prompt.item}", "dim", on))
+        if prompt.fault:
+            print(f"    {paint('would fail', 'red', on)}: {shown(prompt.fault)}")
+        for name, text in (("system: ", prompt.system), ("", prompt.text)):
+            if text:
+                print("\n".join(f"    | {line}" for line in _marked(name + text, on).split("\n")))
+    if plan.count is None:
+        print(paint(f"    once for each element of {plan.each}, which is not known yet", "dim", on))
+
+
+def _shown_options(*calls: Any) -> Iterator[Any]:
+    seen: set[int] = set()
+    for call in calls:
+        if isinstance(call, Call) and id(call) not in seen:
+            seen.add(id(call))
+            yield from (option for option in call.options if option.name != "system")
+
+
+def _short(text: str) -> str:
+    return text if len(text) <= 200 else f"{text[:200]}… ({len(text):,} characters)"
+
+
+def _marked(text: str, on: bool) -> str:
+    """Put the visible marks in, in colour where ``on``."""
+    marked = []
+    for number, part in enumerate(text.replace(_CLOSE, _OPEN).split(_OPEN)):
+        clean = shown(part) if sys.stdout.isatty() else part
+        marked.append(paint(f"«{clean}»", "yellow", on) if number % 2 else clean)
+    return "".join(marked)
+
+
+def _document(planned: list[list[Planned]], known: int, open_ends: list[Planned]) -> Mapping[str, Any]:
+    return {
+        "layers": [
+            [
+                {
+                    "step": plan.step.id,
+                    "operation": plan.step.call.operation,
+                    "calls": plan.count,
+                    "prompts": [
+                        {
+                            "item": prompt.item,
+                            "system": _marked(prompt.system, False) or None,
+                            "prompt": _marked(prompt.text, False),
+                            "fault": prompt.fault or None,
+                        }
+                        for prompt in plan.prompts
+                    ],
+                }
+                for plan in layer
+            ]
+            for layer in planned
+        ],
+        "calls": known if not open_ends else None,
+        "calls_at_least": known,
+    }

@@ -1,0 +1,123 @@
+"""What ``run`` does before anything is spent: read, check, and find out what an earlier run leaves open."""
+
+import os
+import sys
+from typing import Any
+
+from attrs import evolve
+
+from ....lang.dependencies import final_step, needed, step_dependencies, step_references
+from ....lang.linter import MISSING
+from ....lang.lwt import Mode, Script
+from ....lang.parse import parse_lwt
+from ....lang.source import Source
+from ...runs import RunError, Stored, load
+from .asked import Asked
+from .checking import Checked, check_script, show
+from .exit import Exit, Misused
+from .files import Unreadable, only_one_stdin, read_input, read_source, refuse_other_kinds
+from .job import Job
+from .models import named_specs, needs_default
+from .output import complain, say
+
+__all__ = ["perform"]
+
+
+def perform(asked: Asked) -> int:
+    """Do what was asked and return the exit code."""
+    if asked.file is None and asked.resume is None:
+        raise Misused("run needs a script", "knotwork run FILE, or knotwork run --resume RUN")
+    only_one_stdin([asked.file, asked.input_file])
+    if asked.file is not None:
+        refuse_other_kinds(asked.file)
+    named = named_specs(asked.models)
+    try:
+        stored = load(asked.resume) if asked.resume is not None else None
+        if stored is not None:
+            asked, named = _as_before(asked, named, stored)
+        job = _job(asked, stored, named)
+        if isinstance(job, Checked):
+            return _refused(job, asked)
+        if asked.dry_run:
+            from .rehearsal import rehearse
+
+            show([job.checked.without_remarks], sys.stderr)
+            return rehearse(job.script, job.given, asked.form == "json", asked.all_steps)
+        if job.given is None and _wants_input(job.script, asked.all_steps):
+            raise Misused(
+                f"{job.script.source.name} refers to {{(input)}}, and there is none", "give one: --input FILE"
+            )
+        spec = _spec(asked, job.script)
+        from .executing import execute  # brings the event loop, which nothing before needs
+
+        return execute(asked, job, spec, named)
+    except RunError as error:
+        complain(error.message, error.hint)
+        return Exit.USAGE if asked.resume is not None else Exit.FAILED
+
+
+def _as_before(asked: Asked, named: dict[str, str], stored: Stored) -> tuple[Asked, dict[str, str]]:
+    """Fill in what the command line leaves open from the run that is resumed."""
+    options = stored.head.get("options", {})
+    asked = evolve(
+        asked,
+        lenient=asked.lenient or (asked.file is None and stored.head.get("mode") == "lenient"),
+        all_steps=asked.all_steps or bool(options.get("all_steps")),
+        llm=asked.llm or stored.head.get("model") or None,
+    )
+    return asked, {**options.get("models", {}), **named}
+
+
+def _job(asked: Asked, stored: Stored | None, named: dict[str, str]) -> Job | Checked:
+    """Read and check; a ``Checked`` says what is wrong."""
+    mode: Mode = "lenient" if asked.lenient else "strict"
+    try:
+        if asked.file is not None:
+            source = read_source(asked.file)
+        else:
+            assert stored is not None  # noqa: S101 - perform() refuses a run without either
+            source = Source(stored.script, str(stored.head["name"]))
+        given: Any = MISSING
+        if asked.input_file is not None:
+            given = read_input(asked.input_file)
+        elif stored is not None and (kept := stored.input) is not None:
+            given = kept
+    except Unreadable as error:
+        return Checked((error.diagnostic,), error.source)
+    script = parse_lwt(source, mode)
+    checked = check_script(script, given, sorted(named) if named else None)
+    return checked if checked.failed else Job(checked, script, None if given is MISSING else given, stored)
+
+
+def _refused(checked: Checked, asked: Asked) -> int:
+    """Tell why nothing was run."""
+    show([checked.without_remarks], sys.stderr)
+    if asked.form == "json":
+        from .summary import refusal
+
+        print(refusal(checked))
+    say("nothing was run")
+    if checked.script is not None and not asked.lenient and checked.diagnostics[0].code.startswith("LWT00"):
+        say("if a model wrote this script, try --lenient")
+    return Exit.ERRORS
+
+
+def _wants_input(script: Script, all_steps: bool) -> bool:
+    """Say whether a step that will run refers to the input."""
+    graph = step_dependencies(script)
+    chosen = final_step(script, graph)
+    wanted = set(graph) if all_steps or chosen is None else needed(graph, chosen[0])
+    return any(
+        reference.name == "input" for step in script.steps if step.id in wanted for reference in step_references(step)
+    )
+
+
+def _spec(asked: Asked, script: Script) -> str | None:
+    """Return the spec of the run's own model; None where no step asks it. Raises ``NotConfigured``."""
+    if asked.llm is not None:
+        return asked.llm
+    if not needs_default(script):
+        return None
+    from ...wiring import default_spec
+
+    return default_spec(os.environ)

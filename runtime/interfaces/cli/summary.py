@@ -1,0 +1,162 @@
+"""What stands at the end of a run: the output on stdout, and on stderr what became of everything else."""
+
+import sys
+from typing import Any
+
+from ....lang.diagnostic import as_json, printable
+from ...results import Run, StepResult, plain
+from ...runs import Recorder
+from .asked import Asked, OutputFormat
+from .checking import Checked
+from .exit import Exit
+from .output import colour, is_terminal, json_text, paint, say, write
+from .planning import FINAL_RULES
+from .progress import Tally, dollars
+
+__all__ = ["document", "finish", "refusal"]
+
+_CODES = {"complete": Exit.DONE, "partial": Exit.PARTIAL, "failed": Exit.FAILED, "cancelled": Exit.INTERRUPTED}
+_STYLES = {"complete": "green", "partial": "yellow", "failed": "red", "cancelled": "yellow"}
+_LISTED = 20
+"""Steps that are listed one by one; what is kept has them all."""
+
+
+def finish(run: Run, checked: Checked, tally: Tally, asked: Asked, recorder: Recorder, resume: str) -> int:
+    """Write output and report; return the exit code."""
+    if asked.form == "json":
+        print(json_text(document(run, checked, tally)))
+    elif run.output is not None:
+        _write_output(run, asked.form)
+    sys.stdout.flush()
+    if run.output is not None and is_terminal(sys.stdout) and is_terminal(sys.stderr):
+        say()
+    _report(run, tally, asked, recorder, resume)
+    return _CODES[run.status]
+
+
+def _write_output(run: Run, form: OutputFormat) -> None:
+    assert run.output is not None  # noqa: S101 - finish() asks first
+    if form == "table" or (form == "auto" and is_terminal(sys.stdout)):
+        from .tables import drawn
+
+        table = drawn(run.value, any_value=form == "table")
+        if table is not None:
+            print(table, end="")
+            return
+        if form == "table":
+            say("the output is no table; it stands as it is")
+    write(run.output)
+
+
+def _report(run: Run, tally: Tally, asked: Asked, recorder: Recorder, resume: str) -> None:
+    on = colour(sys.stderr)
+    wanted = _wanted(run)
+    for status, style in (("failed", "red"), ("skipped", "yellow")):
+        found = [result for result in wanted if result.status == status]
+        for result in found[:_LISTED]:
+            say(f"{paint(status, style, on)} ({result.id}): {printable(result.reason)}")
+        if len(found) > _LISTED:
+            say(f"{paint(status, style, on)} and {len(found) - _LISTED} more")
+    items = [(step, failed) for step, result in run.steps.items() for failed in result.failed_items]
+    for step, failed in items[:_LISTED]:
+        say(f"{paint('failed', 'red', on)} ({step}) item {failed.item}: {printable(failed.message)}")
+    if len(items) > _LISTED:
+        say(f"{paint('failed', 'red', on)} and {len(items) - _LISTED} more items")
+    if run.rule != "final" and run.output is not None:
+        say(f"the output is that of ({run.final}): {FINAL_RULES[run.rule]}")
+    say(f"{paint(run.status, _STYLES[run.status], on)}: {_figures(run, tally)}")
+    if recorder.damage:
+        say(f"not kept: {printable(recorder.damage)}")
+        return
+    say(f"kept in {printable(str(recorder.path))}")
+    if run.status != "complete":
+        say(f"go on with: {resume}")
+
+
+def _wanted(run: Run) -> list[StepResult]:
+    """Return the results of the steps that were to run; what the final step does not need, the check has told."""
+    unneeded = f"({run.final}) does not need it"
+    return [result for result in run.steps.values() if result.reason != unneeded]
+
+
+def _figures(run: Run, tally: Tally) -> str:
+    wanted = _wanted(run)
+    done = sum(result.status == "done" for result in wanted)
+    parts = [f"{done:,} of {len(wanted):,} step{'' if len(wanted) == 1 else 's'}"]
+    if tally.reused:
+        parts.append(f"{tally.reused:,} kept from before")
+    cached = f" ({tally.cached:,} cached)" if tally.cached else ""
+    parts.append(f"{run.calls:,} call{'' if run.calls == 1 else 's'}{cached}")
+    if run.usage.total:
+        parts.append(f"{run.usage.prompt_tokens:,} + {run.usage.completion_tokens:,} tokens")
+    if run.cost:
+        parts.append(dollars(run.cost))
+    parts.append(f"{run.seconds:.2f} s (critical path {run.critical_path_seconds:.2f} s)")
+    return " · ".join(parts)
+
+
+def document(run: Run, checked: Checked, tally: Tally) -> dict[str, Any]:
+    """Return the run as the JSON document of ``--format json``."""
+    return {
+        "status": run.status,
+        "output": run.output,
+        "value": _jsonable(run.value),
+        "final": {"step": run.final, "rule": run.rule},
+        "steps": {
+            step: {
+                "status": result.status,
+                "output": result.output if result.status == "done" else None,
+                "value": _jsonable(result.value),
+                "reason": result.reason,
+                "kind": result.failed.kind if result.failed is not None else None,
+                "failed_items": [{"item": f.item, "kind": f.kind, "message": f.message} for f in result.failed_items],
+                "seconds": round(result.seconds, 3),
+                "calls": result.calls,
+                "usage": _usage(result),
+                "cost": result.cost,
+                "reused": result.reused,
+            }
+            for step, result in run.steps.items()
+        },
+        "usage": {
+            "calls": run.calls,
+            "cached": tally.cached,
+            **_usage(run),
+            "cost": run.cost,
+            "seconds": round(run.seconds, 3),
+            "critical_path_seconds": round(run.critical_path_seconds, 3),
+        },
+        "diagnostics": [as_json(diagnostic, checked.source) for diagnostic in checked.diagnostics],
+        "warnings": list(run.warnings),
+        "run": run.run_id,
+    }
+
+
+def refusal(checked: Checked) -> str:
+    """Return the JSON document of a run that never began: the same keys, status "refused", and the diagnostics."""
+    usage = {
+        "calls": 0, "cached": 0, "prompt_tokens": 0, "completion_tokens": 0, "cost": None, "seconds": 0.0,
+        "critical_path_seconds": 0.0,
+    }  # fmt: skip
+    found = [as_json(diagnostic, checked.source) for diagnostic in checked.diagnostics]
+    return json_text(
+        {
+            "status": "refused", "output": None, "value": None, "final": None, "steps": {}, "usage": usage,
+            "diagnostics": found, "warnings": [], "run": "",
+        }
+    )  # fmt: skip
+
+
+def _usage(of: Any) -> dict[str, int]:
+    return {"prompt_tokens": of.usage.prompt_tokens, "completion_tokens": of.usage.completion_tokens}
+
+
+def _jsonable(value: Any) -> Any:
+    """Return a value that JSON can say: a plugin's may be anything."""
+    import json
+
+    try:
+        json.dumps(plain(value), allow_nan=False)
+    except (TypeError, ValueError, RecursionError):
+        return None
+    return plain(value)

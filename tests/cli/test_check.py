@@ -1,0 +1,72 @@
+"""``knotwork check``."""
+
+from pathlib import Path
+
+import pytest
+from support.command import CAFES, call
+
+BAD = '(a)=LLM("Hi {(b)}")\n(a)=LLM("x)\n'
+
+
+def test_nothing_wrong(cafes: str) -> None:
+    result = call("check", "cafes.lwt", "--input", "request.json")
+    assert (result.code, result.err) == (0, "")
+    assert result.out == "nothing to report in 1 file (3 steps)\n"
+
+
+def test_errors_are_drawn_and_counted(folder: Path) -> None:
+    (folder / "bad.lwt").write_text(BAD)
+    result = call("check", "bad.lwt")
+    assert result.code == 3
+    assert "error[LWT002]" in result.out
+    assert "--> bad.lwt:2:" in result.out
+    assert "^" in result.out
+    assert "errors in 1 file" in result.out or "1 error" in result.out
+    assert "\x1b" not in result.out
+
+
+def test_json_is_one_array_across_files(cafes: str, folder: Path) -> None:
+    (folder / "bad.lwt").write_text(BAD)
+    result = call("check", "cafes.lwt", "bad.lwt", "nope.lwt", "--format", "json")
+    assert result.code == 3
+    assert {found["file"] for found in result.json} == {"bad.lwt", "nope.lwt"}
+    for found in result.json:
+        assert found.keys() == {"code", "severity", "message", "file", "span", "hints", "edits"}
+    assert call("check", "cafes.lwt", "--format", "json").json == []
+
+
+def test_stdin_and_lenient() -> None:
+    text = 'Here is the script:\n(final)=LLM("Say "yes".")\n'
+    assert call("check", "-", stdin=text).code == 3
+    result = call("check", "-", "--lenient", stdin=text)
+    assert result.code == 0
+    assert "<stdin>:1:1" in result.out
+
+
+def test_paths_into_the_input_are_checked(cafes: str, folder: Path) -> None:
+    (folder / "other.json").write_text('{"request_": 1}')
+    result = call("check", "cafes.lwt", "--input", "other.json", "--format", "json")
+    assert result.code == 3
+    assert [found["code"] for found in result.json] == ["LWT023"]
+
+
+def test_warnings_alone_are_no_failure(folder: Path) -> None:
+    (folder / "x.lwt").write_text(CAFES + '(dead)=LLM("x")\n')
+    result = call("check", "x.lwt")
+    assert result.code == 0
+    assert "1 warning in 1 file" in result.out
+
+
+def test_colours_are_the_users_choice(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (folder / "bad.lwt").write_text(BAD)
+    monkeypatch.setenv("FORCE_COLOR", "1")
+    assert "\x1b[1;31merror[" in call("check", "bad.lwt").out
+    monkeypatch.setenv("NO_COLOR", "1")
+    assert "\x1b" not in call("check", "bad.lwt").out
+
+
+def test_ten_thousand_steps_and_a_megabyte(folder: Path) -> None:
+    steps = '(0)=LLM("a")\n' + "".join(f'({n})=LLM("see {{({n - 1})}}")\n' for n in range(1, 10_000))
+    (folder / "long.lwt").write_text(steps)
+    (folder / "wide.lwt").write_text(f'(final)=LLM("{"x" * 1_000_000}")\n')
+    assert call("check", "long.lwt", "wide.lwt").code == 0

