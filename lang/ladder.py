@@ -35,7 +35,7 @@ class Reading:
 
 @frozen
 class Unreadable:
-    """The text is none of what the ladder reads; ``reason`` is a clause for a message ("the key "a" stands twice")."""
+    """The text is none of what the ladder reads; ``reason`` is a clause for a message."""
 
     reason: str
 
@@ -67,16 +67,14 @@ def read(text: str) -> Reading | Unreadable:
     """Read ``text`` by the first rung that takes it. Never raises."""
     if len(text) > MAX_TEXT:
         return Unreadable(f"it is longer than {MAX_TEXT:,} characters")
-    first = ""
     stripped = text.strip()
     for how, rung in _RUNGS:
         try:
             return Reading(rung(stripped), how)
         except _Refused as refused:
-            first = str(refused)
-            if first:  # "a key stands twice": this is the notation, and it is faulty; no other rung may bend it
-                break
-    return Unreadable(first or "it is not JSON, a Python literal or a list")
+            if str(refused):  # "a key stands twice": this is the notation, and it is faulty; no other rung may bend it
+                return Unreadable(str(refused))
+    return Unreadable("it is not JSON, a Python literal or a list")
 
 
 def is_json(text: str) -> bool:
@@ -304,20 +302,24 @@ def _escaped(match: re.Match[str]) -> str:
     return _ESCAPED.get(plain, plain if plain in "\\'\"" else "\\" + plain)
 
 
-_FENCE = re.compile(r"^[ \t]*(`{3,}|~{3,})[^\n`]*\n(.*?)^[ \t]*\1", re.DOTALL | re.MULTILINE)
+_FENCE = re.compile(r"^[ \t]*+(`{3,}+|~{3,}+)([^\n]*+)$", re.MULTILINE)
 
 
 def _fence(text: str) -> Any:
-    found = _FENCE.search(text) if "```" in text or "~~~" in text else None
-    if found is None:
-        raise _Refused
-    body, reason = found[2].strip(), ""
-    for rung in (_json, _python, _bracket_list):
-        try:
-            return rung(body)
-        except _Refused as refused:
-            reason = reason or str(refused)
-    raise _Refused(reason)
+    """Read the first fenced block: from a line that begins with a fence to the next that is one and nothing else."""
+    opening: re.Match[str] | None = None
+    for line in _FENCE.finditer(text) if "```" in text or "~~~" in text else ():
+        if opening is None:
+            opening = line
+        elif line[1].startswith(opening[1]) and not line[2].strip():
+            body, reason = text[opening.end() : line.start()].strip(), ""
+            for rung in (_json, _python, _bracket_list):
+                try:
+                    return rung(body)
+                except _Refused as refused:
+                    reason = reason or str(refused)
+            raise _Refused(reason)
+    raise _Refused
 
 
 def _bracket_list(text: str) -> list[str]:
@@ -348,9 +350,6 @@ _RUNGS: tuple[tuple[How, Callable[[str], Any]], ...] = (
     ("fence", _fence),
     ("bracket list", _bracket_list),
 )
-
-
-# Types.
 
 
 def short(text: str, most: int = 60) -> str:

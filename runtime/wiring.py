@@ -4,21 +4,22 @@ Adapters are imported when a spec names them, so that a run pays for (and needs)
 """
 
 import os
+import re
 from collections.abc import Callable, Mapping
 from importlib.util import find_spec
 from pathlib import Path
 from urllib.parse import urlsplit
 
-from attrs import frozen
+from attrs import field, frozen
 from rapidfuzz import process
 
 from ..adapters.llm import NotConfigured
 from ..adapters.llm_answers import mask_keys
-from ..adapters.llm_budget import Budget, Price, Priced
+from ..adapters.llm_budget import Budget, Ledger, Price, Priced
 from ..adapters.llm_cache import Cached
 from ..adapters.llm_layers import Again, Client, Throttled, Validated
 
-__all__ = ["SPECS", "ModelSettings", "default_spec", "open_adapter", "open_model"]
+__all__ = ["SPECS", "Ledger", "ModelSettings", "Price", "default_spec", "open_adapter", "open_model"]
 
 SPECS = (
     "local",
@@ -36,16 +37,14 @@ SPECS = (
 class ModelSettings:
     """Which model, and what its calls may do.
 
-    ``spec``: one of the forms in ``SPECS``. ``cache``: the call cache's file, None for none. ``max_calls``,
-    ``max_tokens``, ``max_cost`` (US dollars): the budget, None for no limit. ``price``: of a million tokens, where it is
-    known. ``rate``: calls a minute. ``max_concurrency``: calls at a time. ``stream``: ask for streamed answers.
+    ``spec``: one of the forms in ``SPECS``. ``cache``: the call cache's file, None for none. ``ledger``: the budget, which
+    the models of one run share. ``price``: of a million tokens, where it is known. ``rate``: calls a minute.
+    ``max_concurrency``: calls at a time. ``stream``: ask for streamed answers.
     """
 
     spec: str
     cache: Path | None = None
-    max_calls: int | None = None
-    max_tokens: int | None = None
-    max_cost: float | None = None
+    ledger: Ledger = field(factory=Ledger)
     price: Price | None = None
     rate: float | None = None
     max_concurrency: int | None = None
@@ -82,25 +81,19 @@ def open_model(
     if isinstance(settings, str):
         settings = ModelSettings(settings)
     spec = settings.spec.strip()
+    scheme = spec.partition(":")[0]
+    in_memory = scheme == "local"
     price = settings.price
-    if price is None and spec.partition(":")[0] in ("local", "replay"):
+    if in_memory or (price is None and scheme == "replay"):
         price = Price(0.0, 0.0)
     client: Client = open_adapter(spec, environ, stream=settings.stream)
-    in_memory = spec.partition(":")[0] == "local"
     # The local model answers one call at a time: better wait here, where waiting does not count against the timeout.
     client = Throttled(client, max_concurrency=1 if in_memory else settings.max_concurrency, per_minute=settings.rate)
-    client = Budget(
-        client,
-        max_calls=settings.max_calls,
-        max_tokens=settings.max_tokens,
-        max_cost=settings.max_cost,
-        price=price,
-    )
-    client = Validated(Again(client, halve=not in_memory))
+    client = Validated(Again(Budget(client, settings.ledger, price), halve=not in_memory))
     if price is not None:
         client = Priced(client, price)
     # A cassette is looked up faster than a cache, may be edited between runs, and is to have all that was asked.
-    if settings.cache is not None and spec.partition(":")[0] not in ("replay", "record"):
+    if settings.cache is not None and scheme not in ("replay", "record"):
         client = Cached(client, settings.cache, spec, warn=warn)
     return client
 
@@ -131,7 +124,12 @@ def _unknown(spec: str) -> NotConfigured:
     schemes = {form.partition(":")[0]: form for form in SPECS if form[0].islower()}
     written = spec.partition(":")[0]
     near = process.extractOne(written.lower(), list(schemes), score_cutoff=60)
-    hint = f"did you mean {schemes[near[0]]}?" if near else "an address needs its model: https://host/v1#MODEL"
+    if near:
+        hint = f"did you mean {schemes[near[0]]}?"
+    elif re.fullmatch(r"[\w.\-]{1,60}", spec) and mask_keys(spec) == spec:
+        hint = f"did you mean {'anthropic' if spec.startswith('claude') else 'openai'}:{spec}?"
+    else:
+        hint = "an address needs its model: https://host/v1#MODEL"
     return NotConfigured(f"{mask_keys(spec)[:80]!r} names no model; a model is one of: {', '.join(SPECS)}", hint=hint)
 
 

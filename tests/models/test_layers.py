@@ -17,7 +17,7 @@ from knotwork.adapters.llm import (
     Unavailable,
     Usage,
 )
-from knotwork.adapters.llm_budget import Budget, Price, Priced
+from knotwork.adapters.llm_budget import Budget, Ledger, Price, Priced
 from knotwork.adapters.llm_layers import Again, Throttled, Validated, as_client, structured
 from support.scripted import Scripted
 
@@ -193,31 +193,52 @@ def test_a_client_of_ones_own_has_a_deadline_and_must_answer_text():
 def test_calls_stop_before_the_one_too_many():
     async def main():
         inner = Scripted("x", delay=0.01)
-        budget = Budget(inner, max_calls=3)
+        budget = Budget(inner, Ledger(max_calls=3))
         came = await asyncio.gather(*(budget.generate(str(n)) for n in range(10)), return_exceptions=True)
         assert sum(isinstance(one, BudgetExceeded) for one in came) == 7
-        assert len(inner.calls) == budget.spent.calls == 3
+        assert len(inner.calls) == budget.ledger.calls == 3
+
+    run(main())
+
+
+def test_models_that_share_a_ledger_spend_from_one_budget():
+    async def main():
+        ledger, big, small = (
+            Ledger(max_calls=5, max_cost=0.02),
+            Scripted("x", usage=Usage(0, 1000)),
+            Scripted("y", usage=Usage(0, 10)),
+        )
+        dear, cheap = Budget(big, ledger, Price(1.0, 10.0)), Budget(small, ledger, Price(0.0, 0.0))
+        await dear.generate("hi", max_tokens=1000)
+        with pytest.raises(BudgetExceeded, match="US dollars"):
+            await dear.generate("hi", max_tokens=1000)
+        for _ in range(4):
+            await cheap.generate("hi")
+        with pytest.raises(BudgetExceeded, match="5 calls"):
+            await cheap.generate("hi")
+        assert (ledger.calls, len(big.calls), len(small.calls)) == (5, 1, 4)
+        assert ledger.cost == pytest.approx(0.01)
 
     run(main())
 
 
 def test_failed_calls_count():
-    budget = Budget(Scripted(Truncated("cut", usage=Usage(3, 4))), max_calls=2)
+    budget = Budget(Scripted(Truncated("cut", usage=Usage(3, 4))), Ledger(max_calls=2))
     for kind in (Truncated, Truncated, BudgetExceeded):
         with pytest.raises(kind):
             run(budget.generate("hi"))
-    assert budget.spent.usage == Usage(6, 8)
+    assert budget.ledger.usage == Usage(6, 8)
 
 
 def test_tokens_are_never_exceeded_whatever_runs_at_once():
     async def main():
         inner = Scripted("x", delay=0.005, usage=Usage(20, 100))
-        budget = Budget(inner, max_tokens=1000)
+        budget = Budget(inner, Ledger(max_tokens=1000))
         came = await asyncio.gather(
             *(budget.generate("p" * 20, max_tokens=100) for _ in range(30)), return_exceptions=True
         )
         done = [one for one in came if isinstance(one, Completion)]
-        assert budget.spent.usage.total == 120 * len(done) <= 1000
+        assert budget.ledger.usage.total == 120 * len(done) <= 1000
         # As many as fit: the last began while at least its bound of 84 + 100 was left.
         assert len(done) == 7
         assert all(isinstance(one, BudgetExceeded) for one in came if not isinstance(one, Completion))
@@ -228,13 +249,13 @@ def test_tokens_are_never_exceeded_whatever_runs_at_once():
 def test_a_call_without_max_tokens_gets_what_is_left():
     async def main():
         inner = Scripted("x", usage=Usage(1, 1))
-        budget = Budget(inner, max_tokens=2000)
+        budget = Budget(inner, Ledger(max_tokens=2000))
         await budget.generate("hi")
         assert inner.calls[0][1]["max_tokens"] == 1024
-        small = Budget(inner, max_tokens=100)
+        small = Budget(inner, Ledger(max_tokens=100))
         await small.generate("hi")
         assert inner.calls[1][1]["max_tokens"] == 100 - 64 - 2
-        await Budget(inner, max_calls=5).generate("hi")
+        await Budget(inner, Ledger(max_calls=5)).generate("hi")
         assert "max_tokens" not in inner.calls[2][1]
 
     run(main())
@@ -243,14 +264,14 @@ def test_a_call_without_max_tokens_gets_what_is_left():
 def test_cost_is_limited_where_a_price_is_known():
     async def main():
         inner = Scripted("x", usage=Usage(100, 1000))
-        budget = Budget(inner, max_cost=0.01, price=Price(1.0, 4.0))
+        budget = Budget(inner, Ledger(max_cost=0.01), Price(1.0, 4.0))
         with pytest.raises(BudgetExceeded, match=r"0\.01 US dollars"):
             for _ in range(10):
                 await budget.generate("hi", max_tokens=1000)
-        assert budget.spent.calls == 2
-        assert budget.spent.cost == pytest.approx(0.0082)
+        assert budget.ledger.calls == 2
+        assert budget.ledger.cost == pytest.approx(0.0082)
         with pytest.raises(NotConfigured, match="price"):
-            Budget(inner, max_cost=1.0)
+            Budget(inner, Ledger(max_cost=1.0))
         answer = await Priced(inner, Price(1.0, 4.0)).generate("hi")
         assert answer.cost == pytest.approx(0.0041)
 
@@ -258,18 +279,18 @@ def test_cost_is_limited_where_a_price_is_known():
 
 
 def test_a_server_that_reports_no_usage_is_charged_by_what_was_seen():
-    budget = Budget(Scripted("twelve bytes", usage=Usage()), max_tokens=5000)
+    budget = Budget(Scripted("twelve bytes", usage=Usage()), Ledger(max_tokens=5000))
     run(budget.generate("hi"))
-    assert budget.spent.usage == Usage(66, 12)
+    assert budget.ledger.usage == Usage(66, 12)
 
 
 def test_a_thousand_calls_that_wait_for_their_turn_cost_little():
     async def main():
         inner = Scripted("x", usage=Usage(1, 1))
-        budget = Budget(inner, max_tokens=30_000)
+        budget = Budget(inner, Ledger(max_tokens=30_000))
         started = time.monotonic()
         await asyncio.gather(*(budget.generate("hi") for _ in range(1000)))
-        assert budget.spent.calls == 1000
+        assert budget.ledger.calls == 1000
         assert time.monotonic() - started < 3
 
     run(main())
@@ -277,7 +298,7 @@ def test_a_thousand_calls_that_wait_for_their_turn_cost_little():
 
 def test_a_cancelled_waiter_passes_its_turn_on():
     async def main():
-        budget = Budget(Scripted("x", delay=0.02, usage=Usage(1, 1)), max_tokens=300)
+        budget = Budget(Scripted("x", delay=0.02, usage=Usage(1, 1)), Ledger(max_tokens=300))
         calls = [asyncio.create_task(budget.generate("hi", max_tokens=200)) for _ in range(4)]
         await asyncio.sleep(0.01)
         calls[1].cancel()
@@ -290,7 +311,7 @@ def test_a_cancelled_waiter_passes_its_turn_on():
 def test_a_cancelled_call_lets_go_of_its_reservation():
     async def main():
         inner = Scripted("x", delay=0.2)
-        budget = Budget(inner, max_tokens=300)
+        budget = Budget(inner, Ledger(max_tokens=300))
         first = asyncio.create_task(budget.generate("hi", max_tokens=200))
         await asyncio.sleep(0)
         second = asyncio.create_task(budget.generate("hi", max_tokens=200))
@@ -304,5 +325,5 @@ def test_a_cancelled_call_lets_go_of_its_reservation():
 
 def test_closing_reaches_the_adapter():
     inner = Scripted("x")
-    run(Priced(Validated(Again(Budget(Throttled(inner)))), Price(0, 0)).aclose())
+    run(Priced(Validated(Again(Budget(Throttled(inner), Ledger()))), Price(0, 0)).aclose())
     assert inner.closed

@@ -7,7 +7,7 @@ import sys
 import pytest
 from knotwork.adapters.llm import BudgetExceeded, NotConfigured
 from knotwork.adapters.llm_anthropic import AnthropicModel
-from knotwork.adapters.llm_budget import Price
+from knotwork.adapters.llm_budget import Ledger, Price
 from knotwork.adapters.llm_openai import OpenAIModel
 from knotwork.runtime import wiring
 from knotwork.runtime.wiring import SPECS, ModelSettings, default_spec, open_adapter, open_model
@@ -99,7 +99,7 @@ def test_all_layers_together(tmp_path):
             settings = ModelSettings(
                 f"{server.url}#m",
                 cache=tmp_path / "c.sqlite",
-                max_calls=3,
+                ledger=Ledger(max_calls=3),
                 price=Price(1.0, 2.0),
                 rate=6000,
                 max_concurrency=2,
@@ -128,7 +128,7 @@ def test_a_budget_does_not_change_what_a_cassette_is_asked(tmp_path):
             tape = tmp_path / "t.jsonl"
             for spec in (f"record:{tape},{server.url}#m", f"replay:{tape}"):
                 for limit in (10_000, None):
-                    client = open_model(ModelSettings(spec, max_tokens=limit), {})
+                    client = open_model(ModelSettings(spec, ledger=Ledger(max_tokens=limit)), {})
                     assert (await client.generate("hi")).text == answer_to("hi")
                     await client.aclose()
             assert [request.body.get("max_tokens") for request in server.requests] == [1024, None]
@@ -152,10 +152,10 @@ def test_cassettes_are_not_cached(tmp_path):
 
 def test_a_limit_on_cost_needs_a_price(tmp_path):
     with pytest.raises(NotConfigured, match="price"):
-        open_model(ModelSettings("http://localhost:1/v1#m", max_cost=1.0), {})
+        open_model(ModelSettings("http://localhost:1/v1#m", ledger=Ledger(max_cost=1.0)), {})
     tape = tmp_path / "t.jsonl"
     tape.write_text('{"cassette": 1}\n')
-    asyncio.run(open_model(ModelSettings(f"replay:{tape}", max_cost=1.0), {}).aclose())
+    asyncio.run(open_model(ModelSettings(f"replay:{tape}", ledger=Ledger(max_cost=1.0)), {}).aclose())
 
 
 def test_sdks_are_imported_only_when_used():

@@ -47,15 +47,15 @@ def needs_default(script: Script) -> bool:
 
 def open_models(spec: str | None, named: Mapping[str, str], limits: Limits, max_concurrency: int, warn: Any) -> Models:
     """Return the clients for ``spec`` (None: no default) and for every named model. Raises ``NotConfigured``."""
-    from ...wiring import ModelSettings, open_model
+    from ...wiring import Ledger, ModelSettings, open_model
 
     price = _price(limits.price)
+    ledger = Ledger(limits.max_calls, limits.max_tokens, limits.max_cost)
 
     def client(wanted: str) -> Any:
         settings = ModelSettings(
-            wanted, _cache(wanted) if limits.cache else None, limits.max_calls, limits.max_tokens, limits.max_cost,
-            price, limits.rate, max_concurrency,
-        )  # fmt: skip
+            wanted, _cache(wanted) if limits.cache else None, ledger, price, limits.rate, max_concurrency
+        )
         return open_model(settings, os.environ, warn=warn)
 
     default = client(spec) if spec is not None else None
@@ -73,7 +73,7 @@ async def close_models(models: Models) -> None:
 def _price(text: str | None) -> Any:
     if text is None:
         return None
-    from ....adapters.llm_budget import Price
+    from ...wiring import Price
 
     parts = text.split("/")
     try:

@@ -1,0 +1,202 @@
+"""One question to a model on behalf of a step: the gate, the events, the answer's type, one repair, failure as a value."""
+
+import asyncio
+import json
+from collections.abc import Mapping
+from time import perf_counter
+from typing import Any
+
+from attrs import define, field, frozen
+
+from ..adapters.llm import LLM, BadAnswer, BudgetExceeded, Completion, LLMError, Notice, Usage
+from ..lang.diagnostic import nearest
+from ..lang.ladder import Fit, Type, Unfit, as_type, is_json
+from .events import BudgetReached, CallFinished, CallRetried, CallStarted, Events
+from .prompts import repair
+from .results import NO_USAGE, Access, Failed, Outcome, Record, StepFailed, Trace, add_costs
+
+__all__ = ["Caller", "Request"]
+
+_LONGEST = 2_000
+"""Code points that are kept of what a client raised."""
+
+
+@frozen
+class Request:
+    """What is asked: the prompt, the type of the answer, the model's name (None: the run's own), the port's options."""
+
+    prompt: str
+    kind: Type = "text"
+    model: str | None = None
+    options: Mapping[str, Any] = field(factory=dict)
+
+    def digest(self) -> str:
+        """Return a hash of all that can change the answer. How long to wait and how often to retry can't."""
+        from blake3 import blake3
+
+        told = {name: value for name, value in self.options.items() if name not in ("timeout", "retries")}
+        canonical = json.dumps(["LLM", self.prompt, self.kind, self.model, told], sort_keys=True)
+        return blake3(canonical.encode()).hexdigest(length=16)
+
+
+@define
+class _Spent:
+    """What the calls for one request cost together."""
+
+    usage: Usage = NO_USAGE
+    cost: float | None = None
+    calls: int = 0
+    attempts: int = 0
+
+    def add(self, usage: Usage, cost: float | None, attempts: int) -> None:
+        self.calls += 1
+        self.usage = usage if self.calls == 1 else self.usage + usage
+        self.cost = add_costs(self.cost, cost)
+        self.attempts += attempts
+
+
+@define
+class Caller:
+    """Asks the run's models. At most ``limit`` calls are in flight at once, whichever steps they are for."""
+
+    llm: LLM | None
+    models: Mapping[str, LLM]
+    events: Events | None
+    trace: Trace
+    limit: int
+    record: Record | None = None
+    _gate: asyncio.Semaphore = field(init=False)
+
+    def __attrs_post_init__(self) -> None:
+        self._gate = asyncio.Semaphore(self.limit)
+
+    async def ask(self, step: str, request: Request, item: int | None = None) -> Outcome:
+        """Return the answer to ``request``, of its type; raise ``StepFailed``.
+
+        ``output`` is what other prompts will say: the text itself; a label; for json and list the text if it is JSON,
+        else the value's JSON; for numbers and booleans their JSON.
+        """
+        digest = ""
+        if self.record is not None:
+            digest = request.digest()
+            earlier = self.record.recall(step, item, digest)
+            if earlier is not None:
+                return Outcome(earlier.output, earlier.value, reused=True, input_hash=digest)
+        if self.trace.prompts is not None:
+            self.trace.prompts[step if item is None else f"{step}[{item}]"] = request.prompt
+        client, spent, kind = self._client(request), _Spent(), request.kind
+        answer = await self._generate(client, step, request, request.prompt, item, spent)
+        if kind == "text":
+            output: str = answer.text
+            value: Any = output
+        else:
+            fit = as_type(answer.text, kind)
+            if isinstance(fit, Unfit) and not answer.repaired:
+                if self.events:
+                    self.events.emit(CallRetried(step, "repair", 2, fit.reason, item))
+                prompt = repair(request.prompt, answer.text, fit.reason, kind)
+                answer = await self._generate(client, step, request, prompt, item, spent)
+                fit = as_type(answer.text, kind)
+            if isinstance(fit, Unfit):
+                raise self._failed(Failed("bad_answer", f"the answer does not fit: {fit.reason}", item=item), spent)
+            if fit.how is not None:
+                self.trace.note(Access(step, f"type={kind}", fit.how))
+            output, value = _typed(answer.text, fit, kind)
+        return Outcome(
+            output, value, spent.usage, spent.cost, spent.calls, spent.attempts, answer.finish_reason, False, digest
+        )
+
+    def _client(self, request: Request) -> LLM:
+        if request.model is None:
+            if self.llm is None:
+                raise StepFailed(Failed("not_configured", "the run has no model to ask", "pass one as llm="))
+            return self.llm
+        client = self.models.get(request.model)
+        if client is None:
+            like = nearest(request.model, self.models)
+            offered = f"there are: {', '.join(sorted(self.models))}" if self.models else "the host offers none by name"
+            hint = f"did you mean {like!r}?" if like else offered
+            raise StepFailed(Failed("model", f"no model is offered under the name {request.model!r}", hint))
+        return client
+
+    async def _generate(
+        self, client: LLM, step: str, request: Request, prompt: str, item: int | None, spent: _Spent
+    ) -> Completion:
+        """Send one prompt and return a whole answer; whatever goes wrong becomes a ``StepFailed``."""
+        options = self._options(step, request, item)
+        began, failed = 0.0, None
+        await self._gate.acquire()
+        try:
+            if self.events:
+                self.events.emit(CallStarted(step, prompt, item))
+                began = perf_counter()
+            answer = await client.generate(prompt, **options)
+            if type(answer) is not Completion:
+                answer = _as_completion(answer)
+            text = answer.text
+            if not text or text.isspace():
+                failed = Failed("empty", "the model answered nothing")
+            elif answer.finish_reason == "length":
+                failed = Failed("truncated", "the answer is cut off at the token limit", "raise max_tokens=")
+        except asyncio.CancelledError:
+            task = asyncio.current_task()
+            if task is None or task.cancelling():
+                raise
+            answer, failed = Completion(""), Failed("error", "the client cancelled its own call")
+        except LLMError as error:
+            answer = Completion("", usage=error.usage, attempts=error.attempts)
+            failed = Failed(error.kind, error.message, error.hint)
+            if isinstance(error, BudgetExceeded) and self.events:
+                self.events.emit(BudgetReached(step, error.message))
+        except TimeoutError as error:
+            answer, failed = Completion(""), Failed("timeout", str(error) or "the call took too long")
+        except Exception as error:  # a client may raise anything; it fails its step, not the run
+            answer, failed = Completion(""), Failed("error", f"{type(error).__name__}: {error}"[:_LONGEST])
+        finally:
+            self._gate.release()
+        spent.add(answer.usage, answer.cost, answer.attempts)
+        if self.events:
+            self.events.emit(
+                CallFinished(
+                    step, answer.text, answer.usage.prompt_tokens, answer.usage.completion_tokens, answer.cost,
+                    answer.cached, perf_counter() - began, failed.kind if failed else "", item,
+                )
+            )  # fmt: skip
+        if failed is not None:
+            raise self._failed(failed, spent)
+        return answer
+
+    def _failed(self, failed: Failed, spent: _Spent) -> StepFailed:
+        return StepFailed(failed, usage=spent.usage, cost=spent.cost, calls=spent.calls)
+
+    def _options(self, step: str, request: Request, item: int | None) -> Any:
+        """Return the options for the port. ``notify`` is there only when somebody listens."""
+        if isinstance(request.kind, str) and not self.events:
+            return request.options
+        options = dict(request.options)
+        if not isinstance(request.kind, str):
+            options["choices"] = list(request.kind)
+        if events := self.events:
+
+            def notify(notice: Notice) -> None:
+                events.emit(CallRetried(step, notice.kind, notice.attempt, notice.reason, item))
+
+            options["notify"] = notify
+        return options
+
+
+def _as_completion(answer: Any) -> Completion:
+    if isinstance(answer, Completion):
+        return answer
+    if isinstance(answer, str):
+        return Completion(answer)
+    raise BadAnswer(f"generate() returned {type(answer).__name__}, not a Completion or a str")
+
+
+def _typed(text: str, fit: Fit, kind: Type) -> tuple[str, Any]:
+    """Return output text and value of a fitting answer."""
+    if not isinstance(kind, str):
+        return fit.value, fit.value
+    if kind in ("json", "list") and is_json(text):
+        return text, fit.value
+    return json.dumps(fit.value, ensure_ascii=False), fit.value

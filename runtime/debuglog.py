@@ -1,0 +1,102 @@
+"""The debug log: a subscriber that prints what a run does, in seed 001's levels and line format.
+
+Levels (``KNOTWORK_DEBUG``, or ``ANOT_DEBUG`` as in the seed): 0 nothing, 1 phases and the result, 2 each step, 3 whole
+prompts and answers. A line is ``[HH:MM:SS.mmm] [P3:R00] text``: the phase (3: a script's execution) and the request.
+"""
+
+import os
+import sys
+from collections.abc import Mapping
+from datetime import datetime
+from typing import TextIO
+
+from attrs import define, field
+
+from ..lang.diagnostic import printable
+from .events import (
+    BudgetReached,
+    CallFinished,
+    CallRetried,
+    CallStarted,
+    Event,
+    RunFinished,
+    RunStarted,
+    StepFinished,
+    StepSkipped,
+    StepStarted,
+    Warned,
+)  # fmt: skip
+
+__all__ = ["DebugLog", "level"]
+
+
+def level(environment: Mapping[str, str] | None = None) -> int:
+    """Return the level that the environment asks for, 0 to 3; what is no number counts as 0."""
+    environment = os.environ if environment is None else environment
+    asked = environment.get("KNOTWORK_DEBUG") or environment.get("ANOT_DEBUG") or "0"
+    return min(3, int(asked)) if asked.isdecimal() and asked.isascii() and len(asked) < 10 else 0
+
+
+@define
+class DebugLog:
+    """Prints events of a run at ``level``. ``phase`` and ``request`` are the numbers in the line's second bracket."""
+
+    level: int
+    phase: int = 3
+    request: int = 0
+    out: TextIO = field(factory=lambda: sys.stderr)
+
+    def __call__(self, event: Event) -> None:
+        """Print what ``event`` is worth at this level."""
+        lowest, text, body = _told(event)
+        if lowest > self.level or not text:
+            return
+        self.line(text)
+        if body and self.level >= 3:
+            for line in body.split("\n"):
+                self.line(f"  | {line}")
+
+    def line(self, text: str) -> None:
+        """Print one line in the seed's format, control characters as escapes."""
+        now = datetime.now()
+        stamp = f"{now:%H:%M:%S}.{now.microsecond // 1000:03}"
+        print(f"[{stamp}] [P{self.phase}:R{self.request:02}] {printable(text)}", file=self.out, flush=True)
+
+
+def _told(event: Event) -> tuple[int, str, str]:
+    """Return the lowest level that prints ``event``, its line, and the text that level 3 adds."""
+    match event:
+        case RunStarted():
+            steps = sum(map(len, event.layers))
+            if not steps:
+                return 1, "Executing steps as they arrive...", ""
+            return 1, f"Executing {steps} steps in {len(event.layers)} layers...", ""
+        case RunFinished():
+            return 1, f"Run {event.status}", ""
+        case StepStarted():
+            return 2, f"({event.step}) started", ""
+        case StepFinished():
+            how = "reused" if event.reused else event.status
+            reason = f": {event.reason}" if event.reason else ""
+            return 1 if event.status == "failed" else 2, f"({event.step}) {how} in {event.seconds:.2f} s{reason}", ""
+        case StepSkipped():
+            return 2, f"({event.step}) skipped: {event.reason}", ""
+        case CallStarted():
+            return 3, f"({_place(event)}) prompt:", event.prompt
+        case CallRetried():
+            return 2, f"({_place(event)}) {event.kind} {event.attempt}: {event.reason}", ""
+        case CallFinished():
+            tokens = f"{event.prompt_tokens}+{event.completion_tokens} tokens"
+            cached = ", cached" if event.cached else ""
+            end = f" {event.error}" if event.error else ""
+            return 3, f"({_place(event)}) answer{end} in {event.seconds:.2f} s, {tokens}{cached}:", event.text
+        case BudgetReached():
+            return 1, f"({event.step}) budget: {event.message}", ""
+        case Warned():
+            return 2, f"warning: ({event.step}) {event.message}" if event.step else f"warning: {event.message}", ""
+        case _:
+            return 4, "", ""
+
+
+def _place(event: CallStarted | CallRetried | CallFinished) -> str:
+    return event.step if event.item is None else f"{event.step}[{event.item}]"

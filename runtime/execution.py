@@ -1,0 +1,180 @@
+"""One run under way: its steps' work, results, warnings and events, and what they come to."""
+
+import asyncio
+from collections.abc import Mapping
+from time import perf_counter
+from typing import Any
+
+from attrs import define, evolve, field
+
+from ..adapters.llm import LLM, Usage
+from ..lang.diagnostic import Diagnostic, has_errors
+from ..lang.lwt import Mode, Step
+from .calls import Caller
+from .events import Events, RunFinished, StepFinished, StepSkipped, StepStarted, Warned
+from .operations import OPERATIONS, Context, Operation, find
+from .results import Failed, Outcome, Record, Run, Status, StepFailed, StepResult, Trace, add_costs
+from .scheduler import Policy, Scheduler
+from .templates import Scope
+
+__all__ = ["Execution"]
+
+
+@define
+class Execution:
+    """One run under way: what its steps share, and what came of them so far."""
+
+    scope: Scope
+    caller: Caller
+    events: Events | None
+    scheduler: Scheduler = field(init=False)
+    results: dict[str, StepResult] = field(factory=dict)
+    warnings: list[str] = field(factory=list)
+    record: Record | None = None
+    began: float = field(factory=perf_counter)
+    _steps: dict[str, Step] = field(factory=dict)
+    _inputs: dict[str, tuple[str, ...]] = field(factory=dict)
+    _operations: dict[str, Operation] = field(factory=lambda: dict(OPERATIONS))
+    _paths: dict[str, float] = field(factory=dict)  # the longest chain of steps that ends with each, in seconds
+    _under_way: set[str] = field(factory=set)
+
+    @classmethod
+    def of(
+        cls, input: Any, llm: LLM | None, models: Mapping[str, LLM] | None, mode: Mode, schedule: Policy, limit: int,
+        events: Events | None, record: Record | None, prompts: bool,
+    ) -> "Execution":  # fmt: skip
+        """Put a run together."""
+        if limit < 1:
+            raise ValueError("max_concurrency must be at least 1")
+        trace = Trace(prompts={} if prompts else None)
+        results: dict[str, StepResult] = {}
+        scope = Scope("", input, results, trace, lambda step, message: None, mode)
+        made = cls(scope, Caller(llm, models or {}, events, trace, limit, record), events, results, record=record)
+        made.scope.warn = made.warn
+        made.scheduler = Scheduler(made.work, made.skip, limit, schedule)
+        return made
+
+    def warn(self, step: str, message: str) -> None:
+        """Keep a warning and tell the subscribers."""
+        self.warnings.append(f"({step}): {message}" if step else message)
+        if self.events:
+            self.events.emit(Warned(step, message))
+
+    def add(self, step: Step, inputs: tuple[str, ...]) -> None:
+        """Have ``step`` run after ``inputs``."""
+        self._steps[step.id] = step
+        self._inputs[step.id] = inputs
+        self.scheduler.add(step.id, inputs)
+
+    def unneeded(self, step: str, final: str) -> None:
+        """Leave ``step`` out, and say so."""
+        reason = f"({final}) does not need it"
+        self.warn(step, f"skipped: {reason}")
+        self._skipped(step, reason)
+
+    async def work(self, step_id: str) -> bool:
+        """Run one step and keep its result. A failure is a result."""
+        step, began = self._steps[step_id], perf_counter()
+        if self.events:
+            self.events.emit(StepStarted(step_id))
+        self._under_way.add(step_id)
+        outcome: Outcome | None = None
+        try:
+            operation = self._operations.get(step.call.operation) or self._find(step.call.operation)
+            outcome = await operation.run(step.call, Context(step_id, self.scope.of(step_id), self.caller))
+        except StepFailed as error:
+            result = self._failure(step, error, began)
+        except Exception as error:  # a plugin's runner may raise anything; it fails its step, not the run
+            reason = Failed("error", f"{step.call.operation} raised {type(error).__name__}: {error}")
+            result = self._failure(step, StepFailed(reason), began)
+        else:
+            result = StepResult(
+                step_id, "done", outcome.output, outcome.value, None, "", began - self.began, perf_counter() - began,
+                outcome.calls, outcome.usage, outcome.cost, outcome.reused, outcome.failed_items,
+            )  # fmt: skip
+        self._under_way.discard(step_id)
+        self._settle(result, outcome)
+        return outcome is not None
+
+    def skip(self, step: str, reason: str) -> None:
+        """Keep a step that will not run because of another."""
+        self._skipped(step, reason)
+
+    async def run_steps(self, cancel: asyncio.Event | None) -> None:
+        """Run until every step is settled, or ``cancel`` is set. Subscribers hear of an end by cancellation too."""
+        try:
+            await self.scheduler.run(cancel)
+        except (asyncio.CancelledError, Exception):
+            self._leave()
+            if self.events:
+                self.events.emit(RunFinished("cancelled"))
+            raise
+        if self.scheduler.cancelled:
+            self._leave()
+
+    def finish(self, order: tuple[str, ...], final: str, rule: str, diagnostics: tuple[Diagnostic, ...]) -> Run:
+        """Sum up: the status, what it cost, how long it took."""
+        if self.record is not None and self.record.damage:
+            self.warn("", self.record.damage)
+        results = self.results
+        cost, asked = None, [result for result in results.values() if result.calls]
+        for result in asked:
+            cost = add_costs(cost, result.cost)
+        usage = Usage(sum(r.usage.prompt_tokens for r in asked), sum(r.usage.completion_tokens for r in asked))
+        made = Run(
+            self._status(final, has_errors(diagnostics)), final, rule, {step: results[step] for step in order if step in results},
+            perf_counter() - self.began, max(self._paths.values(), default=0.0), usage, cost,
+            sum(result.calls for result in asked),
+            self.scope.trace, diagnostics, tuple(self.warnings), self.record.run_id if self.record else "",
+        )  # fmt: skip
+        if self.record is not None:
+            self.record.finished(made)
+        if self.events:
+            self.events.emit(RunFinished(made.status))
+        return made
+
+    def _status(self, final: str, flawed: bool) -> Status:
+        if self.scheduler.cancelled:
+            return "cancelled"
+        result = self.results.get(final)
+        if result is None or result.status != "done":
+            return "failed"
+        attempted = (r for step, r in self.results.items() if step in self._steps)
+        return "partial" if flawed or any(r.status != "done" or r.failed_items for r in attempted) else "complete"
+
+    def _find(self, name: str) -> Operation:
+        self._operations[name] = found = find(name)
+        return found
+
+    def _failure(self, step: Step, error: StepFailed, began: float) -> StepResult:
+        failed = error.failed if error.failed.span is not None else evolve(error.failed, span=step.span)
+        reason = f"{failed.message} ({failed.hint})" if failed.hint else failed.message
+        return StepResult(
+            step.id, "failed", failed=failed, reason=reason, started=began - self.began,
+            seconds=perf_counter() - began, calls=error.calls, usage=error.usage, cost=error.cost,
+        )  # fmt: skip
+
+    def _settle(self, result: StepResult, outcome: Outcome | None) -> None:
+        step = result.id
+        self.results[step] = result
+        before = 0.0
+        for name in self._inputs[step]:
+            before = max(before, self._paths.get(name, 0.0))
+        self._paths[step] = before + result.seconds
+        if self.record is not None:
+            self.record.step_done(result, outcome)
+        if self.events:
+            self.events.emit(StepFinished(step, result.status, result.seconds, result.reason, result.reused))
+        for failed in result.failed_items:
+            self.warn(step, f"item {failed.item} failed: {failed.message}")
+
+    def _skipped(self, step: str, reason: str) -> None:
+        self.results[step] = StepResult(step, "skipped", reason=reason)
+        if self.events:
+            self.events.emit(StepSkipped(step, reason))
+
+    def _leave(self) -> None:
+        """Give every step without a result one that says that the run was cancelled."""
+        for step in self._steps:
+            if step not in self.results:
+                self._skipped(step, "cancelled while it ran" if step in self._under_way else "cancelled")

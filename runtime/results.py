@@ -1,0 +1,217 @@
+"""What a run gives: step results, failures as values, accessor readings, and the run as a whole.
+
+Times are seconds; ``started`` counts from the start of the run. Costs are US dollars, None where no call's cost is known.
+"""
+
+from collections.abc import Mapping, Sequence
+from typing import Any, Literal, Protocol
+
+from attrs import define, field, frozen
+
+from ..adapters.llm import Usage
+from ..lang.diagnostic import Diagnostic, has_errors, picture
+from ..lang.source import Source, Span
+
+__all__ = [
+    "Access", "Failed", "Outcome", "Record", "Recorded", "Run", "ScriptError", "Status", "StepFailed", "StepResult",
+    "Trace", "add_costs", "plain",
+]  # fmt: skip
+
+NO_USAGE = Usage()
+
+Status = Literal["complete", "partial", "failed", "cancelled"]
+
+
+@frozen
+class Failed:
+    """Why a step, or an item of EACH, has no output. ``kind`` is an ``LLMError.kind`` or one of the runtime's own.
+
+    The runtime's kinds: "reference" (no such key, index or list), "input" (the run has no such input), "model" (no model
+    under that name), "operation", "error" (anything a client or plugin raised).
+    """
+
+    kind: str
+    message: str
+    hint: str = ""
+    span: Span | None = None
+    item: int | None = None
+
+
+class StepFailed(Exception):
+    """Raised inside an operation: the step, or the item, has failed. ``usage``, ``cost``, ``calls``: what it cost so far."""
+
+    def __init__(
+        self, failed: Failed, *, usage: Usage | None = None, cost: float | None = None, calls: int = 0
+    ) -> None:
+        super().__init__(failed.message)
+        self.failed = failed
+        self.usage = usage or Usage()
+        self.cost = cost
+        self.calls = calls
+
+
+class ScriptError(Exception):
+    """The script can't run: ``diagnostics`` has at least one error. No call was made. ``str`` pictures the errors."""
+
+    def __init__(self, diagnostics: Sequence[Diagnostic], source: Source) -> None:
+        super().__init__(f"{source.name} has errors")
+        self.diagnostics = tuple(diagnostics)
+        self.source = source
+
+    def __str__(self) -> str:
+        return "\n".join(picture(d, self.source) for d in self.diagnostics if has_errors([d]))
+
+
+@frozen
+class Outcome:
+    """What an operation gives for a step. ``value`` is a JSON value, where a ``Failed`` may stand for an item.
+
+    ``input_hash`` names what went in, where the operation has one hash for it; ``failed_items`` were kept or dropped.
+    """
+
+    output: str
+    value: Any
+    usage: Usage = NO_USAGE
+    cost: float | None = None
+    calls: int = 0
+    attempts: int = 0
+    finish_reason: str = ""
+    reused: bool = False
+    input_hash: str = ""
+    failed_items: tuple[Failed, ...] = ()
+
+
+@frozen
+class StepResult:
+    """A step after the run. ``output`` is its text and ``value`` what the text says (a typed or constant value).
+
+    ``status`` is done, failed or skipped; ``reason`` says why not done, in words; ``failed`` has the failure itself.
+    ``reused`` steps were taken from an earlier run without a call; what they cost then is not counted again.
+    """
+
+    id: str
+    status: Literal["done", "failed", "skipped"]
+    output: str = ""
+    value: Any = None
+    failed: Failed | None = None
+    reason: str = ""
+    started: float = 0.0
+    seconds: float = 0.0
+    calls: int = 0
+    usage: Usage = NO_USAGE
+    cost: float | None = None
+    reused: bool = False
+    failed_items: tuple[Failed, ...] = ()
+
+
+@frozen
+class Access:
+    """How text was read as a value: for a reference, written up to its accessor, or for an answer's ``type=list``.
+
+    ``how``: a rung of the ladder (json, python, fence, bracket list), "text" for a slice of plain text, "missing" where
+    the lenient reading put nothing.
+    """
+
+    step: str
+    reference: str
+    how: str
+
+
+@define
+class Trace:
+    """What a run did that its results do not show. ``prompts`` (step, or ``step[item]``) is filled only when asked for."""
+
+    accesses: list[Access] = field(factory=list)
+    prompts: dict[str, str] | None = None
+    _seen: set[Access] = field(factory=set, repr=False)
+
+    def note(self, access: Access) -> None:
+        """Keep ``access``, once: EACH would repeat it for every item."""
+        if access not in self._seen:
+            self._seen.add(access)
+            self.accesses.append(access)
+
+
+@frozen
+class Run:
+    """A run that is over; nothing of it is under way.
+
+    ``status``: complete (every needed step is done), partial (the final step is, something else failed), failed (the
+    final step has no output), cancelled. ``output`` and ``final`` are the final step's text and id; ``rule`` says what
+    made it the final one. ``critical_path_seconds`` is the longest chain of dependent steps, by their own times.
+    """
+
+    status: Status
+    final: str
+    rule: str
+    steps: Mapping[str, StepResult]
+    seconds: float
+    critical_path_seconds: float
+    usage: Usage
+    cost: float | None
+    calls: int
+    trace: Trace
+    diagnostics: tuple[Diagnostic, ...] = ()
+    warnings: tuple[str, ...] = ()
+    run_id: str = ""
+
+    @property
+    def output(self) -> str | None:
+        """The final step's output; None when it has none."""
+        result = self.steps.get(self.final)
+        return result.output if result is not None and result.status == "done" else None
+
+    @property
+    def value(self) -> Any:
+        """The final step's value: typed where the step has a type; None when it has no output."""
+        result = self.steps.get(self.final)
+        return result.value if result is not None and result.status == "done" else None
+
+
+@frozen
+class Recorded:
+    """An answer of an earlier run: a text and its value."""
+
+    output: str
+    value: Any
+
+
+class Record(Protocol):
+    """Where a run is kept so that it can be resumed; ``runtime.runs`` has one that writes to disk."""
+
+    run_id: str
+    damage: str  # why the run could not be kept to its end; empty when all is well
+
+    def recall(self, step: str, item: int | None, input_hash: str) -> Recorded | None:
+        """Return the earlier answer of ``step`` (of its item) to the same input, or None."""
+        ...
+
+    def item_done(self, step: str, item: int | None, outcome: Outcome, seconds: float) -> None:
+        """Keep an item's answer."""
+        ...
+
+    def step_done(self, result: StepResult, outcome: Outcome | None) -> None:
+        """Keep a step's end: done with its outcome, or failed, or skipped."""
+        ...
+
+    def finished(self, run: Run) -> None:
+        """Keep the end of the run."""
+        ...
+
+    def close(self) -> None:
+        """Let go of the run, finished or not."""
+        ...
+
+
+def add_costs(one: float | None, other: float | None) -> float | None:
+    """Add what is known: None only where neither is."""
+    return other if one is None else one if other is None else one + other
+
+
+def plain(value: Any) -> Any:
+    """Return ``value`` as a JSON value: a ``Failed`` at the top or in a list becomes None."""
+    if isinstance(value, Failed):
+        return None
+    if isinstance(value, list):
+        return [None if isinstance(item, Failed) else item for item in value]
+    return value

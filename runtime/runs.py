@@ -1,0 +1,376 @@
+"""Run directories: a run is kept while it goes, so that it can be resumed after a kill, and listed.
+
+A run is a folder (mode 0700) with ``run.jsonl`` (0600), one JSON object a line, appended with one write each::
+
+    {"record": "run_started", "run", "time", "script_hash", "input_hash", "versions", "model", "name", "script", "options"}
+    {"record": "item_done", "step", "item", "input_hash", "output", "value"?, "finish_reason", "attempts", "usage", ...}
+    {"record": "step_done", "step", "status", "input_hash", "output", "value"?, "reason", "usage", "cost", "seconds", ...}
+    {"record": "run_finished", "status", "seconds", "usage", "cost", "calls"}
+
+and ``input.json``, the run's input. ``value`` stands only where it is not the output itself. A torn last line is what a
+kill leaves; it is cut off when the run is opened again. Model calls are at-least-once: what was in flight is asked again.
+Design: STATE_AND_MODELS, section "Durable runs".
+"""
+
+import json
+import os
+import secrets
+import sys
+from collections.abc import Iterator, Mapping
+from datetime import datetime
+from pathlib import Path
+from typing import Any
+
+from attrs import define, field, frozen
+
+from ..lang.lwt import Script
+from .results import Outcome, Recorded, Run, StepResult, plain
+
+__all__ = ["Recorder", "RunError", "RunInfo", "Stored", "base_directory", "list_runs", "load", "start"]
+
+FILE = "run.jsonl"
+INPUT = "input.json"
+
+
+class RunError(Exception):
+    """A run can't be opened, or not be resumed as asked. ``hint`` says what to do."""
+
+    def __init__(self, message: str, hint: str = "") -> None:
+        super().__init__(f"{message} ({hint})" if hint else message)
+        self.message = message
+        self.hint = hint
+
+
+@frozen
+class RunInfo:
+    """A kept run, for a list: ``status`` is "running or interrupted" where its end was not written."""
+
+    run_id: str
+    path: Path
+    started: str
+    script: str
+    status: str
+    model: str
+
+
+def base_directory() -> Path:
+    """Return where runs are kept: ``runs`` below ``KNOTWORK_HOME``, else below the user's state folder."""
+    home = os.environ.get("KNOTWORK_HOME")
+    if home:
+        return Path(home) / "runs"
+    from platformdirs import user_state_path
+
+    return user_state_path("knotwork") / "runs"
+
+
+def start(
+    script: Script,
+    *,
+    input: Any = None,  # the name in the language
+    model: str = "",
+    options: Mapping[str, Any] | None = None,
+    base: Path | None = None,
+) -> "Recorder":
+    """Make a new run directory for ``script`` and return its recorder.
+
+    ``model`` is a spec as the user wrote it (it has no key in it); ``options`` are what else the run was given, as JSON.
+    """
+    base = base_directory() if base is None else base
+    text = _text(script)
+    written = _canonical(input)
+    try:
+        base.mkdir(mode=0o700, parents=True, exist_ok=True)
+        run_id, path = _new_folder(base)
+        _write_private(path / INPUT, written)
+        recorder = Recorder(run_id, path, _open(path))
+    except OSError as error:
+        raise RunError(f"the run can't be kept in {base}: {error.strerror}", "set KNOTWORK_HOME to a folder") from error
+    recorder.append(
+        {
+            "record": "run_started", "run": run_id, "time": datetime.now().astimezone().isoformat(timespec="seconds"),
+            "script_hash": _hash(text.encode("utf-8", "surrogatepass")), "input_hash": _hash(written),
+            "versions": _versions(), "model": model, "name": script.source.name, "script": text, "mode": script.mode,
+            "options": dict(options or {}),
+        }
+    )  # fmt: skip
+    return recorder
+
+
+def _new_folder(base: Path) -> tuple[str, Path]:
+    while True:
+        run_id = f"{datetime.now():%Y%m%d-%H%M%S}-{secrets.token_hex(2)}"
+        try:
+            (base / run_id).mkdir(mode=0o700)
+        except FileExistsError:
+            continue
+        return run_id, base / run_id
+
+
+@define
+class Stored:
+    """A kept run as it was read: what it was started with, and what it had done."""
+
+    run_id: str
+    path: Path
+    head: dict[str, Any]
+    answers: dict[tuple[str, int | None, str], Recorded] = field(factory=dict, repr=False)
+    status: str = ""
+
+    @property
+    def script(self) -> str:
+        """The script's text."""
+        return str(self.head["script"])
+
+    @property
+    def input(self) -> Any:
+        """The input, as JSON; None where there was none."""
+        try:
+            return json.loads((self.path / INPUT).read_bytes())
+        except (OSError, ValueError) as error:
+            raise RunError(f"the input of run {self.run_id} can't be read: {error}") from error
+
+    def differences(self, script: Script | None, input: Any) -> list[str]:
+        """Say in words what is not as it was when the run started."""
+        found = []
+        if script is not None and _hash(_text(script).encode("utf-8", "surrogatepass")) != self.head["script_hash"]:
+            found.append(f"the script changed{_changed_steps(self.script, script)}")
+        if input is not None and _hash(_canonical(input)) != self.head["input_hash"]:
+            found.append("the input changed")
+        return found
+
+    def resume(self, script: Script | None = None, *, input: Any = None, force: bool = False) -> "Recorder":
+        """Open the run for more and return its recorder, which recalls the answers there are.
+
+        Raises ``RunError`` where ``script`` or ``input`` (each only if given) is not as it was, unless ``force`` is set:
+        then a step is asked again where what goes into it changed.
+        """
+        changed = self.differences(script, input)
+        if changed and not force:
+            message = f"run {self.run_id} can't be resumed: {' and '.join(changed)}"
+            raise RunError(message, "--force asks again what is affected; without --resume a new run starts")
+        recorder = Recorder(self.run_id, self.path, _open(self.path), self.answers)
+        try:
+            recorder.append(
+                {"record": "run_resumed", "time": datetime.now().astimezone().isoformat(timespec="seconds")}
+            )
+        except BaseException:
+            recorder.close()
+            raise
+        return recorder
+
+
+def load(run: str | Path, base: Path | None = None) -> Stored:
+    """Read the run with this id, or in this folder. Raises ``RunError`` where there is none or it is damaged."""
+    path = Path(run)
+    if not (path / FILE).is_file():
+        base = base_directory() if base is None else base
+        path = base / str(run)
+        if Path(run).name != str(run) or not (path / FILE).is_file():
+            raise RunError(f"there is no run {str(run)!r}", "knotwork runs lists them")
+    stored: Stored | None = None
+    try:
+        for record in _records(path):
+            kind = record["record"]
+            if stored is None:
+                if kind != "run_started":
+                    raise RunError(f"{path / FILE} does not begin with run_started")
+                stored = Stored(record["run"], path, record)
+            elif kind in ("step_done", "item_done"):
+                if record["status"] == "done" and record["input_hash"]:
+                    key = (record["step"], record["item"], record["input_hash"])
+                    stored.answers[key] = Recorded(record["output"], record.get("value", record["output"]))
+            elif kind == "run_finished":
+                stored.status = record["status"]
+            elif kind == "run_resumed":
+                stored.status = ""
+    except (KeyError, TypeError, AttributeError) as error:
+        raise RunError(f"{path / FILE} has a record that is not as knotwork writes it: {error!r}") from error
+    except OSError as error:
+        raise RunError(f"{path / FILE} can't be read: {error.strerror}") from error
+    if stored is None:
+        raise RunError(f"{path / FILE} has no whole record", "start the run anew")
+    return stored
+
+
+def _records(path: Path) -> Iterator[dict[str, Any]]:
+    position = 0
+    with open(path / FILE, "rb") as file:
+        for line in file:
+            if not line.endswith(b"\n"):
+                return  # torn by a kill
+            try:
+                record = json.loads(line)
+            except (ValueError, RecursionError) as error:
+                raise RunError(f"{path / FILE} is damaged at byte {position}: {error}") from error
+            position += len(line)
+            yield record
+
+
+def list_runs(base: Path | None = None) -> list[RunInfo]:
+    """Return the kept runs, the latest first. Folders that hold no readable run are passed over."""
+    base = base_directory() if base is None else base
+    found = []
+    for path in sorted(base.iterdir(), reverse=True) if base.is_dir() else ():
+        try:
+            with open(path / FILE, "rb") as file:
+                head = json.loads(file.readline())
+                file.seek(0, os.SEEK_END)
+                file.seek(max(0, file.tell() - 4096))
+                tail = file.read().splitlines()[-1:]
+            status = "running or interrupted"
+            if tail and tail[0].startswith(b'{"record": "run_finished"'):
+                status = json.loads(tail[0])["status"]
+            found.append(RunInfo(head["run"], path, head["time"], head["name"], status, head["model"]))
+        except (OSError, ValueError, KeyError, TypeError):
+            continue
+    return found
+
+
+@define
+class Recorder:
+    """Writes a run's records; implements ``results.Record``. One process at a time (flock).
+
+    A record that can't be written (a full disk) stops the recording, not the run: ``damage`` says why, and the run's
+    warnings do.
+    """
+
+    run_id: str
+    path: Path
+    _file: int
+    _answers: Mapping[tuple[str, int | None, str], Recorded] = field(factory=dict, repr=False)
+    damage: str = ""
+
+    def recall(self, step: str, item: int | None, input_hash: str) -> Recorded | None:
+        """Return the earlier answer to the same input, or None."""
+        return self._answers.get((step, item, input_hash))
+
+    def item_done(self, step: str, item: int | None, outcome: Outcome, seconds: float) -> None:
+        """Keep the answer for one of EACH's items."""
+        self.append({"record": "item_done", "step": step, "item": item, "status": "done", **_answer(outcome, seconds)})
+
+    def step_done(self, result: StepResult, outcome: Outcome | None) -> None:
+        """Keep the end of a step."""
+        record = {"record": "step_done", "step": result.id, "item": None, "status": result.status}
+        if outcome is not None:
+            record |= _answer(outcome, result.seconds)
+        else:
+            record |= {"input_hash": "", "reason": result.reason, "kind": result.failed.kind if result.failed else ""}
+        self.append(record)
+
+    def finished(self, run: Run) -> None:
+        """Keep the end of the run and let go of it."""
+        self.append(
+            {
+                "record": "run_finished", "status": run.status, "seconds": round(run.seconds, 3),
+                "usage": [run.usage.prompt_tokens, run.usage.completion_tokens], "cost": run.cost, "calls": run.calls,
+            }
+        )  # fmt: skip
+        self.close()
+
+    def append(self, record: Mapping[str, Any]) -> None:
+        """Write one record with one write; take back what a failing write left of it."""
+        if self.damage or self._file < 0:
+            return
+        try:
+            line = json.dumps(record, allow_nan=False).encode() + b"\n"
+        except (TypeError, ValueError, RecursionError):  # a plugin's value that is no JSON: not to be reused, then
+            kept = {name: part for name, part in record.items() if name != "value"} | {"input_hash": ""}
+            line = json.dumps(kept).encode() + b"\n"
+        size = -1
+        try:
+            size = os.fstat(self._file).st_size
+            if os.write(self._file, line) != len(line):
+                raise OSError("the disk took only a part of the record")
+        except OSError as error:
+            self.damage = f"the run can't be kept any further: {error.strerror or error}"
+            if size >= 0:
+                os.ftruncate(self._file, size)
+
+    def close(self) -> None:
+        """Close the file and give up the lock."""
+        if self._file >= 0:
+            os.close(self._file)
+            self._file = -1
+
+
+def _answer(outcome: Outcome, seconds: float) -> dict[str, Any]:
+    made: dict[str, Any] = {
+        "input_hash": outcome.input_hash, "output": outcome.output, "finish_reason": outcome.finish_reason,
+        "attempts": outcome.attempts, "usage": [outcome.usage.prompt_tokens, outcome.usage.completion_tokens],
+        "cost": outcome.cost, "seconds": round(seconds, 3), "reused": outcome.reused,
+    }  # fmt: skip
+    if outcome.input_hash and outcome.value != outcome.output:
+        made["value"] = plain(outcome.value)
+    return made
+
+
+def _open(path: Path) -> int:
+    """Open the journal for appending, alone, and cut off a torn last line. Raises ``RunError`` where another has it."""
+    file = os.open(path / FILE, os.O_RDWR | os.O_APPEND | os.O_CREAT, 0o600)
+    try:
+        if sys.platform != "win32":
+            import fcntl
+
+            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        size = os.fstat(file).st_size
+        keep = size
+        while keep > 0:
+            begin = max(0, keep - 65_536)
+            newline = os.pread(file, keep - begin, begin).rfind(b"\n")
+            if newline >= 0:
+                keep = begin + newline + 1
+                break
+            keep = begin
+        if keep < size:
+            os.ftruncate(file, keep)
+    except BlockingIOError:
+        os.close(file)
+        raise RunError(f"run {path.name} is under way in another process", "wait for it, or stop it") from None
+    except BaseException:
+        os.close(file)
+        raise
+    return file
+
+
+def _write_private(path: Path, body: bytes) -> None:
+    file = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
+    with os.fdopen(file, "wb") as out:
+        out.write(body)
+
+
+def _canonical(value: Any) -> bytes:
+    try:
+        return json.dumps(value, sort_keys=True, allow_nan=False).encode()
+    except (TypeError, ValueError, RecursionError) as error:
+        raise RunError(f"the input is no JSON value, so the run can't be kept: {error}") from error
+
+
+def _text(script: Script) -> str:
+    """Return the script's text; one that was built by a program is printed."""
+    if script.source.text or not script.items:
+        return script.source.text
+    from ..lang.printer import format_lwt
+
+    return format_lwt(script)
+
+
+def _changed_steps(before: str, script: Script) -> str:
+    """Name the steps that differ; nothing where only comments or layout do."""
+    from ..lang.parse import parse_lwt
+
+    old = {step.id: step for step in parse_lwt(before, script.mode).steps}
+    new = {step.id: step for step in script.steps}
+    steps = [step for step in {**old, **new} if old.get(step) != new.get(step)]
+    return f" (steps {', '.join(steps[:8])}{' …' if len(steps) > 8 else ''})" if steps else " (its layout)"
+
+
+def _hash(body: bytes) -> str:
+    from blake3 import blake3
+
+    return blake3(body).hexdigest(length=16)
+
+
+def _versions() -> dict[str, str]:
+    from importlib.metadata import version
+
+    return {"knotwork": version("knotwork"), "python": ".".join(map(str, sys.version_info[:3]))}

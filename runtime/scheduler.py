@@ -1,0 +1,211 @@
+"""A scheduler for any directed graph of steps: eager or layer by layer, failure as a value, cancellation that is complete.
+
+It knows ids and a coroutine function ``work(id) -> bool`` (False: it failed), nothing of scripts. A few workers take
+ready steps from a queue; a worker that finishes a step goes on with what that made ready, so a chain costs no task and
+no turn of the event loop for each step.
+"""
+
+import asyncio
+from collections import deque
+from collections.abc import Awaitable, Callable, Iterable
+from typing import Literal
+
+from attrs import define, field
+
+__all__ = ["Policy", "Scheduler"]
+
+Policy = Literal["eager", "layered"]
+
+_TURN = 32
+"""Steps that a worker runs before it lets others have the event loop, should none of them have waited for anything."""
+
+
+@define
+class _Waiting:
+    """A step whose inputs are not all settled. ``root`` is the failed step that dooms it, by the first such input."""
+
+    inputs: tuple[str, ...]
+    missing: int
+
+
+@define
+class Scheduler:
+    """Run steps as their inputs become ready.
+
+    ``work`` runs a step and says whether it succeeded; an exception out of it stops everything and is raised by ``run``.
+    ``skip(id, reason)`` is told of every step that will not run. At most ``limit`` steps are under way at once (None: no
+    limit). ``layered`` starts what became ready only when nothing is under way.
+    """
+
+    work: Callable[[str], Awaitable[bool]]
+    skip: Callable[[str, str], None]
+    limit: int | None = None
+    policy: Policy = "eager"
+    cancelled: bool = field(default=False, init=False)
+    _roots: dict[str, str | None] = field(factory=dict, init=False)  # settled: None, or the root cause of no output
+    _waiting: dict[str, _Waiting] = field(factory=dict, init=False)
+    _dependents: dict[str, list[str]] = field(factory=dict, init=False)
+    _known: set[str] = field(factory=set, init=False)
+    _ready: deque[str] = field(factory=deque, init=False)
+    _next: list[str] = field(factory=list, init=False)  # layered: what the coming layer has so far
+    _workers: set[asyncio.Task[None]] = field(factory=set, init=False)
+    _active: int = field(default=0, init=False)
+    _failed: bool = field(default=False, init=False)
+    _closed: bool = field(default=False, init=False)
+    _stopped: bool = field(default=False, init=False)
+    _over: asyncio.Future[None] | None = field(default=None, init=False)
+
+    def add(self, step: str, inputs: Iterable[str]) -> None:
+        """Add ``step``; inputs may be added later. Allowed until ``close``, also while ``run`` is under way."""
+        if step in self._known or self._closed:
+            raise ValueError(f"step {step!r} can't be added")
+        self._known.add(step)
+        inputs = tuple(dict.fromkeys(inputs))
+        missing = 0
+        for name in inputs:
+            if name not in self._roots:
+                missing += 1
+                self._dependents.setdefault(name, []).append(step)
+        self._waiting[step] = _Waiting(inputs, missing)
+        if not missing:
+            self._settle_all([step])
+            self._pump()
+
+    def close(self) -> None:
+        """Say that no step will be added. Steps that wait for an unknown one, or for themselves, are skipped."""
+        self._closed = True
+        self._pump()
+
+    def fail(self, error: Exception) -> None:
+        """End the run with ``error``: whoever feeds it steps can't go on. To be called while ``run`` is under way."""
+        if self._over is not None and not self._over.done():
+            self._over.set_exception(error)
+
+    async def run(self, cancel: asyncio.Event | None = None) -> None:
+        """Run until every step is settled and the scheduler is closed. Nothing is under way when this returns or raises.
+
+        ``cancel`` stops the run: steps under way are cancelled, ``cancelled`` is set and the settled ones stand. When
+        the awaiting task is cancelled the same happens and ``CancelledError`` goes on.
+        """
+        self._over = asyncio.get_running_loop().create_future()
+        waited: set[asyncio.Future[None] | asyncio.Task[Literal[True]]] = {self._over}
+        watcher = asyncio.ensure_future(cancel.wait()) if cancel is not None else None
+        if watcher is not None:
+            waited.add(watcher)
+        if cancel is None or not cancel.is_set():
+            self._pump()
+        try:
+            await asyncio.wait(waited, return_when=asyncio.FIRST_COMPLETED)
+            if self._over.done():
+                self._over.result()
+            else:
+                self.cancelled = True
+        except asyncio.CancelledError:
+            self.cancelled = True
+            raise
+        finally:
+            self._closed = self._stopped = True
+            await _stop([*self._workers, *([watcher] if watcher is not None else [])])
+            if not self._over.done():
+                self._over.cancel()
+
+    def _pump(self) -> None:
+        """Start workers for what is ready, the next layer, or say that it is over."""
+        if self._stopped or self._over is None or self._over.done():
+            return
+        if not self._ready and not self._active:
+            if self._next:
+                self._ready.extend(self._next)
+                self._next.clear()
+            elif self._closed:
+                self._skip_stuck()
+                if not self._over.done():
+                    self._over.set_result(None)
+                return
+        room = len(self._ready) if self.limit is None else min(len(self._ready), self.limit - self._active)
+        for _ in range(room):
+            self._active += 1
+            worker = asyncio.ensure_future(self._worker())
+            self._workers.add(worker)
+            worker.add_done_callback(self._workers.discard)
+
+    async def _worker(self) -> None:
+        ready, turn = self._ready, 0
+        try:
+            while ready and not self._stopped:
+                step = ready.popleft()
+                ok = await self.work(step)
+                self._roots[step] = None if ok else step
+                self._failed = self._failed or not ok
+                released = self._release(step)
+                if released:
+                    self._settle_all(released)
+                    if len(ready) > 1:
+                        self._pump()
+                turn += 1
+                if turn == _TURN:
+                    turn = 0
+                    await asyncio.sleep(0)
+        except Exception as error:  # a fault of the toolkit, not of a step: steps fail by value
+            self.fail(error)
+        finally:
+            self._active -= 1
+            self._pump()
+
+    def _release(self, step: str) -> list[str]:
+        """Return the steps for which ``step`` was the last input to settle."""
+        released = []
+        for dependent in self._dependents.pop(step, ()):
+            waiting = self._waiting.get(dependent)
+            if waiting is not None:
+                waiting.missing -= 1
+                if not waiting.missing:
+                    released.append(dependent)
+        return released
+
+    def _settle_all(self, steps: list[str]) -> None:
+        """Queue the steps whose inputs all have an output, skip the others, and so on down the graph."""
+        roots = self._roots
+        for step in steps:  # grows while it is gone through
+            inputs = self._waiting.pop(step).inputs
+            doomed = next(((n, roots[n]) for n in inputs if roots[n]), None) if self._failed else None
+            if doomed is None:
+                (self._ready if self.policy == "eager" else self._next).append(step)
+                continue
+            name, root = doomed
+            roots[step] = root
+            self.skip(step, f"({root}) failed" if name == root else f"it needs ({name}), and ({root}) failed")
+            steps.extend(self._release(step))
+
+    def _skip_stuck(self) -> None:
+        """Skip what can never start: steps that wait for an id that never came, and cycles."""
+        stuck = self._waiting
+        for step in list(stuck):
+            unknown = next((name for name in stuck[step].inputs if name not in self._known), None)
+            if unknown is not None:
+                stuck[step].inputs = ()
+                self._roots[step] = step
+                self._failed = True
+                self.skip(step, f"there is no step ({unknown})")
+        released = [name for step, waiting in stuck.items() if not waiting.inputs for name in self._release(step)]
+        for step in [step for step, waiting in stuck.items() if not waiting.inputs]:
+            del stuck[step]
+        self._settle_all([step for step in released if step in stuck])
+        for step, waiting in stuck.items():
+            blocking = next(name for name in waiting.inputs if name in stuck)
+            self.skip(step, f"it waits for ({blocking}), which is in a cycle or behind one")
+        stuck.clear()
+
+
+async def _stop(tasks: "list[asyncio.Future[None] | asyncio.Task[Literal[True]] | asyncio.Task[None]]") -> None:
+    """Cancel ``tasks`` and wait until every one has ended, also when the waiting itself is cancelled meanwhile."""
+    again: asyncio.CancelledError | None = None
+    while left := [task for task in tasks if not task.done()]:
+        for task in left:
+            task.cancel()
+        try:
+            await asyncio.wait(left)
+        except asyncio.CancelledError as error:
+            again = error
+    if again is not None:
+        raise again

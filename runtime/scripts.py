@@ -1,0 +1,188 @@
+"""Runs LWT scripts: a checked tree against models, as a whole or while its text is still arriving.
+
+Design: LWT, section "Meaning". Nothing runs any more when ``run`` or ``run_stream`` has returned.
+"""
+
+import asyncio
+from collections.abc import AsyncIterator, Collection, Mapping
+from typing import Any
+
+from attrs import evolve, frozen
+
+from ..adapters.llm import LLM
+from ..lang.dependencies import final_step, layers, needed, step_dependencies, step_references
+from ..lang.diagnostic import Diagnostic, has_errors
+from ..lang.lwt import RESERVED, Mode, Script, Step
+from ..lang.operations import BUILTIN
+from .events import Events, RunStarted
+from .execution import Execution
+from .operations import OPERATIONS, signatures
+from .results import Record, Run, ScriptError
+from .scheduler import Policy
+
+__all__ = ["check", "require", "run", "run_stream"]
+
+MAX_CONCURRENCY = 16
+"""Steps, and calls, under way at once where the caller says nothing."""
+
+
+def check(script: Script, input: Any = None, models: Collection[str] | None = None) -> list[Diagnostic]:
+    """Return what reading and linting find in ``script``, by place.
+
+    ``input`` is what the run will get (None: nothing is known of it), ``models`` the names that the host offers (None:
+    any). Plugins that the script names count as operations.
+    """
+    from ..lang.linter import MISSING
+    from ..lang.linter import check as lint
+
+    named = {step.call.operation for step in script.steps}
+    known = signatures(named) if named - OPERATIONS.keys() else BUILTIN
+    return lint(script, input=MISSING if input is None else input, operations=known, models=models)
+
+
+def require(script: Script, input: Any = None, models: Collection[str] = ()) -> None:
+    """Raise ``ScriptError`` for a script with errors: what ``run`` does first, for what must not begin otherwise."""
+    _checked(script, input, models)
+
+
+def _checked(script: Script, input: Any, models: Collection[str] | None) -> "_Plan":
+    plan = _plan(script, input, tuple(models or ()))
+    if has_errors(plan.diagnostics):
+        raise ScriptError(plan.diagnostics, script.source)
+    return plan
+
+
+@frozen
+class _Plan:
+    """What a script says about its run: what is wrong with it, what refers to what, and which steps the result needs."""
+
+    diagnostics: tuple[Diagnostic, ...]
+    graph: dict[str, tuple[str, ...]]
+    final: str
+    rule: str
+    needed: set[str]
+
+
+def _plan(script: Script, input: Any, models: tuple[str, ...]) -> _Plan:
+    """Check the script and choose its steps.
+
+    Scripts never change, so without an input this is worked out once for each script and models, and kept with it like
+    its other derived properties: a server runs one script many times.
+    """
+    plans: dict[tuple[str, ...], _Plan] = vars(script).setdefault("_plans", {})
+    plan = plans.get(models) if input is None else None
+    if plan is None:
+        graph = step_dependencies(script)
+        final, rule = final_step(script, graph) or ("", "last")
+        plan = _Plan(tuple(check(script, input, models)), graph, final, rule, needed(graph, final))
+        if input is None:
+            plans[models] = plan
+    return plan
+
+
+async def run(
+    script: Script,
+    *,
+    input: Any = None,  # the name in the language
+    llm: LLM | None = None,
+    models: Mapping[str, LLM] | None = None,
+    mode: Mode | None = None,
+    schedule: Policy = "eager",
+    max_concurrency: int = MAX_CONCURRENCY,
+    all_steps: bool = False,
+    events: Events | None = None,
+    record: Record | None = None,
+    cancel: asyncio.Event | None = None,
+    prompts: bool = False,
+) -> Run:
+    """Run ``script`` and return what came of it.
+
+    ``input`` is a JSON value (None: there is none); ``llm`` answers, ``models`` are offered to ``model=``; ``mode`` is the
+    script's own unless given; ``record`` keeps the run and knows an earlier one; ``prompts`` puts every prompt into the
+    trace. Setting ``cancel`` ends the run early with status "cancelled" and the results so far.
+
+    Raises ``ScriptError`` for a script with errors, before any call. Failures of steps are results, not exceptions.
+    """
+    plan = _checked(script, input, models)
+    graph, final, wanted = plan.graph, plan.final, plan.graph.keys() if all_steps else plan.needed
+    execution = Execution.of(
+        input, llm, models, mode or script.mode, schedule, max_concurrency, events, record, prompts
+    )  # fmt: skip
+    if execution.events:
+        planned = {step: graph[step] for step in graph if step in wanted}
+        execution.events.emit(RunStarted(tuple(layers(planned)), final))
+    winners = {step.id: step for step in script.steps}
+    for step, inputs in graph.items():
+        if step in wanted:
+            execution.add(winners[step], inputs)
+        else:
+            execution.unneeded(step, final)
+    execution.scheduler.close()
+    await execution.run_steps(cancel)
+    return execution.finish(tuple(graph), final, plan.rule, plan.diagnostics)
+
+
+async def run_stream(
+    chunks: AsyncIterator[str],
+    *,
+    input: Any = None,  # the name in the language
+    llm: LLM | None = None,
+    models: Mapping[str, LLM] | None = None,
+    max_concurrency: int = MAX_CONCURRENCY,
+    events: Events | None = None,
+    record: Record | None = None,
+    cancel: asyncio.Event | None = None,
+    prompts: bool = False,
+) -> Run:
+    """Run a script while its text is still arriving, read leniently.
+
+    A step starts as soon as its text is there and its inputs are ready; every step runs, since which one is final shows
+    only at the end. A step that refers to one that never comes is skipped; of a duplicate id the first one stands.
+    Errors in the text are warnings by then, and the run is partial at best. A text without a step raises ``ScriptError``.
+    What ``chunks`` raises ends the run and is raised.
+    """
+    from ..lang.parse import StepFeed
+
+    execution = Execution.of(input, llm, models, "lenient", "eager", max_concurrency, events, record, prompts)
+    feed, graph = StepFeed(), dict[str, tuple[str, ...]]()
+
+    def take(steps: list[Step]) -> None:
+        for step in steps:
+            if step.id in graph or step.id in RESERVED:
+                execution.warn(step.id, "the id is taken; the first step with it stands")
+                continue
+            names = dict.fromkeys(reference.name for reference in step_references(step))
+            graph[step.id] = tuple(name for name in names if name not in RESERVED)
+            execution.add(step, graph[step.id])
+
+    async def arrive() -> Script | None:
+        try:
+            async for chunk in chunks:
+                take(feed.feed(chunk))
+            rest, script = feed.close()
+            take(rest)
+            execution.scheduler.close()
+        except Exception as error:  # whatever the source of the text raises ends the run, and run() raises it
+            execution.scheduler.fail(error)
+            return None
+        return script
+
+    if execution.events:
+        execution.events.emit(RunStarted((), ""))
+    reader = asyncio.ensure_future(arrive())
+    try:
+        await execution.run_steps(cancel)
+    finally:
+        while not reader.done():
+            reader.cancel()
+            await asyncio.wait([reader])
+    script = (None if reader.cancelled() else reader.result()) or feed.close()[1]
+    if not script.steps or (not execution.results and has_errors(script.diagnostics)):
+        raise ScriptError(script.diagnostics, script.source)
+    for diagnostic in script.diagnostics:
+        if diagnostic.severity == "error":
+            execution.warn("", diagnostic.message)
+    known = {step: tuple(name for name in inputs if name in graph) for step, inputs in graph.items()}
+    chosen = final_step(evolve(script, items=tuple(s for s in script.steps if s.id in graph)), known)
+    final, rule = chosen or ("", "last")
+    return execution.finish(tuple(graph), final, rule, script.diagnostics)

@@ -1,0 +1,206 @@
+"""Substitution: prompts from templates, and the way into values that accessors name.
+
+One pass over the parsed template, never over text: what an output contains is inert. Design: LWT, section "Meaning".
+"""
+
+import json
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from attrs import define, evolve, field
+
+from ..lang.diagnostic import nearest
+from ..lang.ladder import Reading, Unreadable, kind_of, read, short
+from ..lang.lwt import Accessor, Index, Key, Mode, Reference, Slice, Template, Text
+from ..lang.source import Span
+from .results import Access, Failed, StepFailed, StepResult, Trace, plain
+
+__all__ = ["Scope", "render", "resolve", "text_of", "written"]
+
+
+@define
+class Scope:
+    """What references can see: the input (None: there is none), the results so far, and EACH's item.
+
+    ``warn(step, message)`` takes the lenient reading's warnings. ``readings`` keeps what the ladder read of a step's
+    output, and ``texts`` the whole input as JSON, so that a thousand references read and write them once.
+    """
+
+    step: str
+    input: Any
+    results: Mapping[str, StepResult]
+    trace: Trace
+    warn: Callable[[str, str], None]
+    mode: Mode = "strict"
+    readings: dict[str, Reading | Unreadable] = field(factory=dict)
+    texts: dict[str, str] = field(factory=dict)
+    item: Any = None
+    index: int | None = None
+
+    def of(self, step: str) -> "Scope":
+        """Return the same scope for another step; what was read and written once is shared."""
+        return Scope(step, self.input, self.results, self.trace, self.warn, self.mode, self.readings, self.texts)
+
+    def at(self, index: int, item: Any) -> "Scope":
+        """Return the scope of one of EACH's items."""
+        return evolve(self, index=index, item=item)
+
+    def note(self, reference: Reference, accessors: int, how: str) -> None:
+        """Record how text was read."""
+        self.trace.note(Access(self.step, written(reference, accessors), how))
+
+
+def render(template: Template, scope: Scope) -> str:
+    """Return the template's text with every reference replaced.
+
+    Raises ``StepFailed`` where a reference leads nowhere (strict); puts nothing there and warns (lenient).
+    """
+    parts = []
+    for part in template.parts:
+        if isinstance(part, Text):
+            parts.append(part.value)
+        elif not part.accessors and part.name in scope.results:
+            parts.append(scope.results[part.name].output)
+        else:
+            parts.append(_substituted(part, scope))
+    return "".join(parts)
+
+
+def _substituted(reference: Reference, scope: Scope) -> str:
+    whole_input = reference.name == "input" and not reference.accessors
+    if whole_input and "input" in scope.texts:
+        return scope.texts["input"]
+    try:
+        text = text_of(resolve(reference, scope), reference)
+        if whole_input:
+            scope.texts["input"] = text
+        return text
+    except StepFailed as error:
+        if scope.mode == "strict" or error.failed.kind != "reference":
+            raise
+        scope.note(reference, len(reference.accessors), "missing")
+        scope.warn(scope.step, f"{error.failed.message}; nothing was put there")
+        return ""
+
+
+def resolve(reference: Reference, scope: Scope) -> Any:
+    """Return the value that ``reference`` leads to; raise ``StepFailed`` where it leads nowhere."""
+    value = _base(reference, scope)
+    for position, accessor in enumerate(reference.accessors):
+        if isinstance(value, str):
+            value = _read(value, reference, position, scope)
+            if isinstance(accessor, Slice) and isinstance(value, str):
+                scope.note(reference, position + 1, "text")
+        value = _step_into(value, accessor, reference, position)
+    return value
+
+
+def text_of(value: Any, reference: Reference | None = None) -> str:
+    """Write ``value`` into a prompt: a text as it is, anything else as JSON, a ``Failed`` as null."""
+    if isinstance(value, str):
+        return value
+    try:
+        return json.dumps(plain(value), ensure_ascii=False, allow_nan=False)
+    except (TypeError, ValueError, RecursionError) as error:
+        reason = "it is nested too deeply" if isinstance(error, RecursionError) else str(error)
+        where = f"{written(reference)}: " if reference else ""
+        span = reference.span if reference else None
+        raise StepFailed(Failed("input", f"{where}the value can't be written as JSON: {reason}", span=span)) from None
+
+
+def written(reference: Reference, accessors: int | None = None) -> str:
+    """Write the reference as it stands in a script, up to its first ``accessors``; a long one is shortened."""
+    shown = reference.accessors[: len(reference.accessors) if accessors is None else accessors]
+    marks = [_mark(accessor) for accessor in (shown if len(shown) <= 12 else shown[:6] + shown[-6:])]
+    if len(shown) > 12:
+        marks.insert(6, "…")
+    return f"{{({reference.name})}}{''.join(marks)}"
+
+
+def _mark(accessor: Accessor) -> str:
+    if isinstance(accessor, Key):
+        return f"[{short(accessor.value)}]"
+    if isinstance(accessor, Index):
+        return f"[{accessor.value}]"
+    start = "" if accessor.start is None else accessor.start
+    stop = "" if accessor.stop is None else accessor.stop
+    return f"[{start}:{stop}]"
+
+
+def _base(reference: Reference, scope: Scope) -> Any:
+    name = reference.name
+    if name == "input":
+        if scope.input is None:
+            message = f"{written(reference)}: the run has no input"
+            raise StepFailed(Failed("input", message, "give one: --input FILE, or input= in Python", reference.span))
+        return scope.input
+    if name == "item" and scope.index is not None:
+        return scope.item
+    if name == "index" and scope.index is not None:
+        return scope.index
+    result = scope.results.get(name)
+    if result is None:
+        raise _missing(reference, 0, f"there is no output of ({name}) here")
+    return result.value
+
+
+def _read(text: str, reference: Reference, position: int, scope: Scope) -> Any:
+    """Read ``text`` by the ladder for the accessor at ``position``; a slice takes plain text as it is."""
+    whole = position == 0 and reference.name not in ("item", "index")
+    found = scope.readings.get(reference.name) if whole else None
+    if found is None:
+        found = read(text)
+        if whole:
+            scope.readings[reference.name] = found
+    sliced = isinstance(reference.accessors[position], Slice)
+    if isinstance(found, Reading) and (isinstance(found.value, list) or not sliced):
+        scope.note(reference, position + 1, found.how)
+        return found.value
+    if sliced:
+        return text
+    reason = found.reason if isinstance(found, Unreadable) else ""
+    raise _missing(reference, position, f"the text can't be read as a value: {reason}; it is {short(text.strip())}")
+
+
+def _step_into(value: Any, accessor: Accessor, reference: Reference, position: int) -> Any:
+    if isinstance(accessor, Key):
+        if not isinstance(value, dict):
+            raise _missing(reference, position, f"there is {_named(value)}, which has no keys")
+        if accessor.value in value:
+            return value[accessor.value]
+        raise _missing(reference, position, *_no_key(accessor.value, value))
+    if isinstance(accessor, Slice) and isinstance(value, str):
+        return value[accessor.start : accessor.stop]
+    if not isinstance(value, list | tuple):
+        hint = ""
+        if isinstance(accessor, Index) and isinstance(value, dict) and str(accessor.value) in value:
+            hint = f'the object has the key: write ["{accessor.value}"]'
+        raise _missing(reference, position, f"there is {_named(value)}, not a list", hint)
+    if isinstance(accessor, Slice):
+        return list(value[accessor.start : accessor.stop])
+    if -len(value) <= accessor.value < len(value):
+        return value[accessor.value]
+    count = f"{len(value)} element{'' if len(value) == 1 else 's'}"
+    raise _missing(reference, position, f"the list has {count}, counted from 0")
+
+
+def _named(value: Any) -> str:
+    if isinstance(value, Failed):
+        return "a failed item"
+    return kind_of(value) if not isinstance(value, str) else f"the text {short(value)}"
+
+
+def _no_key(key: str, value: dict[Any, Any]) -> tuple[str, str]:
+    keys = [k for k in value if isinstance(k, str)]
+    shown = ", ".join(short(k, 40) for k in keys[:8])
+    more = f" and {len(keys) - 8} more" if len(keys) > 8 else ""
+    there = f"the keys are {shown}{more}" if keys else "the object is empty"
+    like = nearest(key, keys[:10_000])
+    return f"there is no key {short(key)}; {there}", f"did you mean [{short(like)}]?" if like else ""
+
+
+def _missing(reference: Reference, position: int, what: str, hint: str = "") -> StepFailed:
+    span: Span = reference.span
+    if position < len(reference.accessors) and reference.accessors[position].span.end:
+        span = reference.accessors[position].span
+    return StepFailed(Failed("reference", f"{written(reference, position + 1)}: {what}", hint, span))

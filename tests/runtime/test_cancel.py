@@ -1,0 +1,90 @@
+"""Ending a run early: nothing stays behind, and what was finished is kept."""
+
+import asyncio
+from time import perf_counter
+
+import pytest
+from knotwork import lwt
+from support.clients import Timed
+
+FIFTY = "".join(f'(s{i})=LLM("{i}")\n' for i in range(50))
+JOIN = '(final)=LLM("' + "".join(f"{{(s{i})}}" for i in range(50)) + '")\n'
+
+
+def nothing_left() -> bool:
+    return asyncio.all_tasks() == {asyncio.current_task()}
+
+
+@pytest.mark.parametrize("schedule", ["eager", "layered"])
+def test_cancel_with_50_calls_in_flight_leaves_no_task(schedule: str) -> None:
+    async def whole() -> None:
+        client = Timed(60)
+        running = asyncio.ensure_future(
+            lwt.run(FIFTY + JOIN, llm=client, max_concurrency=50, schedule=schedule)  # type: ignore[arg-type]
+        )
+        await client.reached(50)
+        began = perf_counter()
+        running.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await running
+        assert perf_counter() - began < 1
+        assert (client.under_way, client.cancelled) == (0, 50)
+        assert nothing_left()
+
+    asyncio.run(whole())
+
+
+def test_cancel_with_50_items_in_flight_leaves_no_task() -> None:
+    async def whole() -> None:
+        client = Timed(60)
+        script = '(final)=EACH({(input)}, LLM("{(item)}"), max_concurrency=50)'
+        running = asyncio.ensure_future(lwt.run(script, input=list(range(500)), llm=client, max_concurrency=50))
+        await client.reached(50)
+        running.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await running
+        assert client.under_way == 0
+        assert nothing_left()
+
+    asyncio.run(whole())
+
+
+def test_setting_the_cancel_event_returns_the_results_so_far() -> None:
+    async def whole() -> None:
+        client = Timed(lambda prompt: 0.0 if prompt == "quick" else 60)
+        cancel = asyncio.Event()
+        script = '(a)=LLM("quick")\n(b)=LLM("slow {(a)}")\n(final)=LLM("{(b)}")'
+        asyncio.get_running_loop().call_later(0.02, cancel.set)
+        result = await lwt.run(script, llm=client, cancel=cancel)
+        assert (result.status, result.output) == ("cancelled", None)
+        assert {step: (r.status, r.reason) for step, r in result.steps.items()} == {
+            "a": ("done", ""),
+            "b": ("skipped", "cancelled while it ran"),
+            "final": ("skipped", "cancelled"),
+        }
+        assert nothing_left()
+
+    asyncio.run(whole())
+
+
+def test_a_timeout_around_a_run_ends_it() -> None:
+    async def whole() -> None:
+        client = Timed(60)
+        with pytest.raises(TimeoutError):
+            async with asyncio.timeout(0.02):
+                await lwt.run(FIFTY, llm=client, all_steps=True)
+        assert client.under_way == 0
+        assert nothing_left()
+
+    asyncio.run(whole())
+
+
+def test_a_run_that_is_cancelled_before_it_begins_makes_no_call() -> None:
+    async def whole() -> None:
+        client, cancel = Timed(), asyncio.Event()
+        cancel.set()
+        result = await lwt.run('(a)=LLM("x")', llm=client, cancel=cancel)
+        assert (result.status, result.steps["a"].reason) == ("cancelled", "cancelled")
+        assert client.most == 0
+
+    asyncio.run(whole())

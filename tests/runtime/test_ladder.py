@@ -1,0 +1,171 @@
+"""The accessor ladder: what a model's answer is read as, and what fits a type."""
+
+import math
+import tracemalloc
+from time import perf_counter
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from knotwork.lang.ladder import Fit, Reading, Unfit, Unreadable, as_type, read
+
+READ: list[tuple[str, str, Any]] = [
+    ('["Canada", "Peru"]', "json", ["Canada", "Peru"]),
+    (' {"a": [1, 2.5, null, true]} ', "json", {"a": [1, 2.5, None, True]}),
+    ("5", "json", 5),
+    ('"text"', "json", "text"),
+    ("['Canada', 'Peru']", "python", ["Canada", "Peru"]),
+    ("{'open': True, 'seats': None}", "python", {"open": True, "seats": None}),
+    ("('a', 'b')", "python", ["a", "b"]),
+    ("('a',)", "python", ["a"]),
+    ("{'x', 'y'}", "python", ["x", "y"]),
+    ("['it\\'s', \"a \\\"quote\\\"\", r'\\d', '\\x41\\u00e9\\n']", "python", ["it's", 'a "quote"', "\\d", "Aé\n"]),
+    ("'''three\nlines'''", "python", "three\nlines"),
+    ("['mixed', null, true,]", "python", ["mixed", None, True]),
+    ("{1: 'one'}", "python", {"1": "one"}),
+    ("[1_000, -2, +3.5e1]", "python", [1000, -2, 35.0]),
+    ('Here it is:\n```json\n{"a": 1}\n```\nEnjoy!', "fence", {"a": 1}),
+    ("```\n['a']\n```", "fence", ["a"]),
+    ("~~~\n[Canada, Peru]\n~~~", "fence", ["Canada", "Peru"]),
+    ("[Canada, Peru]", "bracket list", ["Canada", "Peru"]),
+    ("[New York (NY, USA), 'Lima']", "bracket list", ["New York (NY, USA)", "Lima"]),
+    ("[one,\n two,\n]", "bracket list", ["one", "two"]),
+]
+
+
+@pytest.mark.parametrize(("text", "how", "value"), READ)
+def test_an_answer_is_read_by_the_first_rung_that_takes_it(text: str, how: str, value: Any) -> None:
+    assert read(text) == Reading(value, how)  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize(
+    ("text", "reason"),
+    [
+        ("The capital is Lima.", "it is not JSON"),
+        ("", "it is not JSON"),
+        ("[a, , b]", "it is not JSON"),
+        ("[{broken]", "it is not JSON"),
+        ("[a] and [b]", "it is not JSON"),
+        ('{"a": 1, "a": 2}', 'the key "a" stands twice'),
+        ("{'a': 1, 'a': 2}", 'the key "a" stands twice'),
+        ("[NaN]", "NaN is no JSON value"),
+        ("-Infinity", "-Infinity is no JSON value"),
+        ("1e999", "a number is too large"),
+        ("9" * 5000, "an integer has more than 300 digits"),
+        ("[" * 100_000, "nested deeper"),
+        ("[" * 500 + "]" * 500, "nested deeper"),
+        ("(" * 500 + ")" * 500, "nested deeper"),
+        ('{"a":' * 50_000, "nested deeper"),
+        ("-" * 50_000, "it is not JSON"),
+        ("__import__('os')", "it is not JSON"),
+        ("[x for x in 'ab']", None),
+        ("0x" + "f" * 10_000, "it is not JSON"),
+        ("'" * 100_001, "it is not JSON"),
+        ("```" * 30_000, "it is not JSON"),
+        ("```\n" * 30_000, "it is not JSON"),
+        ("~" * 500_000, "it is not JSON"),
+        (" " * 500_000 + "x", "it is not JSON"),
+        ("[" + " " * 500_000 + "x", "it is not JSON"),
+        ("''" * 250_000 + "'", "it is not JSON"),
+        ("[" + "1_" * 100_000 + "]", None),
+        ("".join("`" * n + "x\n" for n in range(1000, 3, -1)), "it is not JSON"),
+    ],
+)
+def test_what_is_no_value_is_unreadable_quickly_and_says_why(text: str, reason: str | None) -> None:
+    began = perf_counter()
+    found = read(text)
+    assert perf_counter() - began < 1
+    if reason is not None:
+        assert isinstance(found, Unreadable)
+        assert reason in found.reason
+
+
+def test_a_long_answer_is_read_in_bounded_memory() -> None:
+    text = "[" + ",".join(["'abc'"] * 50_000) + "]"
+    tracemalloc.start()
+    found = read(text)
+    peak = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    assert isinstance(found, Reading)
+    assert len(found.value) == 50_000
+    assert peak < 40 * len(text)
+
+
+@given(st.text(alphabet="[](){}'\"\\,:` \n1.eE+-_ab#NTrue", max_size=60))
+@settings(max_examples=500, deadline=None)
+def test_no_text_makes_it_raise(text: str) -> None:
+    for kind in ("json", "list", "int", "float", "bool", ("a", "b")):
+        as_type(text, kind)
+
+
+values = st.recursive(
+    st.none() | st.booleans() | st.integers(-(10**30), 10**30) | st.floats(allow_nan=False, allow_infinity=False)
+    | st.text(st.characters(exclude_categories=["Cs"]), max_size=8),
+    lambda inner: st.lists(inner, max_size=4) | st.dictionaries(st.text(max_size=4), inner, max_size=4),
+    max_leaves=12,
+)  # fmt: skip
+
+
+@given(values)
+@settings(deadline=None)
+def test_a_python_literal_is_read_as_python_reads_it(value: Any) -> None:
+    found = read(repr(value))
+    assert isinstance(found, Reading)
+    assert found.value == value
+
+
+FITS: list[tuple[str, Any, Any]] = [
+    ("any text", "text", "any text"),
+    ("5", "int", 5),
+    (" -12. ", "int", -12),
+    ('"7"', "int", 7),
+    ("3.0", "int", 3),
+    ("2.5", "float", 2.5),
+    ("4", "float", 4.0),
+    ("TRUE", "bool", True),
+    ("No.", "bool", False),
+    ("[1]", "list", [1]),
+    ("[a, b]", "list", ["a", "b"]),
+    ("{'a': 1}", "json", {"a": 1}),
+    ("Glad", ("glad", "sad"), "glad"),
+    (' "SAD." ', ("glad", "sad"), "sad"),
+    ("A", ("a", "A"), "A"),
+    ("`yes`", ("yes", "no"), "yes"),
+]
+
+
+@pytest.mark.parametrize(("text", "kind", "value"), FITS)
+def test_an_answer_fits_its_type(text: str, kind: Any, value: Any) -> None:
+    fit = as_type(text, kind)
+    assert isinstance(fit, Fit)
+    assert fit.value == value
+    assert type(fit.value) is type(value)
+
+
+@pytest.mark.parametrize(
+    ("text", "kind", "reason"),
+    [
+        ("about 5", "int", 'it is not an integer: "about 5"'),
+        ("5.5", "int", "it is not an integer"),
+        ("9" * 400, "int", "it is not an integer"),
+        ("1e999", "float", "it is not a number"),
+        ("nan", "float", "it is not a number"),
+        ("maybe", "bool", 'it is not true or false: "maybe"'),
+        ("{}", "list", "it is an object, not a list"),
+        ("prose", "json", "it is not JSON"),
+        ("I am glad", ("glad", "sad"), 'it is none of "glad", "sad": "I am glad"'),
+        ("Yes", ("yes", "YES"), "it is more than one of"),
+        ("", ("glad", "sad"), "it is none of"),
+    ],
+)
+def test_what_does_not_fit_says_why(text: str, kind: Any, reason: str) -> None:
+    fit = as_type(text, kind)
+    assert isinstance(fit, Unfit)
+    assert reason in fit.reason
+
+
+def test_floats_are_finite() -> None:
+    fit = as_type("1e308", "float")
+    assert isinstance(fit, Fit)
+    assert math.isfinite(fit.value)

@@ -1,0 +1,299 @@
+"""Running scripts: results, failures as values, the final step, options and types of answers."""
+
+import asyncio
+from typing import Any
+
+import pytest
+from knotwork import lwt
+from knotwork.adapters.llm import BadAnswer, BudgetExceeded, Completion, Refused, Unavailable, Usage
+from knotwork.runtime.events import CallRetried, Event, Events
+from support.clients import Scripted, Timed
+
+
+def run(script: str, client: Any = None, **rest: Any) -> Any:
+    return asyncio.run(lwt.run(script, llm=client if client is not None else Scripted(), **rest))
+
+
+def test_outputs_flow_along_references_and_the_final_step_is_the_result() -> None:
+    result = run('(a)=LLM("one")\n(final)=LLM("got {(a)}")', Scripted({"got": "done", "one": "1"}))
+    assert (result.status, result.output, result.final, result.rule) == ("complete", "done", "final", "final")
+    assert result.steps["a"].output == "1"
+    assert list(result.steps) == ["a", "final"]
+
+
+def test_steps_may_be_written_in_any_order() -> None:
+    client = Scripted({"got": "end", "one": "1"})
+    assert run('(final)=LLM("got {(a)}")\n(a)=LLM("one")', client).output == "end"
+    assert client.prompts == ["one", "got 1"]
+
+
+def test_without_final_the_only_sink_or_the_last_step_is_the_result() -> None:
+    assert run('(a)=LLM("{(b)}")\n(b)=LLM("x")').rule == "only sink"
+    result = run('(a)=LLM("x")\n(b)=LLM("y")')
+    assert (result.final, result.rule) == ("b", "last")
+
+
+def test_steps_that_the_final_one_does_not_need_are_skipped_with_a_warning() -> None:
+    client = Scripted()
+    result = run('(a)=LLM("x")\n(final)=LLM("y")', client)
+    assert client.prompts == ["y"]
+    assert result.status == "complete"
+    assert (result.steps["a"].status, result.steps["a"].reason) == ("skipped", "(final) does not need it")
+    assert result.warnings == ("(a): skipped: (final) does not need it",)
+    run('(a)=LLM("x")\n(final)=LLM("y")', client, all_steps=True)
+    assert sorted(client.prompts) == ["x", "y", "y"]
+
+
+@pytest.mark.parametrize(
+    "script",
+    ["", '(a)=LLM("{(nobody)}")', '(a)=LLM("{(b)}")\n(b)=LLM("{(a)}")', '(a)=LLM("{(a)}")', '(a)=LLM("x', "prose"],
+)
+def test_a_script_with_errors_stops_before_any_call(script: str) -> None:
+    client = Scripted()
+    with pytest.raises(lwt.ScriptError) as caught:
+        run(script, client)
+    assert caught.value.diagnostics
+    assert "error[LWT" in str(caught.value)
+    assert client.prompts == []
+
+
+def test_an_input_path_that_is_not_there_stops_before_any_call() -> None:
+    with pytest.raises(lwt.ScriptError, match="itms"):
+        run('(a)=LLM("{(input)}["itms"]")', input={"items": 1})
+
+
+def test_a_failure_skips_its_dependents_and_nothing_else() -> None:
+    client = Scripted({"one": Unavailable("no answer"), "two": "2"})
+    result = run('(a)=LLM("one")\n(b)=LLM("two")\n(c)=LLM("{(a)}")\n(final)=LLM("{(b)}{(c)}")', client)
+    assert result.status == "failed"
+    assert result.output is None
+    assert {step: r.status for step, r in result.steps.items()} == {
+        "a": "failed", "b": "done", "c": "skipped", "final": "skipped",
+    }  # fmt: skip
+    assert result.steps["a"].failed.kind == "unavailable"
+    assert result.steps["final"].reason == "it needs (c), and (a) failed"
+
+
+def test_a_run_is_partial_when_only_something_beside_the_final_step_failed() -> None:
+    result = run('(a)=LLM("one")\n(final)=LLM("two")', Scripted({"one": Refused("no")}), all_steps=True)
+    assert (result.status, result.output) == ("partial", "ok")
+
+
+@pytest.mark.parametrize(
+    ("answer", "kind", "message"),
+    [
+        (Refused("declined", hint="ask otherwise"), "refused", "declined"),
+        (ValueError("boom"), "error", "ValueError: boom"),
+        (RecursionError(), "error", "RecursionError"),
+        (TimeoutError(), "timeout", "the call took too long"),
+        (ExceptionGroup("many", [ValueError("x")]), "error", "many"),
+        (asyncio.CancelledError(), "error", "the client cancelled its own call"),
+        ("", "empty", "answered nothing"),
+        (" \n", "empty", "answered nothing"),
+        (None, "bad_answer", "NoneType"),
+        (Completion("half", finish_reason="length"), "truncated", "cut off"),
+    ],
+)
+def test_whatever_a_client_does_is_a_failed_step_and_no_traceback(answer: Any, kind: str, message: str) -> None:
+    result = run('(a)=LLM("x")', Scripted(default=lambda _: answer) if answer is None else Scripted(default=answer))
+    assert result.status == "failed"
+    assert result.steps["a"].failed.kind == kind
+    assert message in result.steps["a"].reason
+
+
+def test_tokens_and_cost_are_added_up_failures_included() -> None:
+    client = Scripted(
+        {
+            "one": Completion("1", usage=Usage(10, 1), cost=0.5),
+            "two": Completion("2", usage=Usage(20, 2)),
+            "three": BadAnswer("no", usage=Usage(5, 5)),
+        }
+    )
+    result = run('(a)=LLM("one")\n(b)=LLM("two")\n(c)=LLM("three")\n(final)=LLM("{(a)}{(b)}{(c)}")', client)
+    assert (result.usage, result.cost, result.calls) == (Usage(35, 8), 0.5, 3)
+
+
+def test_options_reach_the_client_and_nothing_else_does() -> None:
+    client = Scripted()
+    run('(a)=LLM("x", temperature=0.5, max_tokens=9, stop=["a"], retries=1, timeout=2.5)', client)
+    assert client.options == [{"temperature": 0.5, "max_tokens": 9, "stop": ["a"], "retries": 1, "timeout": 2.5}]
+    run('(a)=LLM("x")', client)
+    assert client.options[-1] == {}
+
+
+def test_a_client_that_takes_no_options_is_a_client() -> None:
+    class Plain:
+        async def generate(self, prompt: str) -> str:
+            return prompt.upper()
+
+    assert run('(a)=LLM("x", temperature=0.5, type="X" | "Y")', Plain()).output == "X"
+    assert run('(a)=LLM("x")', str.upper).output == "X"
+
+
+def test_a_timeout_in_the_script_holds_for_a_client_that_knows_none() -> None:
+    result = run('(a)=LLM("x", timeout=0.02)', Timed(60))
+    assert result.steps["a"].failed.kind == "timeout"
+
+
+def test_model_names_one_of_the_hosts_clients() -> None:
+    other = Scripted(default="from the other")
+    assert run('(a)=LLM("x", model="small")', models={"small": other}).output == "from the other"
+    with pytest.raises(lwt.ScriptError, match="small"):
+        run('(a)=LLM("x", model="smal")', models={"small": other})
+
+
+def test_no_model_at_all_is_a_failed_step_and_constants_still_work() -> None:
+    result: Any = asyncio.run(lwt.run('(a)=LLM("x")'))
+    assert result.steps["a"].failed.kind == "not_configured"
+    assert asyncio.run(lwt.run("(a)=CONST([1, 2])")).output == "[1, 2]"
+
+
+@pytest.mark.parametrize(
+    ("value", "output", "typed"),
+    [
+        ('"text"', "text", "text"),
+        ("5", "5", 5),
+        ("null", "null", None),
+        ('{"a": [true, 1.5]}', '{"a": [true, 1.5]}', {"a": [True, 1.5]}),
+        ('["café"]', '["café"]', ["café"]),
+    ],
+)
+def test_a_constant_is_its_text_or_its_json(value: str, output: str, typed: Any) -> None:
+    result = run(f"(a)=CONST({value})")
+    assert (result.output, result.value) == (output, typed)
+
+
+@pytest.mark.parametrize(
+    ("kind", "answer", "output", "value"),
+    [
+        ("text", "[1]", "[1]", "[1]"),
+        ("json", '{"a":  1}', '{"a":  1}', {"a": 1}),
+        ("json", "{'a': 1}", '{"a": 1}', {"a": 1}),
+        ("list", "```\n['é']\n```", '["é"]', ["é"]),
+        ("int", " 7. ", "7", 7),
+        ("float", "7", "7.0", 7.0),
+        ("bool", "Yes", "true", True),
+        ('"glad" | "sad"', '"Glad."', "glad", "glad"),
+    ],
+)
+def test_a_typed_answer_has_a_value_and_a_text_that_other_prompts_see(
+    kind: str, answer: str, output: str, value: Any
+) -> None:
+    result = run(f'(a)=LLM("x", type={kind})', Scripted(default=answer))
+    assert (result.output, result.value) == (output, value)
+
+
+def test_choices_are_told_to_the_client() -> None:
+    client = Scripted(default="a")
+    run('(a)=LLM("x", type="a" | "b")', client)
+    assert client.options[0]["choices"] == ["a", "b"]
+
+
+def test_an_unfit_answer_gets_one_repair_round() -> None:
+    client = Scripted(default=["about five", "5"])
+    events, heard = Events(), list[Event]()
+    events.subscribe(heard.append)
+    result = run('(a)=LLM("How many?", type=int)', client, events=events)
+    assert (result.value, result.calls) == (5, 2)
+    for told in ("How many?", "about five", "it is not an integer", "a whole number in digits"):
+        assert told in client.prompts[1]
+    assert [event.kind for event in heard if isinstance(event, CallRetried)] == ["repair"]
+
+
+def test_a_repair_shows_a_long_answer_shortened() -> None:
+    client = Scripted(default=["x" * 100_000, "5"])
+    run('(a)=LLM("How many?", type=int)', client)
+    assert len(client.prompts[1]) < 1_000
+
+
+def test_an_answer_that_does_not_fit_after_the_repair_fails_the_step() -> None:
+    client = Scripted(default="no idea")
+    result = run('(a)=LLM("How many?", type=int)', client)
+    assert len(client.prompts) == 2
+    assert result.steps["a"].failed.kind == "bad_answer"
+    assert 'it is not an integer: "no idea"' in result.steps["a"].reason
+
+
+def test_an_answer_that_was_repaired_by_the_client_is_not_repaired_again() -> None:
+    client = Scripted(default=Completion("maybe", repaired=True))
+    assert run('(a)=LLM("x", type="yes" | "no")', client).status == "failed"
+    assert len(client.prompts) == 1
+
+
+def test_a_validating_client_repairs_and_the_run_does_not_repeat_it() -> None:
+    from knotwork.adapters.llm_layers import Again, Validated, as_client
+
+    client = Scripted(default="maybe")
+    result = run('(a)=LLM("x", type="yes" | "no", retries=0)', Validated(Again(as_client(client))))
+    assert result.steps["a"].failed.kind == "bad_answer"
+    assert len(client.prompts) == 2
+    client = Scripted(default=["maybe", "Yes."])
+    assert run('(a)=LLM("x", type="yes" | "no")', Validated(Again(as_client(client)))).output == "yes"
+
+
+def test_text_from_a_model_may_be_run_as_it_is() -> None:
+    assert run('Sure!\n```\n- (a)=LLM("x")\n```', mode="lenient").output == "ok"
+
+
+def test_events_tell_the_story_of_a_run() -> None:
+    events, heard = Events(), list[Event]()
+    events.subscribe(heard.append)
+    client = Scripted({"one": "1", "two": BudgetExceeded("no more calls")})
+    run('(a)=LLM("one")\n(b)=LLM("two {(a)}")\n(final)=LLM("{(b)}")', client, events=events)
+    assert [event.name for event in heard] == [
+        "run.started", "step.started", "call.started", "call.finished", "step.finished",
+        "step.started", "call.started", "budget.reached", "call.finished", "step.finished",
+        "step.skipped", "run.finished",
+    ]  # fmt: skip
+
+
+def test_prompts_are_in_the_trace_when_asked_for() -> None:
+    script = '(a)=CONST(["x", "y"])\n(final)=EACH({(a)}, LLM("ask {(item)}"))'
+    assert run(script).trace.prompts is None
+    assert run(script, prompts=True).trace.prompts == {"final[0]": "ask x", "final[1]": "ask y"}
+
+
+def test_calls_in_flight_are_bounded() -> None:
+    client = Timed(0.002)
+    steps = "".join(f'(s{i})=LLM("{i}")\n' for i in range(30))
+    run(
+        steps + '(l)=CONST([1,2,3,4,5,6,7,8])\n(e)=EACH({(l)}, LLM("{(item)}"))',
+        client,
+        max_concurrency=5,
+        all_steps=True,
+    )
+    assert client.most == 5
+
+
+def test_eager_and_layered_give_the_same_and_time_is_told() -> None:
+    script = '(slow)=LLM("slow")\n(a)=LLM("a")\n(b)=LLM("b {(a)}")\n(final)=LLM("{(slow)}{(b)}")'
+    seconds = {"slow": 0.03}
+    runs = [run(script, Timed(lambda p: seconds.get(p, 0.001)), schedule=s) for s in ("eager", "layered")]
+    assert runs[0].output == runs[1].output
+    for result in runs:
+        seconds_of = {step: r.seconds for step, r in result.steps.items()}
+        longest = max(seconds_of["slow"], seconds_of["a"] + seconds_of["b"]) + seconds_of["final"]
+        assert result.critical_path_seconds == pytest.approx(longest)
+        assert 0.03 < result.critical_path_seconds <= result.seconds
+
+
+def test_in_lenient_text_the_last_of_two_steps_with_one_id_counts() -> None:
+    script = lwt.parse('(a)=LLM("first")\n(a)=LLM("second")\n(final)=LLM("<{(a)}>")', "lenient")
+    client = Scripted()
+    asyncio.run(lwt.run(script, llm=client))
+    assert client.prompts == ["second", "<ok>"]
+
+
+def test_10000_steps_run() -> None:
+    chain = '(s0)=LLM("x")\n' + "".join(f'(s{i})=LLM("{{(s{i - 1})}}")\n' for i in range(1, 10_000))
+    assert run(chain).status == "complete"
+
+
+def test_run_sync_is_for_code_that_is_not_async() -> None:
+    assert lwt.run_sync('(a)=LLM("x")', llm=Scripted()).output == "ok"
+
+    async def inside() -> None:
+        with pytest.raises(RuntimeError, match=r"await lwt\.run"):
+            lwt.run_sync('(a)=LLM("x")', llm=Scripted())
+
+    asyncio.run(inside())
