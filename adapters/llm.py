@@ -66,11 +66,15 @@ class Completion:
 
 @frozen
 class Notice:
-    """What a client reports while a call is under way: a retry by the SDK, a re-ask of ours, a repair."""
+    """What a client reports while a call is under way: a retry by the SDK, a re-ask of ours, a repair.
+
+    ``lost``: the request before may have been answered, and charged for, although nothing of that arrived.
+    """
 
     kind: Literal["retry", "again", "repair"]
     attempt: int
     reason: str
+    lost: bool = False
 
 
 class Options(TypedDict, total=False):
@@ -100,9 +104,13 @@ class LLM(Protocol):
 
 
 class LLMError(Exception):
-    """A call that gave no usable answer. ``usage`` is what it cost all the same; ``hint`` says what to do."""
+    """A call that gave no usable answer. ``usage`` is what it cost all the same; ``hint`` says what to do.
+
+    ``lost``: the model may have answered, and be paid for it, and no usage arrived.
+    """
 
     kind: ClassVar[str] = "error"
+    lost: bool = False
 
     def __init__(self, message: str, *, hint: str = "", attempts: int = 1, usage: Usage | None = None) -> None:
         super().__init__(message)

@@ -3,16 +3,12 @@
 import json
 import re
 from collections.abc import Iterable, Mapping, Sequence
-from functools import lru_cache
 from typing import Any
 
 import orjson
-from jsonschema import Draft202012Validator
-from jsonschema.exceptions import SchemaError, best_match
-from referencing import Registry
-from referencing.exceptions import Unresolvable
 
 from .llm import BadRequest
+from .llm_schema import compiled, first_fault
 
 __all__ = [
     "answer_format", "check_answer", "instructions", "pick_choice", "read_json", "repair_prompt", "strict_ready",
@@ -21,8 +17,9 @@ __all__ = [
 ]  # fmt: skip
 
 _MAX_DEPTH = 200
-_FENCE = re.compile(r"\s*```[A-Za-z]*[ \t]*\n(.*?)\n?[ \t]*```\s*", re.S)
+_FENCE_HEAD = re.compile(r"```[A-Za-z]*[ \t]*")
 _SHOWN = 4000
+_SHORTEST_KEY = 8
 _KEY_LIKE = re.compile(r"\b(sk|xai|gsk|key)-[A-Za-z0-9_-]{12,}")
 _STRICT = frozenset(
     (
@@ -89,24 +86,13 @@ def _inside(outer: "dict[str, Any] | list[Any]") -> Iterable[Any]:
     return outer.values() if isinstance(outer, dict) else outer
 
 
-@lru_cache(maxsize=64)
-def _validator(written: bytes) -> Draft202012Validator:
-    schema = orjson.loads(written)
-    try:
-        Draft202012Validator.check_schema(schema)
-    except SchemaError as error:
-        raise BadRequest(f"the schema is no valid JSON Schema: {error.message[:200]}") from None
-    # An empty registry: a `$ref` in an untrusted schema must not fetch anything.
-    return Draft202012Validator(schema, registry=Registry())
-
-
-def validator(schema: Mapping[str, Any]) -> Draft202012Validator:
+def validator(schema: Mapping[str, Any]) -> Any:
     """Return the validator of ``schema``; raise ``BadRequest`` when that is no JSON Schema."""
     try:
         written = canonical(schema)
     except TypeError as error:
         raise BadRequest(f"the schema is no JSON: {error}") from None
-    return _validator(written)
+    return compiled(written)
 
 
 def canonical(value: Any) -> bytes:
@@ -119,6 +105,26 @@ def mask_keys(text: str) -> str:
     return _KEY_LIKE.sub(r"\1-***", text)
 
 
+def hidden(text: str, key: str) -> str:
+    """Return ``text`` with ``key`` replaced by ``***``, also where the text was cut off inside it.
+
+    An answer is data, but a server that repeats the key in it must not get it into files and other prompts. Keys of
+    less than 8 characters are none (they would be found in words), and stay.
+    """
+    if len(key) < _SHORTEST_KEY:
+        return text
+    text = text.replace(key, "***")
+    head = key[: max(_SHORTEST_KEY, len(key) // 2)]
+    start = text.find(head)
+    while start >= 0:
+        end = start + len(head)
+        while end < len(text) and end - start < len(key) and text[end] == key[end - start]:
+            end += 1
+        text = f"{text[:start]}***{text[end:]}"
+        start = text.find(head, start + 3)
+    return text
+
+
 def _plain(value: Any) -> Any:
     if isinstance(value, Mapping):
         return dict(value)
@@ -129,20 +135,22 @@ def _plain(value: Any) -> Any:
 
 def check_answer(text: str, schema: Mapping[str, Any]) -> tuple[str, str]:
     """Return ``(json, "")`` when ``text``, or the fence that it is, satisfies ``schema``; else ``("", why not)``."""
-    if fence := _FENCE.fullmatch(text):
-        text = fence[1]
-    text = text.strip()
+    text = _unfenced(text).strip()
     try:
         value = read_json(text)
     except ValueError as error:
         return "", f"it can't be read as JSON: {error}"
-    try:
-        fault = best_match(validator(schema).iter_errors(value))
-    except Unresolvable as unresolvable:
-        raise BadRequest(f"the schema refers to what it does not contain: {unresolvable}") from None
-    if fault is None:
-        return text, ""
-    return "", f"at {fault.json_path}: {fault.message[:300]}"
+    why = first_fault(validator(schema), value)
+    return ("", why) if why else (text, "")
+
+
+def _unfenced(text: str) -> str:
+    """Return what is in the fence that ``text`` is, else ``text``. By hand: a pattern for it takes quadratic time."""
+    bare = text.strip()
+    head, newline, _ = bare[:100].partition("\n")
+    if not newline or len(bare) < len(head) + 4 or not bare.endswith("```") or not _FENCE_HEAD.fullmatch(head):
+        return text
+    return bare[len(head) + 1 : -3].rstrip(" \t").removesuffix("\n")
 
 
 def pick_choice(text: str, choices: Sequence[str]) -> str | None:
@@ -179,9 +187,8 @@ def _wrap(inner: dict[str, Any]) -> dict[str, Any]:
 
 def unwrap(text: str, *, as_json: bool) -> str:
     """Return the value of ``{"answer": value}``, as JSON or else as a plain string; other texts come back unchanged."""
-    fence = _FENCE.fullmatch(text)
     try:
-        value = read_json(fence[1] if fence else text)
+        value = read_json(_unfenced(text))
     except ValueError:
         return text
     inner = value["answer"] if isinstance(value, dict) and set(value) == {"answer"} else value

@@ -3,12 +3,12 @@
 import asyncio
 import time
 from collections import deque
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any, Unpack
 
 from attrs import define, evolve, field, frozen
 
-from .llm import BudgetExceeded, Completion, LLMError, NotConfigured, Options, Usage
+from .llm import BudgetExceeded, Completion, LLMError, NotConfigured, Notice, Options, Usage
 from .llm_answers import canonical
 from .llm_layers import Client, Granted, Layer, Patience
 
@@ -101,6 +101,20 @@ class Ledger:
                     self._wake()
                 raise
 
+    def again(self, hold: Usage, price: Price, notice: Notice) -> None:
+        """Count a request that is about to be sent again; raise ``BudgetExceeded`` when there is no room for it.
+
+        Where the answer to the one before may only have been lost on the way, its reservation counts as spent.
+        """
+        if self.max_calls is not None and self.calls >= self.max_calls:
+            raise BudgetExceeded(f"the budget of {self.max_calls} calls is used up, after {notice.reason}", hint=_MORE)
+        if notice.lost:
+            if self._left(hold.prompt_tokens, price) < hold.completion_tokens:
+                raise BudgetExceeded(f"asking again may exceed the budget, after {notice.reason}", hint=_MORE)
+            self.usage += hold
+            self.cost += price.of(hold)
+        self.calls += 1
+
     def settle(self, hold: Usage, used: Usage, price: Price) -> None:
         """Replace a reservation by what the call took."""
         self._under_way -= 1
@@ -154,8 +168,9 @@ class Budget(Layer):
 
     Before a call its upper bound is reserved: one call; a prompt token for each byte sent; ``max_tokens`` for the answer.
     A call without ``max_tokens`` gets min(1024, what remains) under a limit on tokens or cost. Afterwards the
-    reservation is replaced by the usage reported (by the bytes seen, where a server reports none). Failed calls count
-    as calls.
+    reservation is replaced by the usage reported (by the bytes seen, where a server reports none; the reservation
+    itself, where the answer was lost on the way). Failed calls and the SDK's retries count as calls. A resumed run has a
+    ledger of its own: the limits are those of one process.
     """
 
     def __init__(self, inner: Client, ledger: Ledger, price: Price | None = None) -> None:
@@ -177,6 +192,7 @@ class Budget(Layer):
         asked: Options = {**options}
         if not need.fixed and hold.completion_tokens:
             asked["max_tokens"] = Granted(hold.completion_tokens)
+        asked["notify"] = self._listening(options, hold)
         used = Usage()
         try:
             answer = await self._inner.generate(prompt, **asked)
@@ -185,10 +201,21 @@ class Budget(Layer):
                 used = Usage(need.prompt, len(answer.text.encode()))
             return answer
         except LLMError as error:
-            used = error.usage
+            used = hold if error.lost else error.usage
             raise
         finally:
             self.ledger.settle(hold, used, self._price)
+
+    def _listening(self, options: Options, hold: Usage) -> Callable[[Notice], None]:
+        listener = options.get("notify")
+
+        def notify(notice: Notice) -> None:
+            if notice.kind == "retry":
+                self.ledger.again(hold, self._price, notice)
+            if listener is not None:
+                listener(notice)
+
+        return notify
 
     def _need(self, prompt: str, options: Options) -> "_Need":
         """Return what a call may take; its prompt is measured only where that matters."""

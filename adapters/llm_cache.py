@@ -163,7 +163,7 @@ class Cached(Layer):
     def _give_up(self, problem: str) -> None:
         if not self._broken:
             self._broken = True
-            self._warn(f"the call cache {self._path.name} can't be used, going on without it: {problem}")
+            self._warn(f"the call cache can't be used, going on without it: {problem} ({self._path})")
 
     # The worker's thread: these return what went wrong, "" if nothing.
 

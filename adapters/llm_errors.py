@@ -35,6 +35,9 @@ _NO_MODEL = re.compile(
     re.I | re.S,
 )
 
+_READ = 4000
+"""Code points of a server's words that are looked at: it may send 4 MiB that are slow to search."""
+
 
 def status_error(response: httpx2.Response, body: Mapping[str, Any] | None = None) -> LLMError:
     """Return the error that a response with a failed status stands for; ``body`` instead of its own when given."""
@@ -53,8 +56,8 @@ def status_error(response: httpx2.Response, body: Mapping[str, Any] | None = Non
 
 
 def _error(status: int, named: str, message: str) -> LLMError:
-    words = f"{named} {message}"
-    shown = mask_keys(" ".join(message.split()))[:300]
+    words = f"{named[:_READ]} {message[:_READ]}"
+    shown = mask_keys(" ".join(message[:_READ].split()))[:300]
     text = f"{status}: {shown}"
     if status == 402 or (status in (400, 403, 429) and _QUOTA.search(words)):
         return QuotaExhausted(text, hint="the account behind the key has no money left")

@@ -17,7 +17,7 @@ import httpx2
 from attrs import define
 
 from .llm import BadAnswer, LLMError, Notice, RateLimited, Truncated, Unavailable
-from .llm_answers import read_json
+from .llm_answers import hidden, read_json
 from .llm_errors import in_band_error, status_error
 
 __all__ = [
@@ -54,23 +54,27 @@ class Watch:
 
     A request may take ``span`` seconds and the call be under way until ``deadline`` (of the loop's clock): ``scope``, the
     call's timeout, is put off when the SDK is going to ask again.
-    ``fault`` is what is wrong with the last body, where that is not to be told to the SDK.
+    ``fault`` is what is wrong with the last body, where that is not to be told to the SDK. ``lost``: the last request had
+    reached the server when the connection broke, so that it may have been answered, and charged for. ``key`` is hidden in
+    what is reported.
     """
 
     notify: Callable[[Notice], None] | None
     deadline: float
     span: float
+    key: str = ""
     scope: asyncio.Timeout | None = None
     sent: int = 0
     reason: str = ""
+    lost: bool = False
     fault: Exception | None = None
 
     def sending(self) -> None:
         """Count a request, and report it when it repeats an earlier one."""
         self.sent += 1
         if self.sent > 1 and self.reason and self.notify is not None:
-            self.notify(Notice("retry", self.sent, self.reason))
-        self.reason = ""
+            self.notify(Notice("retry", self.sent, hidden(self.reason, self.key), self.lost))
+        self.reason, self.lost = "", False
 
     def put_off(self, wait: float) -> None:
         """Give the next request, ``wait`` seconds from now, its time too."""
@@ -122,7 +126,11 @@ class BoundedClient(httpx2.AsyncClient):
     async def send(self, request: httpx2.Request, *, stream: bool = False, **options: Any) -> httpx2.Response:
         """Send ``request``; a failed status is read whole (bounded) and marked with whether to retry it."""
         watch = _WATCH.get()
-        watch.sending()
+        try:
+            watch.sending()
+        except LLMError as error:  # the budget has no room for asking again
+            watch.fault, watch.sent = error, watch.sent - 1
+            return httpx2.Response(400, headers={"x-should-retry": "false"}, content=b"", request=request)
         if self._foreign:
             for name in [name for name in request.headers if not _is_own(name)]:
                 del request.headers[name]
@@ -140,6 +148,7 @@ class BoundedClient(httpx2.AsyncClient):
             body = b"".join([piece async for piece in _pieces(response)])
         except httpx2.RequestError as error:
             watch.reason = _connection_reason(error)
+            watch.lost = not isinstance(error, httpx2.ConnectError | httpx2.ConnectTimeout | httpx2.UnsupportedProtocol)
             raise
         except (BodyTooLarge, BodyUnreadable) as error:
             # Not raised here: one of the SDKs would take any exception for a fault of the connection, and ask again.

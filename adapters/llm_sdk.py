@@ -10,6 +10,7 @@ from .llm import (
     BadAnswer,
     BadRequest,
     Completion,
+    EmptyAnswer,
     LLMError,
     NotConfigured,
     Options,
@@ -17,6 +18,7 @@ from .llm import (
     Truncated,
     Unavailable,
 )
+from .llm_answers import hidden
 from .llm_errors import status_error
 from .llm_http import MAX_BODY, BodyTooLarge, BodyUnreadable, Watch, watching
 from .llm_layers import Own, Patience
@@ -59,7 +61,7 @@ class SDKModel(Own, ABC):
         """
         timeout = options.get("timeout", self._timeout)
         whole = max(timeout.whole, timeout) if isinstance(timeout, Patience) else timeout
-        watch = Watch(options.get("notify"), asyncio.get_running_loop().time() + whole, timeout)
+        watch = Watch(options.get("notify"), asyncio.get_running_loop().time() + whole, timeout, self._key)
         try:
             for text in (prompt, options.get("system", "")):
                 text.encode()
@@ -71,20 +73,21 @@ class SDKModel(Own, ABC):
         else:
             return self._clean(answer, watch)
         failure.attempts = max(watch.sent, 1)
+        unfinished = isinstance(failure, TimedOut | Truncated | EmptyAnswer | BadAnswer)
+        failure.lost = (watch.lost or unfinished) and not failure.usage.total
         # Outside the handler, so that no SDK exception (which holds the request and its key) hangs on ours.
         raise failure
 
     def _clean(self, answer: Completion, watch: Watch) -> Completion:
-        text = answer.text.replace(self._key, "***") if len(self._key) > 7 else answer.text
-        return Completion(text, answer.finish_reason, answer.usage, max(watch.sent, 1), answer.model)
+        text, model = (hidden(told, self._key) for told in (answer.text, answer.model))
+        return Completion(text, answer.finish_reason, answer.usage, max(watch.sent, 1), model)
 
     def _failure(self, error: Exception, watch: Watch, timeout: float) -> LLMError:
         failure = self._translated(watch.fault or error, watch, timeout)
-        if len(self._key) > 7:
-            failure.message = failure.message.replace(self._key, "***")
-            failure.args = (failure.message,)
-            if isinstance(failure, Truncated | BadAnswer):
-                failure.text = failure.text.replace(self._key, "***")
+        failure.message = hidden(failure.message, self._key)
+        failure.args = (failure.message,)
+        if isinstance(failure, Truncated | BadAnswer):
+            failure.text = hidden(failure.text, self._key)
         failure.__cause__ = failure.__context__ = failure.__traceback__ = None
         return failure
 

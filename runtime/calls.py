@@ -2,7 +2,7 @@
 
 import asyncio
 import json
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from time import perf_counter
 from typing import Any
 
@@ -65,7 +65,9 @@ class Caller:
     trace: Trace
     limit: int
     record: Record | None = None
+    warn: Callable[[str, str], None] = lambda step, message: None
     _gate: asyncio.Semaphore = field(init=False)
+    _told: bool = field(default=False, init=False)  # that the run can't be kept any further
 
     def __attrs_post_init__(self) -> None:
         self._gate = asyncio.Semaphore(self.limit)
@@ -105,6 +107,18 @@ class Caller:
         return Outcome(
             output, value, spent.usage, spent.cost, spent.calls, spent.attempts, answer.finish_reason, False, digest
         )
+
+    def item_done(self, step: str, item: int, outcome: Outcome, seconds: float) -> None:
+        """Keep the answer for one of EACH's items, where the run is kept."""
+        if self.record is not None:
+            self.record.item_done(step, item, outcome, seconds)
+            self.tell_damage()
+
+    def tell_damage(self) -> None:
+        """Warn, once, as soon as the run can't be kept: whoever pays for it may want to stop it then."""
+        if self.record is not None and self.record.damage and not self._told:
+            self._told = True
+            self.warn("", self.record.damage)
 
     def _client(self, request: Request) -> LLM:
         if request.model is None:

@@ -141,14 +141,19 @@ def as_json(event: Event) -> dict[str, Any]:
 
 Subscriber = Callable[[Event], None]
 
+_LONGEST = 500
+"""Code points of what a subscriber raised that are kept."""
+
 
 @define
 class Events:
     """A stream of events. Subscribers are called in order, in the thread of the run, and must return at once.
 
-    With no subscriber nothing is built: emitters test ``events`` for truth first.
+    A subscriber that raises ends no run: it hears no more, and the others hear a ``warning``; ``broken`` says why. With
+    no subscriber nothing is built: emitters test ``events`` for truth first.
     """
 
+    broken: list[str] = field(factory=list, init=False)
     _subscribers: list[Subscriber] = field(factory=list)
 
     def subscribe(self, subscriber: Subscriber) -> None:
@@ -160,5 +165,15 @@ class Events:
 
     def emit(self, event: Event) -> None:
         """Hand ``event`` to every subscriber."""
+        lost: list[Subscriber] = []
         for subscriber in self._subscribers:
-            subscriber(event)
+            try:
+                subscriber(event)
+            except Exception as error:  # a display that breaks must not cost the answers that are paid for
+                lost.append(subscriber)
+                name = getattr(subscriber, "__qualname__", type(subscriber).__name__)
+                self.broken.append(f"{name} gets no more events: it raised {type(error).__name__}: {error}"[:_LONGEST])
+        if lost:
+            self._subscribers = [subscriber for subscriber in self._subscribers if subscriber not in lost]
+            for message in self.broken[-len(lost) :]:
+                self.emit(Warned("", message))

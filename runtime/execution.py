@@ -37,6 +37,7 @@ class Execution:
     _operations: dict[str, Operation] = field(factory=lambda: dict(OPERATIONS))
     _paths: dict[str, float] = field(factory=dict)  # the longest chain of steps that ends with each, in seconds
     _under_way: set[str] = field(factory=set)
+    _broken_before: int = 0  # subscribers that broke in an earlier run with the same events
 
     @classmethod
     def of(
@@ -50,7 +51,8 @@ class Execution:
         results: dict[str, StepResult] = {}
         scope = Scope("", input, results, trace, lambda step, message: None, mode)
         made = cls(scope, Caller(llm, models or {}, events, trace, limit, record), events, results, record=record)
-        made.scope.warn = made.warn
+        made.scope.warn = made.caller.warn = made.warn
+        made._broken_before = len(events.broken) if events is not None else 0
         made.scheduler = Scheduler(made.work, made.skip, limit, schedule)
         return made
 
@@ -114,8 +116,9 @@ class Execution:
 
     def finish(self, order: tuple[str, ...], final: str, rule: str, diagnostics: tuple[Diagnostic, ...]) -> Run:
         """Sum up: the status, what it cost, how long it took."""
-        if self.record is not None and self.record.damage:
-            self.warn("", self.record.damage)
+        self.caller.tell_damage()
+        if self.events is not None:
+            self.warnings.extend(self.events.broken[self._broken_before :])
         results = self.results
         cost, asked = None, [result for result in results.values() if result.calls]
         for result in asked:
@@ -163,6 +166,7 @@ class Execution:
         self._paths[step] = before + result.seconds
         if self.record is not None:
             self.record.step_done(result, outcome)
+            self.caller.tell_damage()
         if self.events:
             self.events.emit(StepFinished(step, result.status, result.seconds, result.reason, result.reused))
         for failed in result.failed_items:

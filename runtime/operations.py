@@ -252,8 +252,8 @@ async def _one_item(inner: _Prompted, context: Context, index: int, item: Any, t
     total.calls, total.attempts = total.calls + outcome.calls, total.attempts + outcome.attempts
     if outcome.reused:
         total.reused += 1
-    elif context.caller.record is not None:
-        context.caller.record.item_done(context.step, index, outcome, loop.time() - began)
+    else:
+        context.caller.item_done(context.step, index, outcome, loop.time() - began)
 
 
 OPERATIONS: Mapping[str, Operation] = {

@@ -180,7 +180,11 @@ class Record(Protocol):
     """Where a run is kept so that it can be resumed; ``runtime.runs`` has one that writes to disk."""
 
     run_id: str
-    damage: str  # why the run could not be kept to its end; empty when all is well
+
+    @property
+    def damage(self) -> str:
+        """Why the run could not be kept to its end; empty when all is well."""
+        ...
 
     def recall(self, step: str, item: int | None, input_hash: str) -> Recorded | None:
         """Return the earlier answer of ``step`` (of its item) to the same input, or None."""

@@ -7,16 +7,17 @@ A run is a folder (mode 0700) with ``run.jsonl`` (0600), one JSON object a line,
     {"record": "step_done", "step", "status", "input_hash", "output", "value"?, "reason", "usage", "cost", "seconds", ...}
     {"record": "run_finished", "status", "seconds", "usage", "cost", "calls"}
 
-and ``input.json``, the run's input. ``value`` stands only where it is not the output itself. A torn last line is what a
-kill leaves; it is cut off when the run is opened again. Model calls are at-least-once: what was in flight is asked again.
+and ``input.json``, the run's input. ``value`` stands only where it is not the output itself. ``runtime.journal`` has the
+file's rules. Model calls are at-least-once: what was in flight is asked again.
 Design: STATE_AND_MODELS, section "Durable runs".
 """
 
 import json
 import os
 import secrets
+import shutil
 import sys
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from datetime import datetime
 from pathlib import Path
 from typing import Any
@@ -24,6 +25,7 @@ from typing import Any
 from attrs import define, field, frozen
 
 from ..lang.lwt import Script
+from .journal import Busy, Damage, Journal, records
 from .results import Outcome, Recorded, Run, StepResult, plain
 
 __all__ = ["Recorder", "RunError", "RunInfo", "Stored", "base_directory", "list_runs", "load", "start"]
@@ -81,10 +83,14 @@ def start(
     try:
         base.mkdir(mode=0o700, parents=True, exist_ok=True)
         run_id, path = _new_folder(base)
-        _write_private(path / INPUT, written)
-        recorder = Recorder(run_id, path, _open(path))
+        try:
+            _write_private(path / INPUT, written)
+            recorder = Recorder(run_id, path, Journal.open(path / FILE))
+        except OSError:
+            shutil.rmtree(path, ignore_errors=True)
+            raise
     except OSError as error:
-        raise RunError(f"the run can't be kept in {base}: {error.strerror}", "set KNOTWORK_HOME to a folder") from error
+        raise _unkept(base, error.strerror or str(error)) from error
     recorder.append(
         {
             "record": "run_started", "run": run_id, "time": datetime.now().astimezone().isoformat(timespec="seconds"),
@@ -93,7 +99,15 @@ def start(
             "options": dict(options or {}),
         }
     )  # fmt: skip
+    if recorder.damage:  # better now than after the first thousand calls
+        recorder.close()
+        shutil.rmtree(path, ignore_errors=True)
+        raise _unkept(base, recorder.damage.rpartition(": ")[2])
     return recorder
+
+
+def _unkept(base: Path, reason: str) -> RunError:
+    return RunError(f"the run can't be kept in {base}: {reason}", "set KNOTWORK_HOME to a folder with room")
 
 
 def _new_folder(base: Path) -> tuple[str, Path]:
@@ -108,11 +122,17 @@ def _new_folder(base: Path) -> tuple[str, Path]:
 
 @define
 class Stored:
-    """A kept run as it was read: what it was started with, and what it had done."""
+    """A kept run as it was read: what it was started with, and what it had done.
+
+    ``damage`` names the records that can't be read: what they held is asked again. ``size`` is the journal's, whole
+    records only.
+    """
 
     run_id: str
     path: Path
     head: dict[str, Any]
+    damage: list[str] = field(factory=list)
+    size: int = 0
     answers: dict[tuple[str, int | None, str], Recorded] = field(factory=dict, repr=False)
     status: str = ""
 
@@ -141,18 +161,28 @@ class Stored:
     def resume(self, script: Script | None = None, *, input: Any = None, force: bool = False) -> "Recorder":
         """Open the run for more and return its recorder, which recalls the answers there are.
 
-        Raises ``RunError`` where ``script`` or ``input`` (each only if given) is not as it was, unless ``force`` is set:
-        then a step is asked again where what goes into it changed.
+        Raises ``RunError`` where ``script`` or ``input`` (each only if given) is not as it was, or a record is damaged,
+        unless ``force`` is set: then a step is asked again where what goes into it changed, or its record is lost.
         """
         changed = self.differences(script, input)
-        if changed and not force:
-            message = f"run {self.run_id} can't be resumed: {' and '.join(changed)}"
+        if (changed or self.damage) and not force:
+            message = f"run {self.run_id} can't be resumed: {' and '.join([*changed, *self.damage[:3]])}"
             raise RunError(message, "--force asks again what is affected; without --resume a new run starts")
-        recorder = Recorder(self.run_id, self.path, _open(self.path), self.answers)
         try:
+            journal = Journal.open(self.path / FILE)
+        except Busy:
+            raise RunError(f"run {self.path.name} is under way in another process", "wait for it, or stop it") from None
+        except OSError as error:
+            raise RunError(f"run {self.path.name} can't be written: {error.strerror}") from error
+        recorder = Recorder(self.run_id, self.path, journal, self.answers)
+        try:
+            if journal.size != self.size:  # another process went on with the run since it was read, and paid for that
+                recorder = Recorder(self.run_id, self.path, journal, load(self.path).answers)
             recorder.append(
                 {"record": "run_resumed", "time": datetime.now().astimezone().isoformat(timespec="seconds")}
             )
+            if recorder.damage:
+                raise RunError(f"run {self.path.name} can't be written: {recorder.damage.rpartition(': ')[2]}")
         except BaseException:
             recorder.close()
             raise
@@ -167,50 +197,67 @@ def load(run: str | Path, base: Path | None = None) -> Stored:
         path = base / str(run)
         if Path(run).name != str(run) or not (path / FILE).is_file():
             raise RunError(f"there is no run {str(run)!r}", "knotwork runs lists them")
-    stored: Stored | None = None
     try:
-        for record in _records(path):
-            kind = record["record"]
-            if stored is None:
-                if kind != "run_started":
-                    raise RunError(f"{path / FILE} does not begin with run_started")
-                stored = Stored(record["run"], path, record)
-            elif kind in ("step_done", "item_done"):
-                if record["status"] == "done" and record["input_hash"]:
-                    key = (record["step"], record["item"], record["input_hash"])
-                    stored.answers[key] = Recorded(record["output"], record.get("value", record["output"]))
-            elif kind == "run_finished":
-                stored.status = record["status"]
-            elif kind == "run_resumed":
-                stored.status = ""
-    except (KeyError, TypeError, AttributeError) as error:
-        raise RunError(f"{path / FILE} has a record that is not as knotwork writes it: {error!r}") from error
+        return _stored(path)
     except OSError as error:
         raise RunError(f"{path / FILE} can't be read: {error.strerror}") from error
+
+
+def _stored(path: Path) -> Stored:
+    stored: Stored | None = None
+    for found in records(path / FILE):
+        if isinstance(found, Damage):
+            if stored is None:
+                raise RunError(f"{path / FILE} is damaged at byte {found.start}: {found.reason}", "start the run anew")
+            stored.damage.append(f"{FILE} is damaged at byte {found.start}: {found.reason}")
+            stored.size = found.end
+            continue
+        end, record = found
+        if stored is None:
+            if record.get("record") != "run_started" or any(type(record.get(name)) is not str for name in _HEAD):
+                raise RunError(
+                    f"{path / FILE} does not begin with run_started", "it is not a run's, or of another version"
+                )
+            stored = Stored(record["run"], path, record)
+        elif not _take(stored, record):
+            stored.damage.append(f"{FILE} has a record that is not as knotwork writes it, before byte {end}")
+        stored.size = end
     if stored is None:
         raise RunError(f"{path / FILE} has no whole record", "start the run anew")
     return stored
 
 
-def _records(path: Path) -> Iterator[dict[str, Any]]:
-    position = 0
-    with open(path / FILE, "rb") as file:
-        for line in file:
-            if not line.endswith(b"\n"):
-                return  # torn by a kill
-            try:
-                record = json.loads(line)
-            except (ValueError, RecursionError) as error:
-                raise RunError(f"{path / FILE} is damaged at byte {position}: {error}") from error
-            position += len(line)
-            yield record
+_HEAD = ("run", "time", "script_hash", "input_hash", "model", "name", "script", "mode")
+
+
+def _take(stored: Stored, record: dict[str, Any]) -> bool:
+    """Add what ``record`` says; return False where it is not of our making."""
+    try:
+        match record["record"]:
+            case "step_done" | "item_done":
+                if record["status"] == "done" and record["input_hash"]:
+                    key = (record["step"], record["item"], record["input_hash"])
+                    if not isinstance(output := record["output"], str):
+                        return False
+                    stored.answers[key] = Recorded(output, record.get("value", output))
+            case "run_finished":
+                stored.status = str(record["status"])
+            case "run_resumed":
+                stored.status = ""
+    except (KeyError, TypeError):
+        return False
+    return True
 
 
 def list_runs(base: Path | None = None) -> list[RunInfo]:
     """Return the kept runs, the latest first. Folders that hold no readable run are passed over."""
     base = base_directory() if base is None else base
     found = []
-    for path in sorted(base.iterdir(), reverse=True) if base.is_dir() else ():
+    try:
+        paths = sorted(base.iterdir(), reverse=True)
+    except OSError:  # there is none, or it is not ours to read
+        return []
+    for path in paths:
         try:
             with open(path / FILE, "rb") as file:
                 head = json.loads(file.readline())
@@ -221,7 +268,7 @@ def list_runs(base: Path | None = None) -> list[RunInfo]:
             if tail and tail[0].startswith(b'{"record": "run_finished"'):
                 status = json.loads(tail[0])["status"]
             found.append(RunInfo(head["run"], path, head["time"], head["name"], status, head["model"]))
-        except (OSError, ValueError, KeyError, TypeError):
+        except (OSError, ValueError, KeyError, TypeError, RecursionError):
             continue
     return found
 
@@ -236,9 +283,13 @@ class Recorder:
 
     run_id: str
     path: Path
-    _file: int
+    _journal: Journal
     _answers: Mapping[tuple[str, int | None, str], Recorded] = field(factory=dict, repr=False)
-    damage: str = ""
+
+    @property
+    def damage(self) -> str:
+        """Why the run could not be kept to its end; empty when all is well."""
+        return self._journal.damage
 
     def recall(self, step: str, item: int | None, input_hash: str) -> Recorded | None:
         """Return the earlier answer to the same input, or None."""
@@ -268,29 +319,12 @@ class Recorder:
         self.close()
 
     def append(self, record: Mapping[str, Any]) -> None:
-        """Write one record with one write; take back what a failing write left of it."""
-        if self.damage or self._file < 0:
-            return
-        try:
-            line = json.dumps(record, allow_nan=False).encode() + b"\n"
-        except (TypeError, ValueError, RecursionError):  # a plugin's value that is no JSON: not to be reused, then
-            kept = {name: part for name, part in record.items() if name != "value"} | {"input_hash": ""}
-            line = json.dumps(kept).encode() + b"\n"
-        size = -1
-        try:
-            size = os.fstat(self._file).st_size
-            if os.write(self._file, line) != len(line):
-                raise OSError("the disk took only a part of the record")
-        except OSError as error:
-            self.damage = f"the run can't be kept any further: {error.strerror or error}"
-            if size >= 0:
-                os.ftruncate(self._file, size)
+        """Write one record."""
+        self._journal.append(record)
 
     def close(self) -> None:
         """Close the file and give up the lock."""
-        if self._file >= 0:
-            os.close(self._file)
-            self._file = -1
+        self._journal.close()
 
 
 def _answer(outcome: Outcome, seconds: float) -> dict[str, Any]:
@@ -302,34 +336,6 @@ def _answer(outcome: Outcome, seconds: float) -> dict[str, Any]:
     if outcome.input_hash and outcome.value != outcome.output:
         made["value"] = plain(outcome.value)
     return made
-
-
-def _open(path: Path) -> int:
-    """Open the journal for appending, alone, and cut off a torn last line. Raises ``RunError`` where another has it."""
-    file = os.open(path / FILE, os.O_RDWR | os.O_APPEND | os.O_CREAT, 0o600)
-    try:
-        if sys.platform != "win32":
-            import fcntl
-
-            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        size = os.fstat(file).st_size
-        keep = size
-        while keep > 0:
-            begin = max(0, keep - 65_536)
-            newline = os.pread(file, keep - begin, begin).rfind(b"\n")
-            if newline >= 0:
-                keep = begin + newline + 1
-                break
-            keep = begin
-        if keep < size:
-            os.ftruncate(file, keep)
-    except BlockingIOError:
-        os.close(file)
-        raise RunError(f"run {path.name} is under way in another process", "wait for it, or stop it") from None
-    except BaseException:
-        os.close(file)
-        raise
-    return file
 
 
 def _write_private(path: Path, body: bytes) -> None:

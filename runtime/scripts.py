@@ -5,12 +5,12 @@ Design: LWT, section "Meaning". Nothing runs any more when ``run`` or ``run_stre
 
 import asyncio
 from collections.abc import AsyncIterator, Collection, Mapping
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from attrs import evolve, frozen
 
 from ..adapters.llm import LLM
-from ..lang.dependencies import final_step, layers, needed, step_dependencies, step_references
+from ..lang.dependencies import final_step, layers, step_references
 from ..lang.diagnostic import Diagnostic, has_errors
 from ..lang.lwt import RESERVED, Mode, Script, Step
 from ..lang.operations import BUILTIN
@@ -19,6 +19,9 @@ from .execution import Execution
 from .operations import OPERATIONS, signatures
 from .results import Record, Run, ScriptError
 from .scheduler import Policy
+
+if TYPE_CHECKING:
+    from ..lang.linter import Context
 
 __all__ = ["check", "require", "run", "run_stream"]
 
@@ -32,12 +35,17 @@ def check(script: Script, input: Any = None, models: Collection[str] | None = No
     ``input`` is what the run will get (None: nothing is known of it), ``models`` the names that the host offers (None:
     any). Plugins that the script names count as operations.
     """
-    from ..lang.linter import MISSING
-    from ..lang.linter import check as lint
+    from ..lang.linter import diagnose
+
+    return diagnose(_context(script, input, models))
+
+
+def _context(script: Script, input: Any, models: Collection[str] | None) -> "Context":
+    from ..lang.linter import MISSING, Context
 
     named = {step.call.operation for step in script.steps}
     known = signatures(named) if named - OPERATIONS.keys() else BUILTIN
-    return lint(script, input=MISSING if input is None else input, operations=known, models=models)
+    return Context(script, MISSING if input is None else input, known, models)
 
 
 def require(script: Script, input: Any = None, models: Collection[str] = ()) -> None:
@@ -72,9 +80,11 @@ def _plan(script: Script, input: Any, models: tuple[str, ...]) -> _Plan:
     plans: dict[tuple[str, ...], _Plan] = vars(script).setdefault("_plans", {})
     plan = plans.get(models) if input is None else None
     if plan is None:
-        graph = step_dependencies(script)
-        final, rule = final_step(script, graph) or ("", "last")
-        plan = _Plan(tuple(check(script, input, models)), graph, final, rule, needed(graph, final))
+        from ..lang.linter import diagnose
+
+        context = _context(script, input, models)
+        final, rule = context.final or ("", "last")
+        plan = _Plan(tuple(diagnose(context)), context.graph, final, rule, context.needed)
         if input is None:
             plans[models] = plan
     return plan

@@ -91,7 +91,7 @@ def resolve(reference: Reference, scope: Scope) -> Any:
             value = _read(value, reference, position, scope)
             if isinstance(accessor, Slice) and isinstance(value, str):
                 scope.note(reference, position + 1, "text")
-        value = _step_into(value, accessor, reference, position)
+        value = _step_into(value, accessor, reference, position, scope)
     return value
 
 
@@ -162,7 +162,9 @@ def _read(text: str, reference: Reference, position: int, scope: Scope) -> Any:
     raise _missing(reference, position, f"the text can't be read as a value: {reason}; it is {short(text.strip())}")
 
 
-def _step_into(value: Any, accessor: Accessor, reference: Reference, position: int) -> Any:
+def _step_into(value: Any, accessor: Accessor, reference: Reference, position: int, scope: Scope) -> Any:
+    if isinstance(accessor, Key) and accessor.value == "index" and scope.index is not None and isinstance(value, list):
+        accessor = Index(scope.index, span=accessor.span)  # in EACH, [index] is the place of the item
     if isinstance(accessor, Key):
         if not isinstance(value, dict):
             raise _missing(reference, position, f"there is {_named(value)}, which has no keys")

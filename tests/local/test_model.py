@@ -77,7 +77,7 @@ def test_a_seed_chooses_the_sample(model: LocalModel) -> None:
         return generate(model, "Name an animal.", temperature=1.5, seed=seed, stop=[".", "\n"]).text
 
     assert sample(1) == sample(1)
-    assert len({sample(seed) for seed in range(1, 6)}) > 1
+    assert len({sample(seed) for seed in range(1, 4)}) > 1
 
 
 def test_a_stop_ends_the_answer_and_is_no_part_of_it(model: LocalModel) -> None:
@@ -165,7 +165,7 @@ def test_a_cancelled_call_ends_soon_and_the_next_one_works(model: LocalModel, pr
         return took
 
     generate(model, "Hello", stop=["!"])  # loaded
-    assert asyncio.run(cancel()) < 2  # a batch of the prompt takes half a second, more beside other work
+    assert asyncio.run(cancel()) < 5  # under 1 s on idle cores; the whole call would take half a minute
 
 
 def test_a_deadline_ends_a_call(model: LocalModel) -> None:
@@ -173,7 +173,7 @@ def test_a_deadline_ends_a_call(model: LocalModel) -> None:
     begun = time.monotonic()
     with pytest.raises(llm.TimedOut, match=r"0\.3 s") as caught:
         generate(model, LONG, max_tokens=2000, timeout=0.3)
-    assert time.monotonic() - begun < 2
+    assert time.monotonic() - begun < 5
     assert caught.value.usage.prompt_tokens > 0
 
 

@@ -43,4 +43,4 @@ def test_every_sentiment_and_dish_is_right(model: LocalModel) -> None:
     assert run.status == "complete"
     assert run.steps["sentiments"].value == [sentiment for _, sentiment in EXPECTED]
     assert run.steps["dishes"].value == [dish for dish, _ in EXPECTED]
-    assert run.steps["final"].value == [f"{dish}: {sentiment}" for dish, sentiment in EXPECTED]
+    assert run.steps["final"].value == [f"{dish}, {sentiment}" for dish, sentiment in EXPECTED]

@@ -99,7 +99,7 @@ def test_all_layers_together(tmp_path):
             settings = ModelSettings(
                 f"{server.url}#m",
                 cache=tmp_path / "c.sqlite",
-                ledger=Ledger(max_calls=3),
+                ledger=Ledger(max_calls=4),  # asked again, sent again, and one more
                 price=Price(1.0, 2.0),
                 rate=6000,
                 max_concurrency=2,

@@ -37,6 +37,19 @@ def test_the_list_may_be_a_models_answer() -> None:
     assert {access.how for access in result.trace.accesses} == {"python"}
 
 
+def test_index_on_another_list_joins_row_by_row() -> None:
+    script = """(moods)=CONST(["glad", "sad"])
+(final)=EACH({(input)}["dishes"], LLM("{(item)} {(moods)}[index] {(input)}[dishes][index] {(input)}[more][index]"))"""
+    given = {"dishes": ["soup", "cake"], "more": {"index": "a key"}}
+    result = asyncio.run(lwt.run(script, input=given, llm=Scripted(default=echo)))
+    assert result.value == ["soup glad soup a key", "cake sad cake a key"]
+
+
+def test_index_outside_each_is_a_key_like_any_other() -> None:
+    script = '(moods)=CONST(["glad"])\n(final)=LLM("{(moods)}[index]")'
+    assert asyncio.run(lwt.run(script, llm=Scripted(default=echo))).status == "failed"
+
+
 @pytest.mark.parametrize(("answer", "there"), [("prose", "a text"), ('{"a": 1}', "an object"), ("5", "a number")])
 @pytest.mark.parametrize("mode", ["strict", "lenient"])
 def test_what_is_no_list_fails_in_either_mode(answer: str, there: str, mode: Any) -> None:

@@ -407,10 +407,6 @@ class Reply:
 
     # Bodies that do not end
 
-    async def _hang(self) -> bool:
-        await asyncio.sleep(3600)
-        return False
-
     async def _trickle(self) -> bool:
         self._head(200, ["content-type: application/json", "transfer-encoding: chunked"])
         while True:

@@ -2,6 +2,7 @@
 
 It is written on bare sockets, because faults live below HTTP: cut headers, bodies that trickle, resets. In a process of
 its own: ``PYTHONPATH=tests python -m support.model_server --port 0``; it prints its address (``http://host:port/v1``).
+``--log FILE`` writes a line of JSON for each request that came in, and for each connection that ended.
 
 An answer can be checked: to a prompt it is ``answer_to(prompt)``; for a JSON Schema it is ``example(schema)``.
 """
@@ -14,6 +15,8 @@ from collections import deque
 from collections.abc import Callable, Iterable
 from contextlib import suppress
 from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TextIO
 
 from support.model_replies import AGAIN, RETRIED, SLOW, STATUS, STREAMED, Reply, Request, answer_to, example
 
@@ -31,7 +34,8 @@ class ModelServer:
     ``faults``: names for the next requests, in order, None for none. ``rate`` and ``mix``: that share of the prompts meets
     one fault of ``mix`` at its first request, drawn with ``seed``. ``always``: one fault for every request. ``answer``:
     prompt → text. ``refuses``: parameters that get a 400 (``detailed``: a 422 as FastAPI writes it);
-    ``ignores_format``: answer plain text whatever is asked for. ``delay``: seconds before each answer.
+    ``ignores_format``: answer plain text whatever is asked for. ``delay``: seconds before each answer. ``log``: where
+    requests and the ends of connections are written, a line of JSON each.
     """
 
     faults: Iterable[str | None] = ()
@@ -44,6 +48,7 @@ class ModelServer:
     detailed: bool = False
     ignores_format: bool = False
     delay: float = 0.0
+    log: TextIO | None = None
     requests: list[Request] = field(default_factory=list)
     faulted: int = 0
     _seen: set[str] = field(default_factory=set)
@@ -93,6 +98,11 @@ class ModelServer:
         )  # by prompt, so that the order of arrival does not matter
         return chance.choice(self.mix) if chance.random() < self.rate else None
 
+    def _tell(self, **what: str | int) -> None:
+        if self.log is not None:
+            self.log.write(json.dumps(what) + "\n")
+            self.log.flush()
+
     async def _serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         task = asyncio.current_task()
         assert task is not None
@@ -100,16 +110,21 @@ class ModelServer:
         try:
             while (request := await _read(reader)) is not None:
                 self.requests.append(request)
+                self._tell(asked=request.prompt)
                 if self.delay:
                     await asyncio.sleep(self.delay)
                 fault = self._fault(request)
                 self.faulted += fault is not None
+                if fault == "hang":
+                    await reader.read()  # until the other side closes
+                    break
                 reply = Reply(self, request, writer)
                 if not await reply.give(fault):
                     break
         except (ConnectionError, asyncio.IncompleteReadError, asyncio.CancelledError):
             pass
         finally:
+            self._tell(closed=writer.get_extra_info("peername")[1])
             self._tasks.discard(task)
             writer.close()
             with suppress(ConnectionError, asyncio.CancelledError):
@@ -135,8 +150,13 @@ async def _main() -> None:
     parser.add_argument("--rate", type=float, default=0.0, help="share of the prompts that meet one fault")
     parser.add_argument("--faults", default=",".join(RETRIED + AGAIN), help="names, comma between")
     parser.add_argument("--seed", type=int, default=0)
+    parser.add_argument("--always", help="one fault for every request")
+    parser.add_argument("--log", type=Path, help="where to write what came in")
     given = parser.parse_args()
-    server = ModelServer(rate=given.rate, mix=tuple(given.faults.split(",")), seed=given.seed, delay=given.delay)
+    server = ModelServer(
+        rate=given.rate, mix=tuple(given.faults.split(",")), seed=given.seed, delay=given.delay, always=given.always,
+        log=given.log.open("a") if given.log else None,
+    )  # fmt: skip
     await server.start(given.host, given.port)
     print(server.url, flush=True)
     await asyncio.Event().wait()
