@@ -8,7 +8,7 @@ __version__ = "0.1.0"
 
 _FACADES = ("lwt",)
 
-__all__ = ["__version__", *_FACADES]  # noqa: PLE0604  # the names are literals of this file
+__all__ = ["__version__", *_FACADES]  # the names are literals of this file
 
 
 def __getattr__(name: str) -> object:

@@ -22,11 +22,15 @@ FinalRule = Literal["final", "only sink", "last"]
 def step_references(step: Step) -> list[Reference]:
     """Return the references of ``step`` in source order, those to ``input``, ``item`` and ``index`` too."""
     found: list[Reference] = []
-    stack: list[Value] = [step.call]
+    call = step.call
+    stack: list[Value] = [option.value for option in reversed(call.options)] if call.options else []
+    stack += reversed(call.arguments)
     while stack:
         value = stack.pop()
         if isinstance(value, Template):
-            found += [part for part in value.parts if isinstance(part, Reference)]
+            for part in value.parts:
+                if isinstance(part, Reference):
+                    found.append(part)
         elif isinstance(value, Reference):
             found.append(value)
         elif isinstance(value, Call):
@@ -51,8 +55,11 @@ def step_dependencies(script: Script) -> dict[str, tuple[str, ...]]:
     graph = {}
     for step in script.steps:
         if winners[step.id] is step:
-            names = dict.fromkeys(reference.name for reference in step_references(step))
-            graph[step.id] = tuple(name for name in names if name in winners and name not in RESERVED)
+            targets: dict[str, None] = {}
+            for reference in step_references(step):
+                if reference.name in winners and reference.name not in RESERVED:
+                    targets[reference.name] = None
+            graph[step.id] = tuple(targets)
     return graph
 
 
@@ -94,6 +101,8 @@ def cycles(graph: Graph) -> list[tuple[str, ...]]:
     A cycle is the shortest path from the group's first step in source order back to it: ``("a", "b", "a")``, read as
     "a refers to b, b refers to a". Source of the grouping: Tarjan 1972, strongly connected components.
     """
+    if _in_order(graph):
+        return []
     place = {step: number for number, step in enumerate(graph)}
     found = []
     for group in _components(graph):
@@ -101,6 +110,16 @@ def cycles(graph: Graph) -> list[tuple[str, ...]]:
         if len(group) > 1 or first in graph[first]:
             found.append(_way_back(graph, first, set(group)))
     return sorted(found, key=lambda path: place[path[0]])
+
+
+def _in_order(graph: Graph) -> bool:
+    """Say whether every step refers to earlier ones only, as in most scripts: then there is no cycle to look for."""
+    earlier: set[str] = set()
+    for step, targets in graph.items():
+        if not earlier.issuperset(targets):
+            return False
+        earlier.add(step)
+    return True
 
 
 def _components(graph: Graph) -> list[list[str]]:

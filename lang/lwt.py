@@ -76,9 +76,8 @@ class Template(Node):
     @property
     def constant(self) -> str | None:
         """The string itself where it has no reference, else None."""
-        if any(isinstance(part, Reference) for part in self.parts):
-            return None
-        return "".join(part.value for part in self.parts if isinstance(part, Text))
+        texts = [part.value for part in self.parts if isinstance(part, Text)]
+        return "".join(texts) if len(texts) == len(self.parts) else None
 
 
 @frozen

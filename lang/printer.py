@@ -86,6 +86,8 @@ def _accessor(accessor: Accessor) -> str:
     if isinstance(accessor, Key):
         if "\n" in accessor.value:
             raise ValueError(f"a key with a newline can't be written in a reference: {accessor.value!r}")
+        if accessor.value == "index":
+            return "[index]"  # in EACH it is a place in a list, which quotes would hide
         escaped = accessor.value.replace("\\", "\\\\").replace('"', '\\"')
         return f'["{escaped}"]'
     if isinstance(accessor, Index):

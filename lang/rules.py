@@ -289,6 +289,12 @@ _CATALOGUE = (
         mode="lenient",
     ),
     Rule(
+        "LWT041", "lookalike", "warning",
+        "A step or the input is named as another language would: `{name}`, `{{ name.key }}`, `$name`, `{(name)}.key`.",
+        "It is text: the model would see the spelling instead of the value.",
+        '(final)=LLM("Glad or sad? {{ input.review }}")', '(final)=LLM("Glad or sad? {(input)}["review"]")',
+    ),
+    Rule(
         "KW001", "unreadable-file", "error",
         "A file can't be read.",
         "It doesn't exist, is a folder, or may not be read; the message says which.",

@@ -122,7 +122,9 @@ def test_sessions_print_what_stands_there(block: re.Match[str], tmp_path: Path, 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("block", blocks("console", "local"))
-def test_sessions_on_the_local_model_print_what_stands_there(block: re.Match[str], tmp_path: Path, update: bool) -> None:
+def test_sessions_on_the_local_model_print_what_stands_there(
+    block: re.Match[str], tmp_path: Path, update: bool
+) -> None:
     # The weights stay where the session has them; runs and caches are this test's own.
     found = Path(os.environ.get("KNOTWORK_HOME") or platformdirs.user_cache_path("knotwork")) / "models"
     if found.is_dir():

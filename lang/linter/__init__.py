@@ -15,7 +15,7 @@ from . import calls, options, references, strings, structure
 from .ignores import silence
 from .registry import MISSING, Context, Lint
 
-__all__ = ["LINTS", "MISSING", "check"]
+__all__ = ["LINTS", "MISSING", "Context", "check", "diagnose"]
 
 LINTS: tuple[Lint, ...] = (*structure.LINTS, *references.LINTS, *calls.LINTS, *options.LINTS, *strings.LINTS)
 """All rules that look at a tree."""
@@ -34,7 +34,12 @@ def check(
     names that the host offers (None: any). Never raises for what a script says. Design: LWT, sections "Syntax" and
     "Meaning".
     """
-    context = Context(script, input, operations, models)
+    return diagnose(Context(script, input, operations, models))
+
+
+def diagnose(context: Context) -> list[Diagnostic]:
+    """Do what ``check`` does for a context, which has what was worked out on the way (the graph, the final step)."""
+    script = context.script
     reported = {diagnostic.code for diagnostic in script.diagnostics}
     found = [
         diagnostic

@@ -7,6 +7,7 @@ from ..lwt import Call, Choice, ListValue, ObjectValue, Reference, Scalar, Templ
 from ..operations import Parameter, Signature
 from ..printer import format_reference
 from ..source import NOWHERE, Span
+from .moves import as_options, first_of
 from .registry import Context, Lint, lint
 
 __all__ = ["LINTS"]
@@ -19,11 +20,20 @@ def unknown_operation(context: Context) -> Iterator[Diagnostic]:
         if call.operation not in context.operations:
             at = Span(call.span.start, call.span.start + len(call.operation))
             span = context.spelled(at, call.operation, call.span)
-            near = context.suggestion(call.operation, context.operations)
+            near = _ALSO_CALLED.get(call.operation.casefold(), "")
+            near = near if near in context.operations else context.suggestion(call.operation, context.operations) or ""
             hint = f"did you mean `{near}`?" if near else f"the operations are {', '.join(context.operations)}"
             edits = [Edit(span, near)] if near and span else []
             message = f"there is no operation `{call.operation}`"
             yield context.found("LWT018", message, span or call.span, hint, edits=edits)
+
+
+_ALSO_CALLED = {
+    **dict.fromkeys(("ai", "ask", "call", "chat", "complete", "generate", "gpt", "model", "prompt", "query"), "LLM"),
+    **dict.fromkeys(("for", "foreach", "for_each", "loop", "map"), "EACH"),
+    **dict.fromkeys(("data", "let", "literal", "set", "value", "var"), "CONST"),
+}
+"""What other languages call our operations."""
 
 
 @lint("LWT021")
@@ -33,35 +43,54 @@ def arguments(context: Context) -> Iterator[Diagnostic]:
         signature = context.operations.get(call.operation)
         if signature is None:
             continue
-        yield from _counted(context, call, signature)
+        if len(call.arguments) != len(signature.parameters):
+            yield from _counted(context, call, signature)
         for parameter, value in zip(signature.parameters, call.arguments, strict=False):
-            fault = (
-                _ARGUMENTS[parameter.kind](context, call, parameter, value) if parameter.kind in _ARGUMENTS else None
-            )
-            if fault:
+            if parameter.kind in _ARGUMENTS and (fault := _ARGUMENTS[parameter.kind](context, call, parameter, value)):
                 yield fault
+        if not call.options:
+            continue
         first = min((option.span.start for option in call.options if option.span != NOWHERE), default=None)
         for value in call.arguments:
             if first is not None and value.span != NOWHERE and value.span.start > first:
+                if len(call.arguments) > len(signature.parameters):
+                    break  # one too many; that is said already
                 message = f"this argument of {call.operation} stands behind an option"
-                yield context.found("LWT021", message, value.span, "arguments come first, then the options")
+                edits = first_of(context, call, value.span) if len(call.arguments) == 1 else []
+                yield context.found(
+                    "LWT021", message, value.span, "arguments come first, then the options", edits=edits
+                )
 
 
 def _counted(context: Context, call: Call, signature: Signature) -> Iterator[Diagnostic]:
     wanted, given = signature.parameters, call.arguments
     if len(given) < len(wanted):
         missing = " and ".join(f"its {parameter.name}" for parameter in wanted[len(given) :])
-        near = next((option.name for option in call.options if option.name == wanted[len(given)].name), None)
-        hint = f"write it first and without `{near}=`" if near else f"for example: `{signature.example}`"
+        if any(option.name == wanted[len(given)].name for option in call.options):
+            return  # `prompt="..."`: an unknown option, and its fix is this one's
+        hint = f"for example: `{signature.example}`"
         yield context.found("LWT021", f"{call.operation} lacks {missing}", call.span, hint)
     elif len(given) > len(wanted):
         extra = given[len(wanted)]
         takes = "no argument" if not wanted else "one argument" if len(wanted) == 1 else f"{len(wanted)} arguments"
         many = f"{call.operation} takes {takes} ({', '.join(p.name for p in wanted)}); this is one too many"
         hint = "write one string; a comma between quotes parts arguments" if isinstance(extra, Template) else ""
-        if isinstance(extra, Word | Scalar | Choice):
+        edits = []
+        if isinstance(extra, ObjectValue) and (new := as_options(context, signature, extra)):
+            hint, edits = f"options are written one by one: `{new}`", [Edit(extra.span, new)]
+        elif fraction := _decimal_comma(context, call, extra):
+            hint, edits = "a number has a decimal point, not a comma", [Edit(fraction, ".")]
+        elif isinstance(extra, Word | Scalar | Choice):
             hint = "an option has a name: `temperature=0`"
-        yield context.found("LWT021", many, extra.span, hint)
+        yield context.found("LWT021", many, extra.span, hint, edits=edits)
+
+
+def _decimal_comma(context: Context, call: Call, extra: Value) -> Span | None:
+    """Return where the comma of ``temperature=0,5`` stands."""
+    text, at = context.script.source.text, extra.span.start
+    digits = isinstance(extra, Scalar) and text[at - 1 : at] == "," and text[at : at + 1].isdigit()
+    before = any(option.span.end == at - 1 and isinstance(option.value, Scalar) for option in call.options)
+    return Span(at - 1, at) if digits and before else None
 
 
 def _wrong(context: Context, call: Call, value: Value, what: str, *hints: str, new: str = "") -> Diagnostic:
@@ -110,20 +139,55 @@ def _not_json_inside(context: Context, call: Call, value: Value) -> Diagnostic |
 
 def _list(context: Context, call: Call, parameter: Parameter, value: Value) -> Diagnostic | None:
     if isinstance(value, Reference):
-        return None
+        return _no_list(context, call, value)
     hint = 'write `{(input)}["reviews"]`, or the id of a step that gives a list'
     if isinstance(value, ListValue):
-        hint = "give the list a step of its own, `(list)=CONST([...])`, and refer to it: `{(list)}`"
+        return _list_of_its_own(context, call, value)
     elif isinstance(value, Template) and len(value.parts) == 1 and isinstance(value.parts[0], Reference):
         new = format_reference(value.parts[0])
         return _wrong(context, call, value, "a reference to a list", f"without quotes: `{new}`", new=new)
+    elif isinstance(value, Word) and (value.value in context.known):
+        new = f"{{({value.value})}}"
+        return _wrong(context, call, value, "a reference to a list", f"write `{new}`", new=new)
     return _wrong(context, call, value, "a reference to a list", hint)
+
+
+def _no_list(context: Context, call: Call, value: Reference) -> Diagnostic | None:
+    """A reference to a constant that is no list."""
+    step = context.steps.get(value.name)
+    if value.accessors or step is None or step.call.operation != "CONST" or len(step.call.arguments) != 1:
+        return None
+    constant = step.call.arguments[0]
+    if not isinstance(constant, ObjectValue | Scalar):
+        return None
+    message = f"{call.operation} goes through a list, and ({value.name}) is {kind(constant)}"
+    return context.found("LWT021", message, value.span, "a list is `CONST([...])`")
+
+
+def _list_of_its_own(context: Context, call: Call, value: ListValue) -> Diagnostic:
+    """A list written where a reference to one belongs: the edits give it a step of its own above."""
+    step = context.step_of.get(id(call))
+    name = f"{step.id}_list" if step else "list"
+    while name in context.known:
+        name += "_"
+    hint = f"give the list a step of its own, `({name})=CONST([...])`, and refer to it: `{{({name})}}`"
+    edits = []
+    text = context.script.source.text
+    constant = next(references(value), None) is None and _not_json_inside(context, call, value) is None
+    if step is not None and constant and value.span != NOWHERE:
+        begin = text.rfind("\n", 0, step.span.start) + 1
+        above = f"({name})=CONST({text[value.span.start : value.span.end]})\n"
+        edits = [Edit(Span(begin, begin), above), Edit(value.span, f"{{({name})}}")]
+    message = f"{call.operation} takes a reference to a list here, not a list"
+    return context.found("LWT021", message, value.span, hint, edits=edits)
 
 
 def _call(context: Context, call: Call, parameter: Parameter, value: Value) -> Diagnostic | None:
     if not isinstance(value, Call):
         hint = 'write `LLM("... {(item)} ...")`'
-        return _wrong(context, call, value, "a call", hint)
+        text = context.script.source.text[value.span.start : value.span.end]
+        new = f"LLM({text})" if isinstance(value, Template) and text[:1] in ("'", '"') else ""
+        return _wrong(context, call, value, "a call", f"write `{new}`" if new and len(new) < 60 else hint, new=new)
     inner = context.operations.get(value.operation)
     if inner is not None and (not inner.parameters or inner.parameters[0].kind != "template"):
         message = f"{call.operation} can't run {value.operation} for each item"

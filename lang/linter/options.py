@@ -1,6 +1,7 @@
 """Rules about options: their names, and the values that they take."""
 
 import math
+import re
 from collections.abc import Iterator
 
 from ..diagnostic import Diagnostic, Edit
@@ -10,6 +11,7 @@ from ..operations import OptionSpec
 from ..printer import format_reference, format_value
 from ..source import NOWHERE, Span
 from .calls import kind
+from .moves import as_choice, named_argument, without
 from .registry import Context, Lint, lint
 
 __all__ = ["LINTS"]
@@ -32,7 +34,8 @@ def unknown_option(context: Context) -> Iterator[Diagnostic]:
             message = f"{call.operation} has no option `{option.name}`"
             if any(option.name == parameter.name for parameter in signature.parameters):
                 hint = f"the {option.name} is written first and without a name"
-                yield context.found("LWT019", message, span or option.span, hint)
+                edits = named_argument(context, call, option)
+                yield context.found("LWT019", message, span or option.span, hint, edits=edits)
                 continue
             near = context.suggestion(option.name, signature.options)
             there = f"its options are {', '.join(signature.options)}" if signature.options else "it has no options"
@@ -47,13 +50,15 @@ def repeated_option(context: Context) -> Iterator[Diagnostic]:
     for call, _ in context.calls:
         if len(call.options) < 2:
             continue
-        seen: set[str] = set()
+        seen: dict[str, Option] = {}
         for option in call.options:
             if option.name in seen:
                 span = _name_span(context, option) or option.span
                 message = f"`{option.name}` is given twice in this call"
-                yield context.found("LWT039", message, span, "leave one of them out")
-            seen.add(option.name)
+                same = seen[option.name] == option and option.span != NOWHERE
+                edits = [Edit(without(context, call, option.span), "")] if same else []
+                yield context.found("LWT039", message, span, "leave one of them out", edits=edits)
+            seen[option.name] = option
 
 
 def _name_span(context: Context, option: Option) -> Span | None:
@@ -107,6 +112,7 @@ def _string(context: Context, spec: OptionSpec, value: Value) -> Diagnostic | No
     if not isinstance(value, Template):
         new = f'"{value.value}"' if isinstance(value, Word) else ""
         hint = f"write `{new}`" if new else ""
+        hint = "only prompts and `system` can refer to other steps" if isinstance(value, Reference) else hint
         return _wrong(context, spec, value, f"takes a string, not {kind(value)}", hint, new=new)
     found = next((part for part in value.parts if isinstance(part, Reference)), None)
     if found is not None:
@@ -173,6 +179,8 @@ def _plain_number(spec: OptionSpec, value: Value) -> str:
         number = int(text) if spec.kind == "int" else float(text)
     except ValueError:
         return ""
+    if re.fullmatch(r"-?(?:0|[1-9][0-9]*)(?:\.[0-9]+)?", text):
+        return text
     return str(number) if math.isfinite(number) and len(text) < 20 else ""
 
 
@@ -182,6 +190,8 @@ def _type(context: Context, spec: OptionSpec, value: Value) -> Diagnostic | None
         return _choice(context, spec, value)
     name = value.value if isinstance(value, Word) else value.constant if isinstance(value, Template) else None
     if name is None:
+        if new := as_choice(context, value):
+            return _wrong(context, spec, value, "takes a choice, not a list", f"write `{new}`", new=new)
         got = "a string with a reference" if isinstance(value, Template) else kind(value)
         return _wrong(context, spec, value, f"takes one of {names}, or a choice, not {got}", 'a choice is `"a" | "b"`')
     if name in spec.values:

@@ -1,13 +1,15 @@
 """Rules about what references name and what their accessors find."""
 
+import re
 from collections.abc import Iterable, Iterator, Sequence
 from itertools import islice
 from typing import Any
 
 from ..diagnostic import Diagnostic, Edit
 from ..ladder import Reading, kind_of, short
-from ..lwt import Accessor, Call, Choice, Index, Key, Reference, Slice, Template, Word
-from ..source import NOWHERE
+from ..lwt import Accessor, Call, Choice, Index, Key, Reference, Slice, Step, Template, Word
+from ..parse.lookalikes import path_of
+from ..source import NOWHERE, Span
 from .registry import MISSING, Context, Lint, Use, lint
 
 __all__ = ["LINTS"]
@@ -21,36 +23,58 @@ _ITEMS = 20
 @lint("LWT012")
 def unknown_reference(context: Context) -> Iterator[Diagnostic]:
     """A reference to a step that isn't there."""
-    for reference, _, _ in context.uses:
+    for reference, _, each in context.uses:
         if reference.name not in context.known:
-            span = context.name_span(reference)
-            message = f"there is no step ({short(reference.name, 60)[1:-1]})"
-            near, text = _meant(context, reference.name)
-            edits = [Edit(span, near)] if near and span else []
-            yield context.found("LWT012", message, span or reference.span, text, edits=edits)
+            yield _dotted(context, reference, each is not None) or _unknown(context, reference)
 
 
-def _meant(context: Context, name: str) -> tuple[str | None, str]:
-    """Return the name that was meant, for an edit, and a hint."""
-    first, dot, rest = name.partition(".")
-    if dot and (first in context.steps or first == "input"):
-        return None, f'for a part of `{first}` write `{{({first})}}["{rest.replace(".", chr(34) + "][" + chr(34))}"]`'
-    near = context.suggestion(name, context.nameable)
-    if near:
-        return near, f"did you mean `{{({near})}}`?"
-    steps, count = ", ".join(islice(context.steps, _SHOWN)), len(context.steps)
-    more = f" and {count - _SHOWN} more" if count > _SHOWN else ""
-    return None, f"a reference can name `input` or one of the steps: {steps}{more}"
+def _dotted(context: Context, reference: Reference, in_each: bool) -> Diagnostic | None:
+    """``{(input.name)}``: a way into a value with dots, unless a step has nearly the same name."""
+    first, dot, rest = reference.name.partition(".")
+    known = first in context.steps or first == "input" or (first == "item" and in_each)
+    if not dot or not known or context.suggestion(reference.name, context.dotted):
+        return None
+    right = f"{{({first})}}{path_of('.' + rest, _mark(context, reference))}"
+    span = context.name_span(reference)
+    whole = Span(span.start - 2, span.end + 2) if span else reference.span
+    message = f"there is no step ({short(reference.name, 60)[1:-1]}), and no dots lead into ({first})"
+    hint = f"for a part of `{first}` write `{right}`"
+    return context.found("LWT012", message, span or whole, hint, edits=[Edit(whole, right)] if span else [])
+
+
+def _mark(context: Context, reference: Reference) -> str:
+    """Return the quote of the string that the reference stands in, as far as the text before it tells."""
+    before = context.script.source.text[max(0, reference.span.start - 2000) : reference.span.start]
+    return "'" if re.search(r"""[(,=]\s*'[^'"]*\Z""", before) else '"'
+
+
+def _unknown(context: Context, reference: Reference) -> Diagnostic:
+    span = context.name_span(reference)
+    message = f"there is no step ({short(reference.name, 60)[1:-1]})"
+    near = context.suggestion(reference.name, context.nameable)
+    hint = f"did you mean `{{({near})}}`?" if near else ""
+    if not near:
+        steps, count = ", ".join(islice(context.steps, _SHOWN)), len(context.steps)
+        more = f" and {count - _SHOWN} more" if count > _SHOWN else ""
+        hint = f"a reference can name `input` or one of the steps: {steps}{more}"
+    edits = [Edit(span, near)] if near and span else []
+    return context.found("LWT012", message, span or reference.span, hint, edits=edits)
 
 
 @lint("LWT022")
 def item_outside_each(context: Context) -> Iterator[Diagnostic]:
     """``{(item)}`` where there is no item."""
     for reference, step, each in context.uses:
-        if reference.name in ("item", "index") and each is None:
+        if reference.name in ("item", "index") and each is None and not _meant_as_each(context, step):
             hint = f'EACH gives it to its call: `({step.id})=EACH({{(input)}}, LLM("... {{({reference.name})}} ..."))`'
             message = f"`{{({reference.name})}}` stands outside the call of an EACH"
             yield context.found("LWT022", message, reference.span, hint)
+
+
+def _meant_as_each(context: Context, step: Step) -> bool:
+    """Say whether the step maps, or names an operation that isn't there: what is wrong with that is said already."""
+    text = any(isinstance(argument, Template) for argument in step.call.arguments)
+    return (context.maps(step.call) and text) or step.call.operation not in context.operations
 
 
 @lint("LWT033")
@@ -87,7 +111,7 @@ def input_path(context: Context) -> Iterator[Diagnostic]:
     for use in context.uses:
         reference = use.reference
         if reference.name == "input":
-            fault = _walk(context, context.input, reference, "the input")
+            fault = _walk(context, context.input, reference, "the input", None if use.each is None else 0)
             if isinstance(fault, Diagnostic):
                 yield fault
         elif reference.name == "item" and use.each is not None:
@@ -140,16 +164,19 @@ def _in_items(context: Context, use: Use, elements: Sequence[Any] | None) -> Ite
     if not elements or not use.reference.accessors:
         return ()
     first: Diagnostic | None = None
-    for element in elements:
-        found = _walk(context, element, use.reference, "the item")
+    for place, element in enumerate(elements):
+        found = _walk(context, element, use.reference, "the item", place)
         if not isinstance(found, Diagnostic):
             return ()
         first = first or found
     return (first,) if first else ()
 
 
-def _walk(context: Context, value: Any, reference: Reference, what: str) -> Any:
-    """Return the value that the accessors lead to, or a diagnostic. The rules are those of ``runtime.templates``."""
+def _walk(context: Context, value: Any, reference: Reference, what: str, place: int | None = None) -> Any:
+    """Return the value that the accessors lead to, or a diagnostic. The rules are those of ``runtime.templates``.
+
+    ``place`` is what ``[index]`` means on a list: the item's place in the call of an EACH.
+    """
     for accessor in reference.accessors:
         if isinstance(value, str):
             found = context.reading(value)
@@ -158,6 +185,8 @@ def _walk(context: Context, value: Any, reference: Reference, what: str) -> Any:
             elif not isinstance(accessor, Slice):
                 message = f"{what} is the text {short(value, 40)} here, which has no parts"
                 return _nowhere(context, message, accessor, reference)
+        if isinstance(accessor, Key) and accessor.value == "index" and isinstance(value, list) and place is not None:
+            accessor = Index(place, span=accessor.span)
         fault = _fault(context, value, accessor, reference, what)
         if fault:
             return fault

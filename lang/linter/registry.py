@@ -1,7 +1,7 @@
 """What a lint rule is and what it is given: the script, seen once, and helpers to point into its text."""
 
 import re
-from collections.abc import Callable, Collection, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from functools import cached_property
 from typing import Any, Final, NamedTuple
 
@@ -20,12 +20,14 @@ from ..lwt import (
     Step,
     Template,
     Value,
+    Word,
 )
 from ..operations import Signature
+from ..parse.lookalikes import find_lookalikes, has_lookalikes
 from ..parse.reference_slips import find_slips
 from ..parse.shapes import ID
 from ..rules import RULES
-from ..source import NOWHERE, Span
+from ..source import Span
 
 __all__ = ["MISSING", "Context", "Lint", "RawString", "Use", "lint"]
 
@@ -34,7 +36,7 @@ MISSING: Final = object()
 
 _HEAD_LINE = re.compile(rf"^[ \t]*+\((?P<id>{ID})\)[ \t]*+=", re.MULTILINE)
 _SUGGESTIONS = 50
-"""Did-you-means looked for in one check; a script with more faults than that has one cause."""
+"""Did-you-means looked for among the same names; a script with more faults than that has one cause."""
 
 
 class Use(NamedTuple):
@@ -75,7 +77,7 @@ class Context:
     input: Any
     operations: Mapping[str, Signature]
     models: Collection[str] | None
-    _asked: list[str] = attrs.field(factory=list, init=False, eq=False, repr=False)
+    _asked: dict[int, dict[str, str | None]] = attrs.field(factory=dict, init=False, eq=False, repr=False)
     _readings: dict[str, ladder.Reading | ladder.Unreadable] = attrs.field(
         factory=dict, init=False, eq=False, repr=False
     )
@@ -96,11 +98,14 @@ class Context:
         return Diagnostic(code, severity, message, span, tuple(hint for hint in hints if hint), tuple(edits))
 
     def suggestion(self, name: str, known: Iterable[str]) -> str | None:
-        """Return the known name that was most likely meant; None once many have been looked for."""
-        if len(self._asked) >= _SUGGESTIONS:
-            return None
-        self._asked.append(name)
-        return nearest(name, known)
+        """Return the known name that was most likely meant; None once many different ones have been looked for."""
+        # What lives as long as the check is told by its identity; a list made for one question is asked about anew.
+        lasts = isinstance(known, tuple | Mapping)
+        asked = self._asked.setdefault(id(known) if lasts else 0, {})
+        key = name if lasts else str(len(asked))
+        if key not in asked:
+            asked[key] = nearest(name, known) if len(asked) < _SUGGESTIONS else None
+        return asked[key]
 
     def reading(self, text: str) -> ladder.Reading | ladder.Unreadable:
         """Return what ``text`` in the input says as a value; a long text is read once."""
@@ -135,9 +140,19 @@ class Context:
         return (*self.steps, *sorted(self.unread_ids), *reserved)
 
     @cached_property
+    def dotted(self) -> tuple[str, ...]:
+        """The steps whose ids have dots."""
+        return tuple(step for step in self.steps if "." in step)
+
+    @cached_property
     def has_unknown(self) -> bool:
         """Say whether a reference names what isn't there."""
         return any(use.reference.name not in self.known for use in self.uses)
+
+    @cached_property
+    def needed(self) -> set[str]:
+        """The final step and all that it needs."""
+        return dependencies.needed(self.graph, self.final[0]) if self.final else set()
 
     @cached_property
     def final(self) -> tuple[str, dependencies.FinalRule] | None:
@@ -154,10 +169,15 @@ class Context:
         """The ids of steps that stand in the text and could not be read: a reference to one is no fault of its own."""
         if self.is_whole:
             return frozenset()
-        return frozenset(match["id"] for match in _HEAD_LINE.finditer(self.script.source.text)) - self.steps.keys()
+        found = {match["id"] for match in _HEAD_LINE.finditer(self.script.source.text)}
+        for diagnostic in self.script.diagnostics:
+            if diagnostic.code in ("LWT007", "LWT008"):  # a head that is none: the id that its fix gives
+                found |= {edit.text.partition(")")[0].removeprefix("(") for edit in diagnostic.edits}
+        return frozenset(found) - self.steps.keys()
 
     @cached_property
     def _walked(self) -> tuple[list[Use], list[Template], list[tuple[Call, Step]], list[ObjectValue]]:
+        maps = self._mapping
         uses: list[Use] = []
         templates: list[Template] = []
         calls: list[tuple[Call, Step]] = []
@@ -175,8 +195,9 @@ class Context:
                     uses.append(Use(value, step, each))
                 elif isinstance(value, Call):
                     calls.append((value, step))
-                    stack += [(option.value, each) for option in reversed(value.options)]
-                    is_each = self.maps(value)
+                    if value.options:
+                        stack += [(option.value, each) for option in reversed(value.options)]
+                    is_each = value.operation in maps
                     for argument in reversed(value.arguments):
                         stack.append((argument, value if is_each and isinstance(argument, Call) else each))
                 elif isinstance(value, ListValue):
@@ -189,10 +210,14 @@ class Context:
                     stack += [(label, each) for label in reversed(value.labels)]
         return uses, templates, calls, objects
 
+    @cached_property
+    def _mapping(self) -> frozenset[str]:
+        signatures = self.operations.items()
+        return frozenset(name for name, known in signatures if any(p.kind == "call" for p in known.parameters))
+
     def maps(self, call: Call) -> bool:
         """Say whether ``call`` runs another call for each element of a list, as EACH does."""
-        signature = self.operations.get(call.operation)
-        return signature is not None and any(parameter.kind == "call" for parameter in signature.parameters)
+        return call.operation in self._mapping
 
     @property
     def uses(self) -> list[Use]:
@@ -204,22 +229,66 @@ class Context:
         """Every call and the step it stands in, in source order."""
         return self._walked[2]
 
+    @cached_property
+    def step_of(self) -> dict[int, Step]:
+        """The step that each call stands in, by the call's ``id()``."""
+        return {id(call): step for call, step in self.calls}
+
     @property
     def objects(self) -> list[ObjectValue]:
         """Every object, in source order."""
         return self._walked[3]
 
-    @cached_property
-    def strings(self) -> list[RawString]:
-        """The raw text of every string that was read from the source."""
+    def strings(self, *marks: str) -> Iterator[RawString]:
+        """Yield the raw text of every string that was read from the source and has one of ``marks`` in it.
+
+        Few strings have any of what the rules look for, so nothing is built for the others.
+        """
         text = self.script.source.text
-        return [raw for template in self._walked[1] if (raw := _raw(template, text))]
+        for mark in marks:
+            if mark in text:
+                break
+        else:
+            return
+        for template in self._walked[1]:
+            start, end = template.span.start, template.span.end
+            for mark in marks:
+                if text.find(mark, start, end) >= 0:
+                    raw = _raw(template, text)
+                    if raw:
+                        yield raw
+                    break
 
     @cached_property
     def slips(self) -> list[Diagnostic]:
         """References written in a way that makes them text."""
+        text = self.script.source.text
+        if self.script.mode == "strict" and "]}" not in text and text.count("{(") == len(self.uses):
+            return []  # every opening is a reference's own, and no brace follows an accessor
         known = self.steps.keys() | self.unread_ids
-        return [slip for raw in self.strings if "{(" in raw.text for slip in find_slips(raw.text, raw.offset, known)]
+        return [slip for raw in self.strings("{(") for slip in find_slips(raw.text, raw.offset, known)]
+
+    @cached_property
+    def lookalikes(self) -> list[Diagnostic]:
+        """References as other languages write them."""
+        text = self.script.source.text
+        if not has_lookalikes(text):
+            return []
+        names = {"input", *self.steps, *self.unread_ids}
+        each = {*names, "item", "index"} if any(self.maps(call) for call, _ in self.calls) else names
+        return [
+            slip
+            for raw in self.strings("{", "$")
+            for slip in find_lookalikes(raw.text, raw.offset, each, text[raw.template.span.start])
+        ]
+
+    @cached_property
+    def half_named(self) -> frozenset[str]:
+        """The steps that a slip names: not needed as the script stands, but surely meant."""
+        meant = (edit.text for slip in (*self.slips, *self.lookalikes) for edit in slip.edits)
+        named = {text[2 : text.index(")")] for text in meant if text.startswith("{(") and ")" in text}
+        words = (argument for call, _ in self.calls for argument in call.arguments if isinstance(argument, Word))
+        return frozenset(named | {word.value for word in words})
 
     def spelled(self, span: Span, name: str, within: Span) -> Span | None:
         """Return ``span`` if ``name`` stands there, else its first place in ``within``, else None: where to make an edit."""
@@ -242,7 +311,7 @@ class Context:
 
 def _raw(template: Template, text: str) -> RawString | None:
     span = template.span
-    if span == NOWHERE or span.end - span.start < 2:
+    if span.end - span.start < 2:
         return None
     quote = text[span.start : span.start + 1]
     if quote not in ('"', "'"):

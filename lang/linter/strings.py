@@ -8,11 +8,12 @@ import re
 from collections.abc import Iterator
 
 from ..diagnostic import Diagnostic, Edit
-from ..lwt import Reference, Template, Text
+from ..lwt import Reference, Template, Text, Word
+from ..parse.lookalikes import path_of
 from ..parse.reference_slips import SLIPS
 from ..parse.shapes import ID
 from ..source import Span
-from .registry import Context, Lint, lint
+from .registry import MISSING, Context, Lint, lint
 
 __all__ = ["LINTS"]
 
@@ -26,14 +27,56 @@ def _slip(code: str) -> Lint:
     return Lint(code, find)
 
 
+@lint("LWT041")
+def lookalike(context: Context) -> Iterator[Diagnostic]:
+    """References as other languages write them, and dots behind references."""
+    yield from context.lookalikes
+    yield from _dotted(context)
+
+
+_DOTTED = re.compile(r"(?:\.[a-z_]\w{0,60}){1,9}")
+_SUFFIX = re.compile(
+    r"\.(?:c|com|cpp|css|csv|de|docx|gif|go|html?|in[io]|java|jpe?g|jsonl?|js|log|lwt|md|mp[34]|net|org|pdf|php|png|pptx|py|rb?|"
+    r"rs|sh|sql|svg|tar|tex|toml|tsv?|txt|wav|xlsx?|xml|ya?ml|zip)\Z"
+)
+
+
+def _dotted(context: Context) -> Iterator[Diagnostic]:
+    """``{(input)}.name`` where the input, an item or a JSON answer has keys; ``{(file)}.txt`` stays."""
+    text = context.script.source.text
+    if ")}." not in text and "]." not in text:
+        return
+    for raw in context.strings(")}.", "]."):
+        for before, part in itertools.pairwise(raw.template.parts):
+            if not isinstance(before, Reference) or not isinstance(part, Text) or not part.value.startswith("."):
+                continue
+            start = part.span.start
+            found = _DOTTED.match(text, start, part.span.end)
+            if not found or _SUFFIX.match(found[0]) or not _has_keys(context, before):
+                continue
+            right = path_of(found[0], text[raw.template.span.start])
+            span = Span(start, found.end())
+            message = f"`{found[0]}` behind `{{({before.name})}}` is text, not a way into it"
+            hint = f"a part of ({before.name}) is `{text[before.span.start : before.span.end]}{right}`"
+            yield context.found("LWT041", message, span, hint, edits=[Edit(span, right)])
+
+
+def _has_keys(context: Context, reference: Reference) -> bool:
+    if reference.name in ("input", "item"):
+        return reference.name == "item" or context.input is MISSING or isinstance(context.input, dict | list)
+    step = context.steps.get(reference.name)
+    kind = step.call.option("type") if step else None
+    return isinstance(kind, Word) and kind.value == "json"
+
+
 _INNER_HEAD = re.compile(rf"\n[ \t]*+\({ID}\)[ \t]*+=[ \t]*+[A-Za-z_]\w*+\(")
 
 
 @lint("LWT028")
 def head_inside_prompt(context: Context) -> Iterator[Diagnostic]:
     """A line of a prompt that looks like a step."""
-    for raw in context.strings:
-        if ")" in raw.text and "\n" in raw.text and (found := _INNER_HEAD.search(raw.text)):
+    for raw in context.strings("\n"):
+        if ")" in raw.text and (found := _INNER_HEAD.search(raw.text)):
             start = raw.offset + found.start() + len(found[0]) - len(found[0].lstrip())
             line = context.script.source.position(raw.template.span.start)[0]
             message = f"this line looks like a step and stands inside the string that begins in line {line}"
@@ -55,9 +98,7 @@ _BACKSLASH_LETTER = re.compile(rf"(?<!\\)(?:\\\\)*+\\(?:n(?!(?:{_LATEX})(?![a-z]
 @lint("LWT029")
 def backslash_n(context: Context) -> Iterator[Diagnostic]:
     r"""``\n`` or ``\t``, unless a command of LaTeX begins with it. Once for each string, with edits for all of them."""
-    for raw in context.strings:
-        if "\\n" not in raw.text and "\\t" not in raw.text:
-            continue
+    for raw in context.strings("\\n", "\\t"):
         spans = [
             Span(raw.offset + found.end() - 2, raw.offset + found.end())
             for found in _BACKSLASH_LETTER.finditer(raw.text)
@@ -77,9 +118,7 @@ def backslash_n(context: Context) -> Iterator[Diagnostic]:
 def not_an_accessor(context: Context) -> Iterator[Diagnostic]:
     """Brackets behind a reference that are text."""
     text = context.script.source.text
-    for raw in context.strings:
-        if "[" not in raw.text:
-            continue
+    for raw in context.strings("["):
         parts = raw.template.parts
         for before, part in itertools.pairwise(parts):
             if isinstance(before, Reference) and isinstance(part, Text) and part.value.startswith("["):
@@ -102,11 +141,16 @@ def empty_prompt(context: Context) -> Iterator[Diagnostic]:
         if signature is None:
             continue
         for parameter, value in zip(signature.parameters, call.arguments, strict=False):
-            if parameter.kind == "template" and isinstance(value, Template):
-                constant = value.constant
-                if constant is not None and not constant.strip():
-                    message = f"the {parameter.name} of this {call.operation} is empty"
-                    yield context.found("LWT034", message, value.span, "say what is wanted")
+            if parameter.kind == "template" and isinstance(value, Template) and _says_nothing(value):
+                message = f"the {parameter.name} of this {call.operation} is empty"
+                yield context.found("LWT034", message, value.span, "say what is wanted")
+
+
+def _says_nothing(template: Template) -> bool:
+    first = template.parts[0] if template.parts else None
+    if isinstance(first, Reference) or (first is not None and first.value.strip()):
+        return False  # as in most prompts
+    return template.constant is not None and not template.constant.strip()
 
 
 _OPTION = re.compile(r"""["'][ \t]*+,[ \t]*+(?P<name>[a-z_]{2,30})[ \t]*+=""")
@@ -118,7 +162,7 @@ def option_in_prompt(context: Context) -> Iterator[Diagnostic]:
     repaired = sorted(d.span.start for d in context.script.diagnostics if d.code == "LWT004" and d.span)
     if not repaired or context.script.mode != "lenient":
         return
-    for raw in context.strings:
+    for raw in context.strings("="):
         span = raw.template.span
         if not any(span.covers(place) for place in repaired[:100]):
             continue
@@ -142,7 +186,10 @@ _MOST_ODD = 100
 @lint("LWT035")
 def odd_character(context: Context) -> Iterator[Diagnostic]:
     """Control characters, invisible ones that turn the direction of text, halves of surrogate pairs."""
-    for count, found in enumerate(_ODD.finditer(context.script.source.text)):
+    text = context.script.source.text
+    if text.replace("\n", "").isprintable():
+        return  # none of these characters is printable
+    for count, found in enumerate(_ODD.finditer(text)):
         if count >= _MOST_ODD:
             return
         code = ord(found[0])
@@ -157,6 +204,7 @@ def odd_character(context: Context) -> Iterator[Diagnostic]:
 
 
 LINTS: tuple[Lint, ...] = (
+    lookalike,
     *(_slip(code) for code in sorted(SLIPS)),
     head_inside_prompt,
     backslash_n,

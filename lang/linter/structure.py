@@ -2,10 +2,10 @@
 
 from collections.abc import Iterator
 
-from ..dependencies import needed
-from ..diagnostic import Diagnostic
-from ..lwt import RESERVED, Reference
-from ..source import Span
+from ..diagnostic import Diagnostic, Edit
+from ..lwt import RESERVED, Reference, Step
+from ..parse.shapes import end_of_line
+from ..source import NOWHERE, Span
 from .registry import Context, Lint, lint
 
 __all__ = ["LINTS"]
@@ -47,9 +47,21 @@ def duplicate_id(context: Context) -> Iterator[Diagnostic]:
         number = 2
         while f"{step.id}_{number}" in taken:
             number += 1
-        hint = f"give this one an id of its own, such as ({step.id}_{number})"
         message = f"there is a step ({step.id}) already, in line {line}"
-        yield context.found("LWT014", message, context.id_span(step), hint)
+        span = context.id_span(step)
+        if step == first[step.id]:
+            hint, edit = "it is the same step twice: leave one out", Edit(_lines(context, step), "")
+        else:
+            new = f"{step.id}_{number}"
+            taken.add(new)
+            hint, edit = f"give this one an id of its own, such as ({new})", Edit(span, new)
+        yield context.found("LWT014", message, span, hint, edits=[edit] if step.span != NOWHERE else [])
+
+
+def _lines(context: Context, step: Step) -> Span:
+    """Return the step's span with its line ending, where nothing follows it on its line."""
+    end = end_of_line(context.script.source.text, step.span.end)
+    return Span(step.span.start, min(end + 1, len(context.script.source.text)))
 
 
 @lint("LWT015")
@@ -76,11 +88,11 @@ def dead_step(context: Context) -> Iterator[Diagnostic]:
     if context.final is None or context.has_unknown:
         return  # a misspelt reference makes a dead step of what it meant
     final = context.final[0]
-    wanted = needed(context.graph, final)
+    wanted = context.needed
     if len(wanted) == len(context.steps):
         return
     for step in context.steps.values():
-        if step.id not in wanted:
+        if step.id not in wanted and step.id not in context.half_named:
             message = f"the final step ({final}) doesn't need ({step.id}), so it is skipped"
             hint = f"refer to it, {{({step.id})}}, or leave it out"
             yield context.found("LWT017", message, context.id_span(step), hint)

@@ -5,7 +5,18 @@ import re
 from ..diagnostic import Edit
 from ..source import Span
 from .fault import Fault, fault, shown
-from .shapes import BAD_HEAD, ELISION, FENCE, HEAD, ID, LOOSE_HEAD, end_of_line, start_of_line
+from .shapes import (
+    BAD_HEAD,
+    BRACKETED_HEAD,
+    COLON_HEAD,
+    ELISION,
+    FENCE,
+    HEAD,
+    ID,
+    LOOSE_HEAD,
+    end_of_line,
+    start_of_line,
+)
 
 __all__ = ["explain_bad_head", "explain_bullet", "explain_lines", "explain_rest"]
 
@@ -41,7 +52,10 @@ def explain_bad_head(text: str, start: int, stop: int) -> Fault | None:
             )
         mended = re.sub(r"[^\w\-.]+", "_", name).strip("_.-")
         mended = re.sub(r"\.(?=\.)|[.\-]+\Z", "", mended)
-        good = mended if _FULL_ID.match(mended) else ""
+        # "fin al" was meant as (final) where that is referred to, else as (fin_al).
+        joined = re.sub(r"[ \t]+", "", name)
+        meant = joined == "final" or f"{{({joined})}}" in text
+        good = joined if meant and _FULL_ID.match(joined) else mended if _FULL_ID.match(mended) else ""
         return fault(
             "LWT007",
             f"{shown(name)!r} can't be a step's id" if name else "this step has no id",
@@ -49,21 +63,27 @@ def explain_bad_head(text: str, start: int, stop: int) -> Fault | None:
             "an id has letters, digits, _ and -, in parts joined by dots: c1, final, 2.rev.0",
             edits=(Edit(Span(bad.start("id"), bad.end("id")), good),) if good else (),
         )
+    other = BRACKETED_HEAD.match(text, start) or COLON_HEAD.match(text, start)
+    if other:
+        return _malformed(text, start, other, other["id"])
     loose = LOOSE_HEAD.match(text, start)
     if loose and loose["id"] and _FULL_ID.match(loose["id"].strip()):
         if loose["open"] != "(" and loose["sign"] in ("", ":") and not loose["close"]:
             return None  # "NOTE: LLM(...)" and "the LLM(...)" are prose
-        name = loose["id"].strip()
-        right = f"({name})={loose['op']}"
-        return fault(
-            "LWT008",
-            f"a step begins with (id)=OPERATION; this one begins with {shown(loose[0])!r}",
-            start,
-            loose.end(),
-            f"write {right}(",
-            edits=(Edit(Span(start, loose.end()), right),),
-        )
+        return _malformed(text, start, loose, loose["id"].strip())
     return None
+
+
+def _malformed(text: str, start: int, head: re.Match[str], name: str) -> Fault:
+    right = f"({name})={head['op']}"
+    return fault(
+        "LWT008",
+        f"a step begins with (id)=OPERATION; this one begins with {shown(head[0])!r}",
+        start,
+        head.end(),
+        f"write {right}(",
+        edits=(Edit(Span(start, head.end()), right),),
+    )
 
 
 def explain_lines(text: str, start: int, stop: int) -> list[Fault]:

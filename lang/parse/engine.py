@@ -8,7 +8,7 @@ from typing import Any
 
 from attrs import frozen
 from lark import Lark, Token
-from lark.exceptions import UnexpectedInput
+from lark.exceptions import UnexpectedCharacters, UnexpectedInput
 from lark.lexer import LexerState, LexerThread, LineCounter
 from lark.utils import TextSlice
 
@@ -49,7 +49,7 @@ class Failure:
 @cache
 def _lwt() -> Lark:
     text = grammar.inlined("lwt")
-    return Lark(
+    lark = Lark(
         text,
         parser="lalr",
         lexer="contextual",
@@ -57,6 +57,19 @@ def _lwt() -> Lark:
         transformer=Builder(),
         cache=grammar.cache_file("lwt", text) or False,
     )
+    lark.parser.lexer.root_lexer = _NoSecondLook()
+    return lark
+
+
+class _NoSecondLook:
+    """Stands in for the lexer that Lark asks, where a text fails, what would have stood there in any other place.
+
+    Its answer names terminals, which no message of ours does, and each look costs the rest of the text.
+    """
+
+    def next_token(self, state: Any, parser_state: Any) -> Token:
+        """Find nothing, so that the first failure stands."""
+        raise UnexpectedCharacters(" ", 0, 0, 0)  # type: ignore[no-untyped-call]
 
 
 def reference_pattern() -> str:

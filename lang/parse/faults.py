@@ -7,20 +7,21 @@ below decides; it goes from what models do most often to what nobody does.
 import re
 from collections.abc import Iterator
 
-from ..diagnostic import Edit, apply_edits
+from ..diagnostic import Edit
 from ..operations import LLM_OPTIONS
 from ..source import Span
-from .engine import Failure, StepRead, read_step, reference_pattern
+from .broken import Broken, option_tail
+from .engine import Failure, reference_pattern
 from .fault import Fault, fault, shown
+from .habits import HABITS, LATE
+from .reference_slips import broken_references
 from .shapes import SMART_QUOTES, end_of_line
 
 __all__ = ["explain_step"]
 
 _OPTION = re.compile(r"[A-Za-z_]\w*[ \t]*=(?!=)")
-_VALUE = r"""(?:"[^"\n]*"(?:\s{0,4}\|\s{0,4}"[^"\n]*")*|'[^'\n]*'(?:\s{0,4}\|\s{0,4}'[^'\n]*')*|[\w.\-]+)"""
-_TAIL = re.compile(
-    rf"""["'](?:\s{{0,9}},\s{{0,9}}(?:{"|".join(LLM_OPTIONS)})\s{{0,4}}=\s{{0,4}}{_VALUE}){{1,9}}\s{{0,9}},?\s{{0,9}}\)"""
-)
+_TAIL = option_tail("[\"']")
+_UNQUOTED_TAIL = option_tail("")
 _NAMED = re.compile(r"([A-Za-z_]\w*)[ \t]*=\s*\Z")
 
 
@@ -29,33 +30,23 @@ def explain_step(text: str, start: int, stop: int, failure: Failure) -> Fault:
     if failure.unbuildable:
         code, message, span = failure.unbuildable
         return fault(code, message, span.start, span.end)
-    step = _Broken(text, start, stop, failure)
-    for explain in (_head_alone, _smart_quotes, _commas, _inner_quotes, _open_string, _open_call):
+    step = Broken(text, start, stop, failure)
+    for explain in _EXPLAINERS:
         found = explain(step)
         if found:
             return found
     return _generic(step)
 
 
-class _Broken:
-    """A step that can't be read, and the means to try a mend."""
-
-    def __init__(self, text: str, start: int, stop: int, failure: Failure) -> None:
-        self.text, self.start, self.stop, self.failure = text, start, stop, failure
-        self.name = text[start + 1 : text.index(")", start)]
-        self.trimmed = start + len(text[start:stop].rstrip())
-
-    def mended_by(self, *edits: Edit) -> bool:
-        """Say whether the step reads to the end of its line once ``edits`` are made."""
-        local = [Edit(edit.span.shift(-self.start), edit.text) for edit in edits]
-        mended = apply_edits(self.text[self.start : self.stop], local)
-        read = read_step(mended, 0)
-        return isinstance(read, StepRead) and not mended[read.end : end_of_line(mended, read.end)].strip()
-
-
-def _head_alone(step: _Broken) -> Fault | None:
+def _head_alone(step: Broken) -> Fault | None:
     text, offset, after = step.text, step.failure.offset, step.failure.after
     if after == "head":
+        below = re.compile(r"[ \t]*\r?\n\s{1,99}(?=[A-Za-z_]\w*[ \t]*\()").match(text, step.start + len(step.name) + 3)
+        if below:
+            join = Edit(Span(below.start(), below.end()), "")
+            what = f"the operation of step ({step.name}) stands on a line of its own"
+            hint = "write it behind the =, on the same line"
+            return fault("LWT009", what, offset, offset + 1, hint, edits=(join,))
         offset = min(offset, end_of_line(text, step.start))
         quoted = text[offset : offset + 1] in ('"', "'")
         edits = (Edit(Span(offset, offset), "LLM("), Edit(Span(step.trimmed, step.trimmed), ")"))
@@ -67,46 +58,61 @@ def _head_alone(step: _Broken) -> Fault | None:
             f'write ({step.name})=LLM("...")',
             edits=edits if quoted and step.mended_by(*edits) else (),
         )
-    if after == "name" and text[offset : offset + 1] in ('"', "'", "{", "\n", ""):
-        name = re.search(r"[A-Za-z_]\w*[ \t]*\Z", text[step.start : offset])
-        if name and text[: step.start + name.start()].rstrip().endswith("="):
+    if after == "name" and (text[offset : offset + 1] in ('"', "'", "{", "") or offset >= step.trimmed):
+        name = re.search(r"[A-Za-z_]\w*\s*\Z", text[step.start : offset])
+        if (
+            name
+            and name.start() == len(text[step.start : offset]) - len(name[0])
+            and "(" not in text[step.start + 1 : offset]
+        ):
             edits = (Edit(Span(offset, offset), "("), Edit(Span(step.trimmed, step.trimmed), ")"))
             return fault(
                 "LWT005",
                 f"an opening parenthesis is missing after {name[0].strip()}",
-                offset,
-                offset + 1,
+                min(offset, step.trimmed),
+                min(offset, step.trimmed) + 1,
                 f"write {name[0].strip()}(...)",
                 edits=edits if step.mended_by(*edits) else (),
             )
     return None
 
 
-def _smart_quotes(step: _Broken) -> Fault | None:
+_ODD_QUOTES = SMART_QUOTES + "`"
+
+
+def _smart_quotes(step: Broken) -> Fault | None:
     text, at = step.text, step.failure.offset
-    if text[at : at + 1] not in SMART_QUOTES or at >= step.stop:
+    odd = text[at : at + 1]
+    if not odd or odd not in _ODD_QUOTES or at >= step.stop or step.failure.after == "head":
         return None
-    last = max(text.rfind(quote, at + 1, step.stop) for quote in SMART_QUOTES)
-    inner = [Edit(Span(i, i), "\\") for i in range(at + 1, max(last, at + 1)) if text[i] == '"']
-    edits = (Edit(Span(at, at + 1), '"'), *inner, *([Edit(Span(last, last + 1), '"')] if last > at else []))
+    fence = re.compile(r"`+").match(text, at)
+    begin = fence.end() if fence else at + 1
+    last = max(text.rfind(quote, begin, step.stop) for quote in _ODD_QUOTES)
+    if text[last] == "`" and odd == "`":
+        last -= begin - at - 1
+    tail = _UNQUOTED_TAIL.search(text, begin, step.stop)
+    if tail and tail.end() == step.trimmed and text[tail.start() - 1] in _ODD_QUOTES:
+        last = tail.start() - 1
+    inner = [Edit(Span(i, i), "\\") for i in range(begin, max(last, begin)) if text[i] == '"']
+    edits = (Edit(Span(at, begin), '"'), *inner, *([Edit(Span(last, last + begin - at), '"')] if last > at else []))
     return fault(
         "LWT038",
-        f"{text[at]} opens no string",
+        f"{text[at:begin]} opens no string",
         at,
-        at + 1,
+        begin,
         "strings stand in straight quotes, \" or '",
-        edits=edits if step.mended_by(*edits) else (),
+        edits=next((found for found in (edits, edits[:1]) if step.furthered_by(*found)), ()),
     )
 
 
-def _commas(step: _Broken) -> Fault | None:
+def _commas(step: Broken) -> Fault | None:
     """A comma too few before an option, or one too many."""
     text, at = step.text, step.failure.offset
     if step.failure.after == "comma" and text[at : at + 1] == ",":
         surplus = Edit(Span(at, at + 1), "")
         edits = (surplus,) if step.mended_by(surplus) else ()
         return fault("LWT005", "here stand two commas in a row", at, at + 1, "remove one", edits=edits, accepted=True)
-    if step.failure.after != "value" or not _OPTION.match(text, at):
+    if step.failure.after not in ("value", "name") or not _OPTION.match(text, at):
         return None
     behind = step.start + len(text[step.start : at].rstrip())
     edit = Edit(Span(behind, at), ", ")
@@ -124,7 +130,44 @@ def _commas(step: _Broken) -> Fault | None:
     )
 
 
-def _inner_quotes(step: _Broken) -> Fault | None:
+def _quotes_in_references(step: Broken) -> Fault | None:
+    """``{(input["name"])}``: a key's quotes end the prompt, for the brackets are not where a reference has them."""
+    first = step.failure.first_string
+    if first < 0 or step.failure.quote:
+        return None
+    slips = list(broken_references(step.text, first, step.stop))
+    edits = tuple(Edit(span, right) for span, right in slips)
+    if not slips or not step.mended_by(*edits):
+        return None
+    span, right = slips[0]
+    return fault(
+        "LWT025",
+        f"`{shown(step.text[span.start : span.end], 60)}` is no reference, and its quotes end the prompt",
+        span.start,
+        span.end,
+        f"write `{shown(right, 60)}`",
+        edits=edits,
+        accepted=True,
+    )
+
+
+def _unclosed_before_options(step: Broken) -> Fault | None:
+    """``"... , type="a" | "b")``: the prompt's closing quote is missing, and an option's quote closes it."""
+    text, first = step.text, step.failure.first_string
+    if first < 0 or text.startswith(('"""', "'''"), first):
+        return None
+    tail = next((t for t in _UNQUOTED_TAIL.finditer(text, first + 1, step.trimmed) if t.end() == step.trimmed), None)
+    mark = text[first]
+    if not tail or text[tail.start() - 1] in "\"'" or _bare_quotes(text, first + 1, tail.start(), mark):
+        return None
+    edit = Edit(Span(tail.start(), tail.start()), mark)
+    if not step.mended_by(edit):
+        return None
+    what = f"the string of step ({step.name}) that begins here is never closed"
+    return fault("LWT002", what, first, first + 1, f"put {mark} where it ends", edits=(edit,))
+
+
+def _inner_quotes(step: Broken) -> Fault | None:
     """A quote inside the prompt ended it too early. The prompt ends at the last quote + ``)`` before the next head."""
     text = step.text
     for opened in _candidates(step):
@@ -148,7 +191,7 @@ def _inner_quotes(step: _Broken) -> Fault | None:
     return None
 
 
-def _candidates(step: _Broken) -> Iterator[int]:
+def _candidates(step: Broken) -> Iterator[int]:
     """Yield where the string that was cut may begin: an option's own value, else the prompt."""
     opened, first = step.failure.opened, step.failure.first_string
     if first < 0:
@@ -159,7 +202,7 @@ def _candidates(step: _Broken) -> Iterator[int]:
     yield first
 
 
-def _closings(step: _Broken, opened: int, mark: str) -> Iterator[int]:
+def _closings(step: Broken, opened: int, mark: str) -> Iterator[int]:
     """Yield where the string may end: before options that stand behind it, else at the last quote + ``)``."""
     tails = [m for m in _TAIL.finditer(step.text, opened + 1, step.stop) if m[0][0] == mark]
     if tails:
@@ -182,18 +225,23 @@ def _bare_quotes(text: str, start: int, end: int, mark: str) -> list[int]:
     return found
 
 
-def _open_string(step: _Broken) -> Fault | None:
+def _open_string(step: Broken) -> Fault | None:
     """The string is never closed before the next head."""
     failure, text = step.failure, step.text
-    opened = failure.opened if failure.quote else failure.first_string
+    # A string that runs on is closed by the next step's quote: then reading stops behind this step.
+    ran_on = failure.first_string >= 0 and failure.offset >= step.stop
+    opened = failure.opened if failure.quote or ran_on else failure.first_string
     if opened < 0:
         return None
     mark = text[opened : opened + 3] if text.startswith(("'''", '"""'), opened) else text[opened]
-    if not failure.quote and text.find(mark, opened + len(mark), step.stop) >= 0:
+    if not failure.quote and _bare_quotes(text, opened + len(mark), step.trimmed, mark):
         return None
     at = step.trimmed
     candidates = [(Edit(Span(at, at), mark + ")"),), (Edit(Span(at, at), mark),)]
-    if text[at - 1] == ")":
+    tail = next((t for t in _UNQUOTED_TAIL.finditer(text, opened, at) if t.end() == at), None)
+    if tail:
+        candidates.insert(0, (Edit(Span(tail.start(), tail.start()), mark),))
+    elif text[at - 1] == ")":
         candidates.insert(0, (Edit(Span(at - 1, at - 1), mark),))
     edits = next((edits for edits in candidates if step.mended_by(*edits)), ())
     return fault(
@@ -206,7 +254,7 @@ def _open_string(step: _Broken) -> Fault | None:
     )
 
 
-def _open_call(step: _Broken) -> Fault | None:
+def _open_call(step: Broken) -> Fault | None:
     """The closing parenthesis is missing."""
     failure, text = step.failure, step.text
     behind = step.start + len(text[step.start : failure.offset].rstrip())
@@ -226,6 +274,11 @@ def _open_call(step: _Broken) -> Fault | None:
     return None
 
 
+_EXPLAINERS = (
+    _head_alone, _smart_quotes, _commas, _quotes_in_references, *HABITS, _unclosed_before_options, _inner_quotes,
+    _open_string, *LATE, _open_call,
+)  # fmt: skip
+
 _EXPECTED = {
     "open": 'a value: "text", {(id)}, a number, true, false, null, [list], {"key": value}, or )',
     "comma": 'a value: "text", {(id)}, a number, true, false, null, [list], {"key": value}, or name=value',
@@ -240,7 +293,7 @@ _EXPECTED = {
 }
 
 
-def _generic(step: _Broken) -> Fault:
+def _generic(step: Broken) -> Fault:
     text, failure = step.text, step.failure
     offset = min(failure.offset, len(text))
     end = end_of_line(text, offset)

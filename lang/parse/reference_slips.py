@@ -5,13 +5,13 @@ reports the same slips in a strict script. LWT.md, "Syntax", lists them.
 """
 
 import re
-from collections.abc import Collection
+from collections.abc import Collection, Iterator
 
 from ..diagnostic import Diagnostic, Edit
 from ..lwt import RESERVED
 from ..source import Span
 
-__all__ = ["SLIPS", "find_slips"]
+__all__ = ["SLIPS", "broken_references", "find_slips", "respelled"]
 
 SLIPS = frozenset({"LWT024", "LWT025", "LWT026", "LWT027"})
 """The codes that ``find_slips`` gives."""
@@ -28,11 +28,54 @@ _MOST = 1000
 """Slips reported in one string; what is left of a text that has more was not meant as a prompt."""
 
 
-def find_slips(raw: str, offset: int, known_ids: Collection[str] | None) -> list[Diagnostic]:
+_QUOTED_ID = re.compile(rf"\{{\(([\"'])({_ID})\1\)\}}")
+_HALF = re.compile(rf"\{{\(({_ID})(?:\)|\}})({_ACCESSORS}+)")
+_SPACED_KEY = re.compile(rf"(\{{\({_ID}\)\}}{_ACCESSORS}*)\[[ \t]+(\"[^\"\n]*\"|'[^'\n]*')[ \t]*\]")
+_NEAR = re.compile(r"\{\(+[ \t]{0,4}([\w][\w.\- ]{0,60}?)[ \t]{0,4}(?:\)*[ \t]{0,4}\}|\))")
+
+
+def broken_references(text: str, start: int, stop: int) -> Iterator[tuple[Span, str]]:
+    """Yield the slips in ``[start, stop)`` that have quotes, which end the string around them, and their right spelling."""
+    at = text.find("{(", start, stop)
+    while at >= 0:
+        inside = _INSIDE.match(text, at, stop) or _INSIDE_BOTH.match(text, at, stop)
+        if inside and ('"' in inside[2] or "'" in inside[2]):
+            yield Span(at, inside.end()), f"{{({inside[1]})}}{inside[2]}"
+        elif half := _HALF.match(text, at, stop):
+            yield Span(at, half.end()), f"{{({half[1]})}}{half[2]}"
+        elif quoted := _QUOTED_ID.match(text, at, stop):
+            yield Span(at, quoted.end()), f"{{({quoted[2]})}}"
+        elif spaced := _SPACED_KEY.match(text, at, stop):
+            yield Span(at, spaced.end()), f"{spaced[1]}[{spaced[2]}]"
+        at = text.find("{(", at + 2, stop)
+
+
+_SPACED = re.compile(rf"\{{[ \t]{{0,4}}\([ \t]{{0,4}}({_ID})[ \t]{{0,4}}\)[ \t]{{0,4}}\}}")
+
+_UNCLOSED = re.compile(rf"\{{\(({_ID})(?:\)|\}})(?![)}}])")
+_BARE = re.compile(rf"\$?\{{{{1,2}}[ \t]{{0,4}}({_ID})[ \t]{{0,4}}\}}{{1,2}}")
+
+
+def respelled(text: str, start: int, stop: int) -> tuple[Span, str] | None:
+    """Return what a slip at ``start``, outside of strings, was meant to be."""
+    inside = _INSIDE.match(text, start, stop) or _INSIDE_BOTH.match(text, start, stop)
+    if inside:
+        return Span(start, inside.end()), f"{{({inside[1]})}}{inside[2]}"
+    if doubled := _DOUBLED.match(text, start, stop):
+        return Span(start, doubled.end()), f"{{({doubled[1]})}}{doubled[2]}{doubled[3]}"
+    for pattern in (_SPACED, _QUOTED_ID, _UNCLOSED, _BARE):
+        if not (spaced := pattern.match(text, start, stop)):
+            continue
+        name = spaced[spaced.re.groups]
+        return Span(start, spaced.end()), f"{{({name})}}"
+    return None
+
+
+def find_slips(raw: str, offset: int, known_ids: Collection[str], *, any_doubled: bool = False) -> list[Diagnostic]:
     """Return the slips in ``raw``, the text between the quotes of a string, which stands at ``offset`` of its source.
 
     Each diagnostic is a warning whose edits give the strict spelling. ``{{(id)}}`` is a slip only where ``id`` is one
-    of ``known_ids`` (None: any id), for it is also the right spelling of a literal ``{(id)}`` before a ``}``.
+    of ``known_ids`` (or ``any_doubled``), for it is also the right spelling of a literal ``{(id)}`` before a ``}``.
     Linear in the length of ``raw``.
     """
     if "{(" not in raw:
@@ -50,9 +93,9 @@ def find_slips(raw: str, offset: int, known_ids: Collection[str] | None) -> list
                     unpartnered = _unpartnered(raw) if unpartnered is None else unpartnered
                     slip = _stray_brace(reference, offset) if at in unpartnered else None
             else:
-                slip, at = _single(raw, start, offset)
+                slip, at = _single(raw, start, offset, known_ids)
         elif at - start == 3 and (doubled := _DOUBLED.match(raw, start)):
-            slip = _doubled(doubled, offset, known_ids)
+            slip = _doubled(doubled, offset, None if any_doubled else known_ids)
             at = doubled.end() if slip else at
         if slip:
             found.append(slip)
@@ -89,7 +132,7 @@ def _unpartnered(raw: str) -> set[int]:
     return places if excess > 0 else set()
 
 
-def _single(raw: str, start: int, offset: int) -> tuple[Diagnostic, int]:
+def _single(raw: str, start: int, offset: int, known_ids: Collection[str]) -> tuple[Diagnostic, int]:
     """Tell what was meant by a ``{(`` that begins no reference, and where to go on."""
     inside = _INSIDE.match(raw, start) or _INSIDE_BOTH.match(raw, start)
     if inside:
@@ -102,6 +145,18 @@ def _single(raw: str, start: int, offset: int) -> tuple[Diagnostic, int]:
             (f"write `{_short(right)}`",),
             (Edit(Span(offset + start, offset + inside.end()), right),),
         ), inside.end()
+    near = _NEAR.match(raw, start)
+    name = re.sub(r"[ .\-]+", lambda gap: "_" if " " in gap[0] else gap[0], near[1]) if near else ""
+    if near and (name in known_ids or name in RESERVED):
+        right = f"{{({name})}}"
+        return Diagnostic(
+            "LWT024",
+            "warning",
+            f"`{_short(near[0])}` is no reference, so it stays as text",
+            Span(offset + start, offset + near.end()),
+            (f"write `{_short(right)}`",),
+            (Edit(Span(offset + start, offset + near.end()), right),),
+        ), near.end()
     free = _FREE_TEXT.match(raw, start)
     end = free.end() if free else start + 2
     hints = ["for literal text write `{{(` instead of `{(`"]

@@ -135,6 +135,7 @@ def _lenient(source: Source, text: str, items: Items, faults: list[Fault]) -> Sc
 def _slips(text: str, items: Items) -> list[Diagnostic]:
     """Find references written in a way that strict reading takes for text."""
     found: list[Diagnostic] = []
+    known = {item.id for item in items if isinstance(item, Step)}
     for item in items:
         if not isinstance(item, Step) or "{(" not in text[item.span.start : item.span.end]:
             continue
@@ -142,7 +143,7 @@ def _slips(text: str, items: Items) -> list[Diagnostic]:
             if isinstance(node, Template):
                 raw = text[node.span.start : node.span.end]
                 quotes = 3 if raw.startswith(('"""', "'''")) and len(raw) >= 6 else 1
-                found += find_slips(raw[quotes:-quotes], node.span.start + quotes, None)
+                found += find_slips(raw[quotes:-quotes], node.span.start + quotes, known, any_doubled=True)
     return found
 
 

@@ -6,8 +6,8 @@ Every pattern is linear on any text: runs of blanks are possessive and everythin
 import re
 
 __all__ = [
-    "BAD_HEAD", "BULLET", "ELISION", "FENCE", "HEAD", "ID", "LOOSE_HEAD", "SMART_QUOTES", "end_of_line", "next_head",
-    "start_of_line",
+    "BAD_HEAD", "BRACKETED_HEAD", "BULLET", "COLON_HEAD", "ELISION", "FENCE", "HEAD", "ID", "LOOSE_HEAD", "SMART_QUOTES",
+    "end_of_line", "next_head", "start_of_line",
 ]  # fmt: skip
 
 ID = r"[\w][\w\-]*(?:\.[\w][\w\-]*)*"
@@ -24,7 +24,7 @@ BULLET = re.compile(rf"(?!#){_PREFIX}(?=\({ID}\)[ \t]*+=)")
 _NEAR = r"[\w][\w.\-+<> ]{0,60}"
 _SIGN = r"(?::=|==|=>|->|=|:|)"
 _GAP = r"[ \t]{0,4}"
-_OPERATION = r"(?:LLM|CONST|EACH|EXPR|GASL|SEED|ANSWER)"  # near-heads are told from prose by an operation's name
+_OPERATION = r"(?:LLM|llm|CONST|EACH|EXPR|GASL|SEED|ANSWER)"  # near-heads are told from prose by an operation's name
 LOOSE_HEAD = re.compile(
     rf"(?P<open>\(?){_GAP}(?P<id>{_NEAR}?){_GAP}(?P<close>\)?){_GAP}(?P<sign>{_SIGN}){_GAP}"
     rf"(?P<op>{_OPERATION})(?={_GAP}\()"
@@ -34,10 +34,20 @@ LOOSE_HEAD = re.compile(
 BAD_HEAD = re.compile(r"\((?P<id>[^()\n]{0,200})\)[ \t]*+=(?!=)")
 """A head whose id is none: ``(length+1)=``, ``(my step)=``."""
 
+BRACKETED_HEAD = re.compile(
+    rf"(?:[\[{{<\"'`]|\*\*)[ \t]{{0,4}}(?P<id>{ID})[ \t]{{0,4}}(?:[\]}}>\"'`]|\*\*)[ \t]{{0,4}}(?::=|=|:)[ \t]{{0,4}}"
+    rf"(?P<op>{_OPERATION})(?={_GAP}\()"
+)
+"""A head whose id stands in other brackets or in quotes: ``[a]=LLM(``, ``"a": LLM(``."""
+
+COLON_HEAD = re.compile(rf"(?P<id>{ID})[ \t]{{0,4}}:[ \t]{{0,4}}(?P<op>{_OPERATION})(?=\([ \t]*[\"'\[{{])")
+"""``a: LLM("``; prose has no quote there."""
+
+_UNNAMED = [re.sub(r"\(\?P<\w+>", "(?:", head.pattern) for head in (BRACKETED_HEAD, COLON_HEAD)]
 _HEAD_LINE = re.compile(
     rf"^[ \t]*+(?:(?!#){_PREFIX})?"
     rf"(?:\([^()\n]{{0,200}}\)[ \t]*+=(?!=)|\({ID}\){_GAP}{_SIGN}{_GAP}{_OPERATION}{_GAP}\("
-    rf"|{ID}{_GAP}(?::=|==|=){_GAP}{_OPERATION}{_GAP}\()",
+    rf"|{ID}{_GAP}(?::=|==|=){_GAP}{_OPERATION}{_GAP}\(|{_UNNAMED[0]}|{_UNNAMED[1]})",
     re.MULTILINE,
 )
 

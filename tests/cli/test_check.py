@@ -70,3 +70,15 @@ def test_ten_thousand_steps_and_a_megabyte(folder: Path) -> None:
     (folder / "long.lwt").write_text(steps)
     (folder / "wide.lwt").write_text(f'(final)=LLM("{"x" * 1_000_000}")\n')
     assert call("check", "long.lwt", "wide.lwt").code == 0
+
+
+def test_thousands_of_faults_are_cut_for_a_person_and_whole_for_a_program(folder: Path) -> None:
+    text = '(a)=LLM("x")\n' + "".join(f'(s{n})=LLM("{{(zz{n})}}", temprature=1)\n' for n in range(1_000))
+    (folder / "many.lwt").write_text(text)
+    result = call("check", "many.lwt")
+    assert result.out.count("error[") == 50
+    assert "and 1,951 more in many.lwt; knotwork check --format json has them all" in result.out
+    assert "2,000 errors" in result.out
+    found = call("check", "many.lwt", "--format", "json").json
+    assert len(found) == 2_001
+    assert all(one["edits"] for one in found if one["code"] == "LWT019")

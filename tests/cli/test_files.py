@@ -17,7 +17,7 @@ def _one(result: object) -> dict[str, object]:
     ("data", "code", "message"),
     [
         (b"\x7fELF\x02\x01\x00\x00", "KW002", "binary"),
-        (b'(a)=LLM("caf\xe9")', "KW002", "not text in UTF-8 (byte 12 is 0xe9)"),
+        (b'(a)=LLM("caf\xe9")', "KW002", "not text in UTF-8 (byte 12 is 0xe9, in line 1)"),
         ('(a)=LLM("x")'.encode("utf-16"), "KW002", "not text in UTF-8"),
     ],
 )
@@ -89,3 +89,26 @@ def test_an_input_that_is_no_json(cafes: str, folder: Path, text: str, message: 
 
 def test_json_on_the_command_line_is_told_where_to_go(cafes: str) -> None:
     assert "--input -" in call("run", "cafes.lwt", "-i", '{"request": "x"}').err
+
+
+@pytest.mark.parametrize(
+    ("text", "hint"),
+    [
+        ('{"a": 1}\n{"a": 2}\n', "it has one JSON value a line"),
+        ('{"a": 1,}', "JSON has no comma before a closing bracket"),
+        ("{'a': 1}", "JSON has double quotes"),
+        ("soup", "plain text is given as a JSON string"),
+    ],
+)
+def test_an_input_that_is_no_json_says_what_it_is(folder: Path, text: str, hint: str) -> None:
+    (folder / "x.lwt").write_text('(final)=LLM("{(input)}")\n')
+    (folder / "given").write_text(text)
+    found = call("check", "x.lwt", "--input", "given", "--format", "json").json
+    assert hint in found[0]["hints"][0]
+
+
+def test_a_suffix_alone_is_no_likeness(folder: Path) -> None:
+    (folder / "cafes.lwt").write_text('(final)=LLM("x")\n')
+    assert _one(call("check", "nope.lwt", "--format", "json"))["hints"] == []
+    assert _one(call("check", "cafes", "--format", "json"))["hints"] == ["did you mean cafes.lwt?"]
+    assert _one(call("check", "caffes.lwt", "--format", "json"))["hints"] == ["did you mean cafes.lwt?"]

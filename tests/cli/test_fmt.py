@@ -77,3 +77,11 @@ def test_line_endings_become_newlines(folder: Path) -> None:
     (folder / "x.lwt").write_bytes(b'(a)=LLM("x")\r\n(b)=LLM("{(a)}")\r\n')
     assert call("fmt", "x.lwt").code == 0
     assert (folder / "x.lwt").read_bytes() == b'(a)=LLM("x")\n(b)=LLM("{(a)}")\n'
+
+
+def test_liberties_are_told_on_stderr() -> None:
+    result = call("fmt", "--lenient", "-", stdin='Sure!\n- (final)=LLM("Say "yes".")\n')
+    assert result.code == 0
+    assert result.out == "# Sure!\n(final)=LLM('Say \"yes\".')\n"
+    assert [line.rpartition(" ")[2] for line in result.err.splitlines()] == ["(LWT001)", "(LWT037)", "(LWT004)"]
+    assert result.err.startswith("<stdin>:1:1: this line is no step")

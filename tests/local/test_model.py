@@ -249,7 +249,7 @@ asyncio.run(main())
 def run(code: str) -> subprocess.Popen[str]:
     pytest.importorskip("xllamacpp")
     return subprocess.Popen(
-        [sys.executable, "-X", "dev", "-W", "error", "-c", code],
+        [sys.executable, "-W", "error", "-c", code],
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
         text=True,

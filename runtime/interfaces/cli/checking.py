@@ -7,7 +7,7 @@ from typing import Any, Literal, TextIO
 
 from attrs import evolve, frozen
 
-from ....lang.diagnostic import Diagnostic, as_json, has_errors, picture
+from ....lang.diagnostic import Diagnostic, as_json, has_errors, picture, printable, sort_key
 from ....lang.linter import MISSING, check
 from ....lang.lwt import Mode, Script
 from ....lang.operations import BUILTIN
@@ -75,14 +75,26 @@ def check_script(script: Script, given: Any = MISSING, models: Collection[str] |
     return Checked(tuple(found), script.source, script)
 
 
+_DRAWN = 50
+"""Diagnostics drawn for one file; nobody reads more at once, and most of them have one cause."""
+
+
 def show(results: Iterable[Checked], out: TextIO) -> None:
-    """Draw all diagnostics for a person, a blank line between them."""
+    """Draw the diagnostics for a person, errors before what is cut off, a blank line between them."""
     in_colour = colour(out)
     for result in results:
-        for diagnostic in result.diagnostics:
+        found = result.diagnostics
+        if len(found) > _DRAWN:
+            errors = [diagnostic for diagnostic in found if diagnostic.severity == "error"][:_DRAWN]
+            others = [diagnostic for diagnostic in found if diagnostic.severity != "error"][: _DRAWN - len(errors)]
+            found = tuple(sorted((*errors, *others), key=sort_key))
+        for diagnostic in found:
             drawn = picture(diagnostic, result.source)
             print(picture_in_colour(drawn, diagnostic.severity) if in_colour else drawn, file=out)
             print(file=out)
+        if more := len(result.diagnostics) - len(found):
+            name = printable(result.source.name)
+            print(f"and {more:,} more in {name}; knotwork check --format json has them all\n", file=out)
 
 
 def report(results: Sequence[Checked], form: Literal["human", "json"]) -> int:

@@ -1,6 +1,7 @@
 """The commands put together: names, help, and what a person reads who typed something else."""
 
 import os
+import re
 import sys
 from typing import Annotated, Any
 
@@ -26,6 +27,8 @@ class _Group(TyperGroup):
     def resolve_command(self, ctx: Any, args: list[str]) -> Any:
         """Find the command that ``args`` begin with."""
         typed = args[0] if args else ""
+        if typed == "help" and typed not in self.commands:
+            ctx.fail("No such command 'help'. Did you mean 'knotwork --help'?")
         if typed and not typed.startswith("-") and typed not in self.commands:
             if typed.endswith(".lwt") or os.path.isfile(typed):
                 ctx.fail(f"{typed} is a file, not a command. Did you mean: knotwork run {typed}")
@@ -102,4 +105,15 @@ def _likely(message: str, argv: list[str]) -> str:
         return "run takes one script; its input is given with --input FILE"
     if argv[:1] == ["runs"] and len(argv) == 2 and message.startswith("No such command"):
         return f"one run is shown by: knotwork runs show {argv[1]}"
+    named = re.match(r"No such option: --([\w-]+)", message)
+    if named and (name := named[1].replace("-", "_")) in (
+        "model",
+        "system",
+        "temperature",
+        "stop",
+        "type",
+        "retries",
+        "timeout",
+    ):
+        return f'{name} is said in the script, for each call: LLM("...", {name}=...)'
     return ""

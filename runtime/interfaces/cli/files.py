@@ -34,7 +34,7 @@ class Unreadable(Exception):
 def only_one_stdin(names: Sequence[str | None]) -> None:
     """Refuse a command line that wants stdin twice."""
     if sum(name == STDIN for name in names) > 1:
-        raise Misused("stdin (-) can be read only once")
+        raise Misused("stdin (-) can be read only once", "put the script or the input into a file and name that")
 
 
 def refuse_other_kinds(name: str) -> None:
@@ -71,9 +71,9 @@ def read_input(name: str) -> Any:
         return value
     except json.JSONDecodeError as error:
         span = Span(error.pos, min(error.pos + 1, len(text)))
-        hint = "plain text is given as a JSON string: jq -Rs . notes.txt | knotwork run FILE --input -"
+        hint = _why_not_json(text, error.pos, shown)
         what = "the input is empty" if not text.strip() else f"the input is not JSON: {_lower(error.msg)}"
-        raise Unreadable(Diagnostic("KW004", "error", what, span, (hint,)), source) from None
+        raise Unreadable(Diagnostic("KW004", "error", what, span, (hint,) if hint else ()), source) from None
     except RecursionError:
         what = "the input is nested too deeply"
         raise Unreadable(Diagnostic("KW004", "error", what, Span(0, 1)), source) from None
@@ -85,6 +85,21 @@ def read_input(name: str) -> Any:
         raise Unreadable(Diagnostic("KW004", "error", what, Span(0, 1)), source) from None
 
 
+def _why_not_json(text: str, at: int, name: str) -> str:
+    """Say what the text probably is, and what makes JSON of it."""
+    file = name if name != "<stdin>" else "FILE"
+    before, rest = text[:at].rstrip(), text[at : at + 1]
+    if before and before[-1] in "}]" and rest in ("{", "["):
+        return f"it has one JSON value a line; as one list: jq -s . {file} | knotwork run SCRIPT --input -"
+    if before.endswith(",") and rest in ("}", "]"):
+        return "JSON has no comma before a closing bracket"
+    if rest == "'":
+        return "JSON has double quotes"
+    if text.lstrip()[:1] in ("{", "["):
+        return ""
+    return f"plain text is given as a JSON string: jq -Rs . {file} | knotwork run SCRIPT --input -"
+
+
 def _lower(message: str) -> str:
     return message[:1].lower() + message[1:].split(" (char", maxsplit=1)[0]
 
@@ -94,8 +109,11 @@ def _text(name: str, shown: str, limit: int) -> str:
     try:
         text = data.decode()
     except UnicodeDecodeError as error:
-        what = f"{shown} is not text in UTF-8 (byte {error.start} is {data[error.start]:#04x})"
+        line = data.count(10, 0, error.start) + 1
+        what = f"{shown} is not text in UTF-8 (byte {error.start} is {data[error.start]:#04x}, in line {line})"
         hints: tuple[str, ...] = ()
+        if data[error.start] >= 0x80 and 0 not in data[:1000]:
+            hints = ("it may be Windows-1252: iconv -f WINDOWS-1252 -t UTF-8 makes it UTF-8",)
         if data[:2] in (b"\xff\xfe", b"\xfe\xff"):
             hints = ("it looks like UTF-16: iconv -f UTF-16 -t UTF-8 makes it UTF-8",)
         raise _unreadable("KW002", what, shown, *hints) from None
@@ -137,6 +155,8 @@ def _not_opened(name: str, shown: str, error: Exception) -> Unreadable:
         if name.lstrip()[:1] in ("{", "[", '"'):
             hints = ["JSON on the command line goes through stdin: echo '...' | knotwork run FILE --input -"]
             shown = shown if len(shown) <= 40 else shown[:37] + "..."
+        elif "*" in name:
+            hints = ["no file here has a name of this form"]
         elif like := _like(name):
             hints = [f"did you mean {like}?"]
     elif isinstance(error, PermissionError):
@@ -150,8 +170,10 @@ def _like(name: str) -> str | None:
         names = [entry.name for entry in os.scandir(path.parent) if entry.is_file()][:2000]
     except OSError:
         return None
-    like = nearest(path.name, names)
-    return str(path.parent / like) if like else None
+    # The suffix is what they share; it says nothing about which was meant.
+    stems = {Path(other).stem: other for other in reversed(names) if path.suffix in ("", Path(other).suffix)}
+    like = nearest(path.stem, stems) or nearest(path.name, names[:0] if stems else names)
+    return str(path.parent / stems.get(like, like)) if like else None
 
 
 def _unreadable(code: str, message: str, name: str, *hints: str) -> Unreadable:

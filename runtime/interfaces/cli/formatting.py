@@ -8,7 +8,7 @@ import tempfile
 from collections.abc import Sequence
 from pathlib import Path
 
-from ....lang.diagnostic import has_errors
+from ....lang.diagnostic import has_errors, printable
 from ....lang.lwt import Mode, Script
 from ....lang.parse import parse_lwt
 from ....lang.printer import format_lwt
@@ -43,6 +43,8 @@ def format_files(names: Sequence[str], mode: Mode, *, check: bool, diff: bool) -
                 say("text from a model is read with --lenient")
             codes.add(Exit.ERRORS)
             continue
+        if mode == "lenient":
+            _tell_liberties(script)
         text = _formatted(script)
         if text != source.text:
             changed += 1
@@ -52,6 +54,20 @@ def format_files(names: Sequence[str], mode: Mode, *, check: bool, diff: bool) -
         verb = "would change" if check or diff else "changed"
         say(f"{changed} of {len(names)} file{'' if len(names) == 1 else 's'} {verb}")
     return max(codes)
+
+
+_TOLD = 20
+"""Liberties told one by one; ``check --lenient`` draws them all."""
+
+
+def _tell_liberties(script: Script) -> None:
+    """Say on stderr, a line each, what was read otherwise than it stands."""
+    source, found = script.source, script.diagnostics
+    for diagnostic in found[:_TOLD]:
+        line, column = source.position(diagnostic.span.start if diagnostic.span else 0)
+        say(f"{printable(source.name)}:{line}:{column}: {printable(diagnostic.message)} ({diagnostic.code})")
+    if len(found) > _TOLD:
+        say(f"and {len(found) - _TOLD:,} more; knotwork check --lenient has them all")
 
 
 def _formatted(script: Script) -> str:

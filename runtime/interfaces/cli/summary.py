@@ -82,7 +82,9 @@ def _wanted(run: Run) -> list[StepResult]:
 def _figures(run: Run, tally: Tally) -> str:
     wanted = _wanted(run)
     done = sum(result.status == "done" for result in wanted)
-    parts = [f"{done:,} of {len(wanted):,} step{'' if len(wanted) == 1 else 's'}"]
+    parts = [
+        f"{done:,} of {len(wanted):,} step{'' if len(wanted) == 1 else 's'}{' done' if done < len(wanted) else ''}"
+    ]
     if tally.reused:
         parts.append(f"{tally.reused:,} kept from before")
     cached = f" ({tally.cached:,} cached)" if tally.cached else ""
