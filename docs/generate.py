@@ -8,7 +8,7 @@ import typer.main
 from knotwork.lang.rules import RULES
 from knotwork.runtime.events import EVENTS
 from knotwork.runtime.interfaces.cli.commands import app
-from knotwork.runtime.interfaces.cli.exit import MEANINGS
+from knotwork.runtime.interfaces.cli.shared.exit import MEANINGS
 
 REFERENCE = Path(__file__).parent / "reference"
 MADE = "<!-- Made by docs/generate.py from the code; a test holds it current. -->\n"

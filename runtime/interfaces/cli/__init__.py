@@ -1,9 +1,8 @@
 """The ``knotwork`` command. ``main`` is the entry point; a command is a room of its own, named as the command.
 
-Rooms: ``commands`` (all put together), ``params`` (options that several share), one room a command with its
-signature and help only, and what these import when they are called: ``files``, ``output``, ``exit``, ``checking``,
-``charts``, ``running`` and what stands around a run. Nothing heavy is imported before a command needs it: ``--help``
-and ``check`` are typed all day.
+Here are the commands' signatures and help only, put together in ``commands``. What they do is loaded when it is called:
+``execution`` for run, ``tasks`` for the others, ``shared`` for what all need. Nothing heavy is imported before a command
+needs it: ``--help`` and ``check`` are typed all day.
 """
 
 import contextlib
@@ -11,7 +10,7 @@ import os
 import sys
 from collections.abc import Sequence
 
-from .exit import MEANINGS, Exit
+from .shared.exit import MEANINGS, Exit
 
 __all__ = ["MEANINGS", "Exit", "app", "main"]
 
@@ -42,7 +41,7 @@ def main(argv: Sequence[str] | None = None) -> None:
 
 def _told(argv: list[str]) -> int:
     """Run ``argv`` and translate everything that escapes into a message and an exit code."""
-    from .output import complain, ready_streams
+    from .shared.output import complain, ready_streams
 
     ready_streams()
     try:
@@ -62,7 +61,7 @@ def _told(argv: list[str]) -> int:
 def _explained(error: Exception) -> int:
     from ....adapters.llm import LLMError, NotConfigured
     from ...debuglog import level
-    from .output import complain
+    from .shared.output import complain
 
     if isinstance(error, LLMError):
         complain(error.message, error.hint)

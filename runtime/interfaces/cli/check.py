@@ -4,7 +4,7 @@ from typing import Annotated, Literal
 
 import typer
 
-from .params import InputFile, Lenient, ScriptFiles
+from .shared.params import InputFile, Lenient, ScriptFiles
 
 __all__ = ["check"]
 
@@ -23,7 +23,7 @@ def check(
 
     Example: knotwork check cafes.lwt --input request.json
     """
-    from .checking import check_files, report
+    from .shared.checking import check_files, report
 
     results = check_files(files, "lenient" if lenient else "strict", input_file)
     return report(results, output_format)

@@ -9,7 +9,7 @@ import typer
 from typer.core import TyperGroup
 
 from . import check, fmt, grammar, model, plan, rules, run, runs
-from .exit import MEANINGS, Exit, Misused
+from .shared.exit import MEANINGS, Exit, Misused
 
 __all__ = ["app", "command"]
 
@@ -79,7 +79,7 @@ app.command("rules")(rules.rules)
 
 def command(argv: list[str]) -> int:
     """Run one command line and return its exit code; wrong usage is told here."""
-    from .output import complain
+    from .shared.output import complain
 
     try:
         result = app(argv, prog_name="knotwork", standalone_mode=False)

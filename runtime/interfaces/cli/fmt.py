@@ -4,7 +4,7 @@ from typing import Annotated
 
 import typer
 
-from .params import Lenient, ScriptFiles
+from .shared.params import Lenient, ScriptFiles
 
 __all__ = ["fmt"]
 
@@ -25,6 +25,6 @@ def fmt(
 
     Example: knotwork fmt --diff *.lwt
     """
-    from .formatting import format_files
+    from .tasks.formatting import format_files
 
     return format_files(files, "lenient" if lenient else "strict", check=check, diff=diff)

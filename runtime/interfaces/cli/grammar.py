@@ -20,7 +20,7 @@ def grammar(
 
     Example: knotwork grammar lwt --for openai > tool.json
     """
-    from .exit import Exit
+    from .shared.exit import Exit
 
     if dialect == "lark":
         from .... import grammar as grammars

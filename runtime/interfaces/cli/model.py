@@ -22,7 +22,7 @@ def pull(
 
     Example: knotwork model pull
     """
-    from .weights import pull as get
+    from .tasks.weights import pull as get
 
     return get(file)
 
@@ -35,6 +35,6 @@ def list_(
 
     Example: knotwork model list
     """
-    from .weights import list_installed
+    from .tasks.weights import list_installed
 
     return list_installed(output_format)

@@ -4,7 +4,7 @@ from typing import Annotated, Literal
 
 import typer
 
-from .params import InputFile, Lenient, ScriptFile
+from .shared.params import InputFile, Lenient, ScriptFile
 
 __all__ = ["plan"]
 
@@ -24,6 +24,6 @@ def plan(
 
     Example: knotwork plan cafes.lwt --format dot | dot -Tsvg > cafes.svg
     """
-    from .planning import show_plan
+    from .tasks.planning import show_plan
 
     return show_plan(file, output_format, "lenient" if lenient else "strict", input_file)

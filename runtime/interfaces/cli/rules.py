@@ -15,6 +15,6 @@ def rules(
 
     Example: knotwork rules LWT012
     """
-    from .explaining import explain
+    from .tasks.explaining import explain
 
     return explain(code, output_format)

@@ -4,7 +4,7 @@ from typing import Annotated, Literal
 
 import typer
 
-from .params import InputFile, Lenient
+from .shared.params import InputFile, Lenient
 
 __all__ = ["run"]
 
@@ -134,8 +134,8 @@ def run(
 
     Example: knotwork run cafes.lwt --input request.json
     """
-    from .asked import Asked, Limits
-    from .running import perform
+    from .execution.asked import Asked, Limits
+    from .execution.running import perform
 
     return perform(
         Asked(

@@ -23,7 +23,7 @@ def runs(
     """
     if context.invoked_subcommand is not None:
         return 0
-    from .kept import list_kept
+    from .tasks.kept import list_kept
 
     return list_kept(output_format, limit)
 
@@ -37,6 +37,6 @@ def show(
 
     Example: knotwork runs show 20260101-120000-ab12
     """
-    from .kept import show_kept
+    from .tasks.kept import show_kept
 
     return show_kept(run, output_format)

@@ -4,9 +4,9 @@ from typing import Any
 
 from attrs import frozen
 
-from ....lang.lwt import Script
-from ...runs import Stored
-from .checking import Checked
+from .....lang.lwt import Script
+from ....runs import Stored
+from ..shared.checking import Checked
 
 __all__ = ["Job"]
 

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from types import FrameType
 
-from .exit import Exit
+from ..shared.exit import Exit
 
 __all__ = ["cancelling"]
 

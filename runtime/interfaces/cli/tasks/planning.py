@@ -5,12 +5,12 @@ from typing import Any, Literal
 
 from attrs import frozen
 
-from ....lang.dependencies import critical_path, final_step, layers, needed, step_dependencies
-from ....lang.lwt import Mode, Script
+from .....lang.dependencies import critical_path, final_step, layers, needed, step_dependencies
+from .....lang.lwt import Mode, Script
+from ..shared.checking import check_files, show
+from ..shared.exit import Exit
+from ..shared.output import colour, json_text, paint
 from .charts import dot, mermaid
-from .checking import check_files, show
-from .exit import Exit
-from .output import colour, json_text, paint
 
 __all__ = ["FINAL_RULES", "Plan", "plan_of", "show_plan"]
 

@@ -10,8 +10,8 @@ from typing import Any, NoReturn
 
 from attrs import frozen
 
-from ....lang.diagnostic import Diagnostic, nearest
-from ....lang.source import Source, Span
+from .....lang.diagnostic import Diagnostic, nearest
+from .....lang.source import Source, Span
 from .exit import Misused
 
 __all__ = ["STDIN", "Unreadable", "only_one_stdin", "read_input", "read_source", "refuse_other_kinds"]

@@ -6,19 +6,19 @@ from typing import Any
 
 from attrs import evolve
 
-from ....lang.dependencies import final_step, needed, step_dependencies, step_references
-from ....lang.linter import MISSING
-from ....lang.lwt import Mode, Script
-from ....lang.parse import parse_lwt
-from ....lang.source import Source
-from ...runs import RunError, Stored, load
+from .....lang.dependencies import final_step, needed, step_dependencies, step_references
+from .....lang.linter import MISSING
+from .....lang.lwt import Mode, Script
+from .....lang.parse import parse_lwt
+from .....lang.source import Source
+from ....runs import RunError, Stored, load
+from ..shared.checking import Checked, check_script, show
+from ..shared.exit import Exit, Misused
+from ..shared.files import Unreadable, only_one_stdin, read_input, read_source, refuse_other_kinds
+from ..shared.output import complain, say
 from .asked import Asked
-from .checking import Checked, check_script, show
-from .exit import Exit, Misused
-from .files import Unreadable, only_one_stdin, read_input, read_source, refuse_other_kinds
 from .job import Job
 from .models import named_specs, needs_default
-from .output import complain, say
 
 __all__ = ["perform"]
 
@@ -118,6 +118,6 @@ def _spec(asked: Asked, script: Script) -> str | None:
         return asked.llm
     if not needs_default(script):
         return None
-    from ...wiring import default_spec
+    from ....wiring import default_spec
 
     return default_spec(os.environ)

@@ -3,10 +3,10 @@
 import sys
 from typing import Any, Literal
 
-from ....lang.diagnostic import nearest
-from ....lang.rules import RULES, Rule
-from .exit import Exit
-from .output import colour, complain, json_text, paint
+from .....lang.diagnostic import nearest
+from .....lang.rules import RULES, Rule
+from ..shared.exit import Exit
+from ..shared.output import colour, complain, json_text, paint
 
 __all__ = ["explain"]
 

@@ -8,8 +8,8 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from ....lang.diagnostic import printable
-from ....lang.ladder import Reading, read
+from .....lang.diagnostic import printable
+from .....lang.ladder import Reading, read
 from .output import colour
 
 __all__ = ["drawn", "render"]

@@ -7,12 +7,12 @@ from typing import Any
 
 from attrs import field, frozen
 
-from ....adapters.llm import LLM
-from ....lang.lwt import Call, Script
-from ....lang.node import walk
-from ....lang.operations import BUILTIN
+from .....adapters.llm import LLM
+from .....lang.lwt import Call, Script
+from .....lang.node import walk
+from .....lang.operations import BUILTIN
+from ..shared.exit import Misused
 from .asked import Limits
-from .exit import Misused
 
 __all__ = ["Models", "close_models", "named_specs", "needs_default", "open_models"]
 
@@ -47,7 +47,7 @@ def needs_default(script: Script) -> bool:
 
 def open_models(spec: str | None, named: Mapping[str, str], limits: Limits, max_concurrency: int, warn: Any) -> Models:
     """Return the clients for ``spec`` (None: no default) and for every named model. Raises ``NotConfigured``."""
-    from ...wiring import Ledger, ModelSettings, open_model
+    from ....wiring import Ledger, ModelSettings, open_model
 
     price = _price(limits.price)
     ledger = Ledger(limits.max_calls, limits.max_tokens, limits.max_cost)
@@ -73,7 +73,7 @@ async def close_models(models: Models) -> None:
 def _price(text: str | None) -> Any:
     if text is None:
         return None
-    from ...wiring import Price
+    from ....wiring import Price
 
     parts = text.split("/")
     try:

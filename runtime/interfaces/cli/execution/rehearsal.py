@@ -9,14 +9,14 @@ from typing import Any
 
 from attrs import define, field, frozen
 
-from ....lang.dependencies import final_step, layers, needed, step_dependencies
-from ....lang.lwt import Call, Reference, Script, Step, Template, Text
-from ....lang.printer import format_reference, format_value
-from ...operations import constant
-from ...results import StepFailed, StepResult, Trace
-from ...templates import Scope, resolve, text_of
-from .exit import Exit
-from .output import colour, json_text, paint, shown
+from .....lang.dependencies import final_step, layers, needed, step_dependencies
+from .....lang.lwt import Call, Reference, Script, Step, Template, Text
+from .....lang.printer import format_reference, format_value
+from ....operations import constant
+from ....results import StepFailed, StepResult, Trace
+from ....templates import Scope, resolve, text_of
+from ..shared.exit import Exit
+from ..shared.output import colour, json_text, paint, shown
 
 __all__ = ["Planned", "rehearse"]
 
@@ -105,7 +105,7 @@ class _View:
         except StepFailed as error:
             return Planned(step, (Prompt("", fault=error.failed.message),), 0)
         if isinstance(items, str):
-            from ....lang.ladder import Reading, read
+            from .....lang.ladder import Reading, read
 
             found = read(items)
             items = found.value if isinstance(found, Reading) else items

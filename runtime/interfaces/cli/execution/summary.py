@@ -3,14 +3,14 @@
 import sys
 from typing import Any
 
-from ....lang.diagnostic import as_json, printable
-from ...results import Run, StepResult, plain
-from ...runs import Recorder
+from .....lang.diagnostic import as_json, printable
+from ....results import Run, StepResult, plain
+from ....runs import Recorder
+from ..tasks.planning import FINAL_RULES
+from ..shared.checking import Checked
+from ..shared.exit import Exit
+from ..shared.output import colour, is_terminal, json_text, paint, say, write
 from .asked import Asked, OutputFormat
-from .checking import Checked
-from .exit import Exit
-from .output import colour, is_terminal, json_text, paint, say, write
-from .planning import FINAL_RULES
 from .progress import Tally, dollars
 
 __all__ = ["document", "finish", "refusal"]
@@ -37,7 +37,7 @@ def finish(run: Run, checked: Checked, tally: Tally, asked: Asked, recorder: Rec
 def _write_output(run: Run, form: OutputFormat) -> None:
     assert run.output is not None  # noqa: S101 - finish() asks first
     if form == "table" or (form == "auto" and is_terminal(sys.stdout)):
-        from .tables import drawn
+        from ..shared.tables import drawn
 
         table = drawn(run.value, any_value=form == "table")
         if table is not None:

@@ -5,8 +5,8 @@ from typing import Protocol
 
 from attrs import define
 
-from ....lang.diagnostic import printable
-from ...events import (
+from .....lang.diagnostic import printable
+from ....events import (
     CallFinished,
     CallRetried,
     Event,
@@ -15,7 +15,7 @@ from ...events import (
     StepSkipped,
     Warned,
 )  # fmt: skip
-from .output import say
+from ..shared.output import say
 
 __all__ = ["Display", "Lines", "Tally", "counts", "dollars", "told"]
 

@@ -11,8 +11,8 @@ from rich.spinner import Spinner
 from rich.table import Table
 from rich.text import Text
 
-from ....lang.diagnostic import printable
-from ...events import CallFinished, CallStarted, Event, RunStarted, StepFinished, StepSkipped, StepStarted
+from .....lang.diagnostic import printable
+from ....events import CallFinished, CallStarted, Event, RunStarted, StepFinished, StepSkipped, StepStarted
 from .progress import Tally, told
 
 __all__ = ["Screen"]

@@ -4,10 +4,10 @@ import shlex
 from pathlib import Path
 from typing import Literal
 
-from ....adapters import weights
-from ....adapters.llm import NotConfigured
-from .exit import Exit
-from .output import complain, json_text, say
+from .....adapters import weights
+from .....adapters.llm import NotConfigured
+from ..shared.exit import Exit
+from ..shared.output import complain, json_text, say
 
 __all__ = ["list_installed", "pull"]
 

@@ -6,10 +6,10 @@ from typing import Any, Literal
 
 from attrs import define, field
 
-from ....lang.diagnostic import printable
-from ...runs import FILE, RunError, list_runs, load
-from .exit import Exit
-from .output import complain, json_text, say
+from .....lang.diagnostic import printable
+from ....runs import FILE, RunError, list_runs, load
+from ..shared.exit import Exit
+from ..shared.output import complain, json_text, say
 
 __all__ = ["list_kept", "show_kept"]
 
@@ -50,7 +50,7 @@ def list_kept(form: Literal["table", "json"], limit: int) -> int:
     if not rows:
         print("no runs are kept yet; knotwork run FILE makes one")
         return Exit.DONE
-    from .tables import render
+    from ..shared.tables import render
 
     columns = ["run", "script", "status", "steps", "started", "tokens"]
     body = [
@@ -89,7 +89,7 @@ def show_kept(run: str, form: Literal["table", "json"]) -> int:
             )
         )  # fmt: skip
         return Exit.DONE
-    from .tables import render
+    from ..shared.tables import render
 
     print(f"run      {stored.run_id}\nscript   {printable(str(head['name']))}\nstatus   {status}")
     print(

@@ -8,15 +8,15 @@ import tempfile
 from collections.abc import Sequence
 from pathlib import Path
 
-from ....lang.diagnostic import has_errors, printable
-from ....lang.lwt import Mode, Script
-from ....lang.parse import parse_lwt
-from ....lang.printer import format_lwt
-from ....lang.source import Source
-from .checking import Checked, show
-from .exit import Exit
-from .files import STDIN, Unreadable, only_one_stdin, read_source, refuse_other_kinds
-from .output import colour, complain, paint, say
+from .....lang.diagnostic import has_errors, printable
+from .....lang.lwt import Mode, Script
+from .....lang.parse import parse_lwt
+from .....lang.printer import format_lwt
+from .....lang.source import Source
+from ..shared.checking import Checked, show
+from ..shared.exit import Exit
+from ..shared.files import STDIN, Unreadable, only_one_stdin, read_source, refuse_other_kinds
+from ..shared.output import colour, complain, paint, say
 
 __all__ = ["format_files"]
 

@@ -74,7 +74,7 @@ def write(text: str) -> None:
 
 def shown(text: str) -> str:
     """Return ``text`` safe for a terminal, newlines and tabs kept: a model's answer must not move the cursor."""
-    from ....lang.diagnostic import printable
+    from .....lang.diagnostic import printable
 
     return "\n".join("\t".join(map(printable, line.split("\t"))) for line in text.split("\n"))
 
@@ -86,7 +86,7 @@ def say(text: str = "") -> None:
 
 def complain(message: str, hint: str = "") -> None:
     """Write an error to stderr, with what to do about it."""
-    from ....lang.diagnostic import printable
+    from .....lang.diagnostic import printable
 
     first, *rest = message.split("\n")
     on = colour(sys.stderr)

@@ -3,18 +3,18 @@
 import asyncio
 import sys
 
-from ...debuglog import DebugLog, level
-from ...events import Events
-from ...results import Run, ScriptError
-from ...runs import Recorder, start
-from ...scripts import run as run_script
+from ....debuglog import DebugLog, level
+from ....events import Events
+from ....results import Run, ScriptError
+from ....runs import Recorder, start
+from ....scripts import run as run_script
+from ..shared.checking import Checked, show
+from ..shared.exit import Exit
+from ..shared.output import is_terminal, say
 from .asked import Asked, resume_command
-from .checking import Checked, show
-from .exit import Exit
 from .interrupt import cancelling
 from .job import Job
 from .models import Models, close_models, open_models
-from .output import is_terminal, say
 from .progress import Display, Lines, Tally
 from .summary import finish
 

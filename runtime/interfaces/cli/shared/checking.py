@@ -7,12 +7,12 @@ from typing import Any, Literal, TextIO
 
 from attrs import evolve, frozen
 
-from ....lang.diagnostic import Diagnostic, as_json, has_errors, picture, printable, sort_key
-from ....lang.linter import MISSING, check
-from ....lang.lwt import Mode, Script
-from ....lang.operations import BUILTIN
-from ....lang.parse import parse_lwt
-from ....lang.source import Source
+from .....lang.diagnostic import Diagnostic, as_json, has_errors, picture, printable, sort_key
+from .....lang.linter import MISSING, check
+from .....lang.lwt import Mode, Script
+from .....lang.operations import BUILTIN
+from .....lang.parse import parse_lwt
+from .....lang.source import Source
 from .exit import Exit
 from .files import Unreadable, only_one_stdin, read_input, read_source, refuse_other_kinds
 from .output import colour, json_text, picture_in_colour
@@ -68,7 +68,7 @@ def check_script(script: Script, given: Any = MISSING, models: Collection[str] |
     named = {step.call.operation for step in script.steps}
     if named - BUILTIN.keys():
         # Only a script that calls something unknown pays for looking plugins up.
-        from ...operations import signatures
+        from ....operations import signatures
 
         operations = signatures(named)
     found = check(script, input=given, operations=operations, models=models)

@@ -1,0 +1,1 @@
+"""What the commands that run nothing do: plans, formatting, rules, kept runs, weights."""
