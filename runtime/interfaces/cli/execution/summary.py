@@ -6,10 +6,10 @@ from typing import Any
 from .....lang.diagnostic import as_json, printable
 from ....results import Run, StepResult, plain
 from ....runs import Recorder
-from ..tasks.planning import FINAL_RULES
 from ..shared.checking import Checked
 from ..shared.exit import Exit
 from ..shared.output import colour, is_terminal, json_text, paint, say, write
+from ..tasks.planning import FINAL_RULES
 from .asked import Asked, OutputFormat
 from .progress import Tally, dollars
 
