@@ -5,6 +5,7 @@ import copy
 import logging
 import os
 import sqlite3
+import time
 from collections.abc import Callable, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
@@ -168,20 +169,30 @@ class Cached(Layer):
     # The worker's thread: these return what went wrong, "" if nothing.
 
     def _open(self) -> str:
-        try:
-            self._path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
-            os.close(os.open(self._path, os.O_RDWR | os.O_CREAT, 0o600))
-            self._writer = self._connect()
-            self._writer.execute("PRAGMA journal_mode=WAL")
-            self._writer.execute("PRAGMA synchronous=NORMAL")
-            self._writer.execute(_MAKE)
-            self._reader = self._connect()
-            # Reading does not wait: it happens in the event loop, and in WAL mode writers do not stand in its way.
-            self._reader.execute("PRAGMA busy_timeout=0")
-            self._reader.execute("SELECT count(*) FROM (SELECT 1 FROM answers_1 LIMIT 1)").fetchone()
-        except (OSError, sqlite3.Error) as error:
-            return str(error)
-        return ""
+        deadline = time.monotonic() + self._busy
+        while True:
+            try:
+                self._open_once()
+                return ""
+            except (OSError, sqlite3.Error) as error:
+                # Whoever makes the file, or switches it to WAL, holds locks that SQLite does not wait for by itself.
+                busy = getattr(error, "sqlite_errorcode", 0) & 0xFF in (sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED)
+                if not busy or time.monotonic() >= deadline:
+                    return str(error)
+            self._shut()
+            time.sleep(0.01)
+
+    def _open_once(self) -> None:
+        self._path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
+        os.close(os.open(self._path, os.O_RDWR | os.O_CREAT, 0o600))
+        self._writer = self._connect()
+        self._writer.execute("PRAGMA journal_mode=WAL")
+        self._writer.execute("PRAGMA synchronous=NORMAL")
+        self._writer.execute(_MAKE)
+        self._reader = self._connect()
+        # Reading does not wait: it happens in the event loop, and in WAL mode writers do not stand in its way.
+        self._reader.execute("PRAGMA busy_timeout=0")
+        self._reader.execute("SELECT count(*) FROM (SELECT 1 FROM answers_1 LIMIT 1)").fetchone()
 
     def _connect(self) -> sqlite3.Connection:
         return sqlite3.connect(self._path, timeout=self._busy, isolation_level=None, check_same_thread=False)

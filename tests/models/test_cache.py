@@ -223,6 +223,17 @@ def test_two_caches_on_one_file_get_on_with_each_other(path):
     asyncio.run(main())
 
 
+def test_caches_that_open_a_new_file_at_the_same_time_all_use_it(tmp_path):
+    async def opened(path):
+        clients = [Cached(Scripted("x"), path, "m", warn=pytest.fail) for _ in range(4)]
+        await asyncio.gather(*(client.generate("hi") for client in clients))
+        for client in clients:
+            await client.aclose()
+
+    for n in range(25):
+        asyncio.run(opened(tmp_path / f"{n}.sqlite"))
+
+
 def test_a_hit_takes_at_most_a_third_of_a_millisecond(path):
     async def body(client):
         await client.generate("hi" * 500, system="s")
