@@ -65,6 +65,7 @@ def test_answers_that_may_have_been_lost_on_the_way_count_as_answered(fault: str
     assert requests * CHARGED <= used <= 400
 
 
+@pytest.mark.slow
 def test_a_resumed_run_has_limits_of_its_own(tmp_path: Path) -> None:
     (tmp_path / "s.lwt").write_text('(final)=EACH({(input)}, LLM("item {(item)}"))')
     (tmp_path / "in.json").write_text(json.dumps(list(range(30))))

@@ -65,7 +65,7 @@ def parts(key: str) -> list[str]:
     return [key[: len(key) // 2], key[len(key) // 2 :]]
 
 
-@pytest.mark.parametrize("key", [KEY, ODD], ids=["usual", "odd"])
+@pytest.mark.parametrize("key", [KEY, pytest.param(ODD, marks=pytest.mark.slow)], ids=["usual", "odd"])
 def test_a_server_that_repeats_the_key_gets_it_nowhere(tmp_path: Path, key: str) -> None:
     replies = bodies(key)
     (tmp_path / "in.json").write_text(json.dumps(list(range(len(replies)))))
@@ -98,7 +98,7 @@ def test_a_server_that_repeats_the_key_gets_it_nowhere(tmp_path: Path, key: str)
 
 
 @pytest.mark.slow  # each fault is answered after the SDK's retries
-@pytest.mark.parametrize("key", [KEY, ODD], ids=["usual", "odd"])
+@pytest.mark.parametrize("key", [KEY, pytest.param(ODD, marks=pytest.mark.slow)], ids=["usual", "odd"])
 @pytest.mark.parametrize("stream", [False, True])
 def test_no_completion_error_or_notice_has_the_key(key: str, stream: bool) -> None:
     async def whole() -> list[object]:

@@ -128,6 +128,7 @@ def test_messages_are_for_people():
                 assert not text.endswith(".") or text.endswith("...")
 
 
+@pytest.mark.slow
 def test_ten_thousand_steps_and_a_megabyte():
     chain = "\n".join(f'(s{n})=LLM("Is {{(s{n - 1})}} so? {{(input)}}["k"]", temperature=0)' for n in range(1, 10_000))
     script = parse_lwt(f'(s0)=LLM("x")\n{chain}')
@@ -173,6 +174,7 @@ def test_every_tree_is_checked_without_a_fall(script):
     check(script, input={"k": [1]})
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "text", ["{(", "{(a)[", "{{(a)}}", '{(a)}["k"]}', "\\\\n", "}", "{", "{(a)}[x x]", "\n(a)=", "\u202e"]
 )

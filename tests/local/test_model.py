@@ -72,6 +72,7 @@ def test_eight_calls_at_once_answer_as_one_at_a_time(model: LocalModel) -> None:
     assert texts == [generate(model, prompt, stop=["."]).text for prompt in prompts]
 
 
+@pytest.mark.slow
 def test_a_seed_chooses_the_sample(model: LocalModel) -> None:
     def sample(seed: int) -> str:
         return generate(model, "Name an animal.", temperature=1.5, seed=seed, stop=[".", "\n"]).text

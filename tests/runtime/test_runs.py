@@ -239,6 +239,7 @@ KILLED = """
 """
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("asked_before_the_kill", [1, 25, 60])
 def test_kill_9_and_resume_repeats_at_most_what_was_in_flight(
     tmp_path: Path, home: Path, asked_before_the_kill: int
