@@ -151,10 +151,13 @@ async def run_stream(
 ) -> "Run":
     """Run a script while its text is still arriving, read leniently: each step starts when it can.
 
-    The other options are those of ``knotwork.runtime.scripts.run_stream``.
+    The other options are those of ``knotwork.runtime.scripts.run_stream``. A run is kept under its script, which is not
+    known before the end here, so ``record=True`` is refused.
     """
     from .. import scripts
 
+    if isinstance(options.get("record"), bool):
+        raise TypeError("run_stream can't keep a run whose script is still arriving: keep the text and use run")
     async with _Models(llm, models) as clients:
         return await scripts.run_stream(chunks, input=input, llm=clients.llm, models=clients.named, **options)
 

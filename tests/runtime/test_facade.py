@@ -3,6 +3,7 @@
 import asyncio
 import subprocess
 import sys
+from collections.abc import AsyncIterator
 
 import pytest
 from knotwork import lwt
@@ -66,3 +67,11 @@ def test_checking_brings_no_model_or_graph_library() -> None:
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert done.stdout == "[]\n"
+
+
+def test_a_stream_can_not_be_kept() -> None:
+    async def chunks() -> AsyncIterator[str]:
+        yield '(final)=LLM("x")'
+
+    with pytest.raises(TypeError, match="still arriving"):
+        asyncio.run(lwt.run_stream(chunks(), llm=Scripted(), record=True))

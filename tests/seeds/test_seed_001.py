@@ -2,6 +2,8 @@
 
 from pathlib import Path
 
+import pytest
+from knotwork import lwt
 from knotwork.lang.lwt import Index, Key, Reference, Text, references
 from knotwork.lang.parse import parse_lwt
 
@@ -60,3 +62,41 @@ def test_examples_read_leniently_without_the_stray_brace() -> None:
 def test_trace_lines_of_the_seed_are_prose_and_not_steps() -> None:
     script = parse_lwt('  → Skeleton: (final)=LLM("...Item(s) that match: [5]...")\n', "lenient")
     assert [d.code for d in script.diagnostics] in (["LWT001"], ["LWT037"])
+
+
+def run(text: str, mode: str = "strict", **options: object) -> lwt.Run:
+    """Run a text of the seed against the cassette, which answers the prompts that the seed means and no others."""
+    return lwt.run_sync(lwt.parse(text, mode), llm=f"replay:{SEED / 'cassette.jsonl'}", **options)
+
+
+QUERY = {"items": [{"attributes": {"DriveThru": number == 5}} for number in range(10)]}
+
+
+def test_example_output_runs_to_item_5() -> None:
+    result = run(seed("example_output.txt"), "lenient")
+    assert (result.status, result.output) == ("complete", "5")
+
+
+def test_skeleton_runs_with_its_braces_as_they_are() -> None:
+    assert run(seed("skeleton.lwt")).output == "0"
+
+
+def test_examples_run_with_the_stray_brace_as_the_seed_means_it() -> None:
+    result = run(seed("examples.lwt"), "lenient", input=QUERY, all_steps=True)
+    outputs = {step: outcome.output for step, outcome in result.steps.items()}
+    assert outputs == {"final": "5", "5.check": "yes", "agg": "1"}
+    assert (result.status, result.final) == ("complete", "final")
+
+
+def test_examples_run_only_what_the_final_step_needs() -> None:
+    result = run(seed("examples.lwt"), input=QUERY)
+    assert {step: outcome.status for step, outcome in result.steps.items()} == {
+        "final": "done", "5.check": "skipped", "agg": "skipped"
+    }  # fmt: skip
+
+
+def test_syntax_line_needs_its_variable() -> None:
+    with pytest.raises(lwt.ScriptError):
+        run(seed("syntax.lwt"))
+    defined = run('(variable)=LLM("say what is put there")\n' + seed("syntax.lwt"))
+    assert defined.output == "so be it"
