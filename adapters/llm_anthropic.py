@@ -11,7 +11,6 @@ from .llm import (
     BadRequest,
     Completion,
     EmptyAnswer,
-    NotConfigured,
     Options,
     PromptTooLong,
     Refused,
@@ -21,7 +20,6 @@ from .llm import (
 from .llm_answers import answer_format, instructions, strict_ready, unwrap
 from .llm_errors import in_band_error, status_error
 from .llm_http import (
-    BoundedClient,
     body_object,
     count,
     event_object,
@@ -56,23 +54,16 @@ class AnthropicModel(SDKModel):
         timeout: float = DEFAULT_TIMEOUT,
         max_retries: int = 2,
     ) -> None:
-        super().__init__(model, key=api_key or "", timeout=timeout, sdk_error=AnthropicError)
-        if base_url is not None and not base_url.startswith(("http://", "https://")):
-            raise NotConfigured("the model's address is no http(s) URL")
-        try:
-            self._sdk = AsyncAnthropic(
-                # Never left out: the SDK would go looking for credentials in profiles on the disk.
-                api_key=api_key or "none",
-                base_url=base_url,
-                max_retries=max_retries,
-                timeout=httpx2.Timeout(None, connect=10.0),
-                http_client=BoundedClient(
-                    key=self._key, foreign=base_url is not None, plain=(base_url or "").startswith("http://")
-                ),
-                open_telemetry=False,
-            )
-        except httpx2.InvalidURL:
-            raise NotConfigured("the model's address is no http(s) URL") from None
+        super().__init__(model, base_url=base_url, key=api_key or "", timeout=timeout, sdk_error=AnthropicError)
+        self._sdk = AsyncAnthropic(
+            # Never left out: the SDK would go looking for credentials in profiles on the disk.
+            api_key=api_key or "none",
+            base_url=base_url,
+            max_retries=max_retries,
+            timeout=httpx2.Timeout(None, connect=10.0),
+            http_client=self._http,
+            open_telemetry=False,
+        )
         self._stream = stream
         self._refused: set[str] = set()
 

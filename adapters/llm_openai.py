@@ -8,11 +8,10 @@ from typing import Any
 import httpx2
 from openai import AsyncOpenAI, BadRequestError, OpenAIError, UnprocessableEntityError
 
-from .llm import BadAnswer, BadRequest, Completion, EmptyAnswer, NotConfigured, Options, Refused, Truncated, Usage
+from .llm import BadAnswer, BadRequest, Completion, EmptyAnswer, Options, Refused, Truncated, Usage
 from .llm_answers import answer_format, instructions, read_json, strict_ready, unwrap
 from .llm_errors import status_error
 from .llm_http import (
-    BoundedClient,
     body_object,
     count,
     event_object,
@@ -54,21 +53,11 @@ class OpenAIModel(SDKModel):
         timeout: float = DEFAULT_TIMEOUT,
         max_retries: int = 2,
     ) -> None:
-        super().__init__(model, key=api_key or "", timeout=timeout, sdk_error=OpenAIError)
-        if base_url is not None and not base_url.startswith(("http://", "https://")):
-            raise NotConfigured("the model's address is no http(s) URL")
-        try:
-            self._sdk = AsyncOpenAI(
-                # The SDK insists on a key; servers of one's own mostly want none.
-                api_key=api_key or "none",
-                base_url=base_url,
-                max_retries=max_retries,
-                http_client=BoundedClient(
-                    key=self._key, foreign=base_url is not None, plain=(base_url or "").startswith("http://")
-                ),
-            )
-        except httpx2.InvalidURL:
-            raise NotConfigured("the model's address is no http(s) URL") from None
+        super().__init__(model, base_url=base_url, key=api_key or "", timeout=timeout, sdk_error=OpenAIError)
+        # The SDK insists on a key; servers of one's own mostly want none.
+        self._sdk = AsyncOpenAI(
+            api_key=api_key or "none", base_url=base_url, max_retries=max_retries, http_client=self._http
+        )
         self._stream = stream
         self._grammar = grammar
         self._limit = "max_tokens" if base_url else "max_completion_tokens"

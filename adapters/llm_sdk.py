@@ -20,7 +20,7 @@ from .llm import (
 )
 from .llm_answers import hidden
 from .llm_errors import status_error
-from .llm_http import MAX_BODY, BodyTooLarge, BodyUnreadable, Watch, watching
+from .llm_http import MAX_BODY, BodyTooLarge, BodyUnreadable, BoundedClient, Watch, watching
 from .llm_layers import Own, Patience
 
 __all__ = ["DEFAULT_TIMEOUT", "SDKModel"]
@@ -32,16 +32,27 @@ DEFAULT_TIMEOUT = 120.0
 class SDKModel(Own, ABC):
     """A model behind an SDK: runs one call under its deadline, and turns whatever goes wrong into an ``LLMError``.
 
-    An adapter says how to ask (``_ask``), which exceptions are its SDK's, and how to close.
+    An adapter says how to ask (``_ask``), which exceptions are its SDK's, and how to close. ``base_url`` None is the
+    SDK's own address.
     """
 
-    def __init__(self, model: str, *, key: str, timeout: float, sdk_error: type[Exception]) -> None:
+    def __init__(
+        self, model: str, *, base_url: str | None, key: str, timeout: float, sdk_error: type[Exception]
+    ) -> None:
         if key and not (key.isascii() and key.isprintable()):
             raise NotConfigured("the key has characters that no key has", hint="look for line ends or quotes in it")
+        if base_url is not None:
+            try:
+                valid = httpx2.URL(base_url).scheme in ("http", "https")
+            except httpx2.InvalidURL:
+                valid = False
+            if not valid:
+                raise NotConfigured("the model's address is no http(s) URL")
         self.model = model
         self._key = key
         self._timeout = timeout
         self._sdk_error = sdk_error
+        self._http = BoundedClient(key=key, foreign=base_url is not None, plain=(base_url or "").startswith("http://"))
 
     def __repr__(self) -> str:
         return f"{type(self).__name__}({self.model!r})"
