@@ -91,7 +91,9 @@ def _why_not_json(text: str, at: int, name: str) -> str:
     before, rest = text[:at].rstrip(), text[at : at + 1]
     if before and before[-1] in "}]" and rest in ("{", "["):
         return f"it has one JSON value a line; as one list: jq -s . {file} | knotwork run SCRIPT --input -"
-    if before.endswith(",") and rest in ("}", "]"):
+    # Python 3.13 points at the comma, the versions before it at the bracket.
+    behind = text[at + 1 :].lstrip()[:1] if rest == "," else rest if before.endswith(",") else ""
+    if behind in ("}", "]"):
         return "JSON has no comma before a closing bracket"
     if rest == "'":
         return "JSON has double quotes"
