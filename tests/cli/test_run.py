@@ -120,6 +120,15 @@ def test_limits_stop_before_they_are_passed(cafes: str) -> None:
     assert "skipped (final)" in result.err
 
 
+def test_a_list_is_a_table_where_a_person_looks_on(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (folder / "x.lwt").write_text('(final)=CONST(["soup, glad", "cake, sad"])\n')
+    assert call("run", "x.lwt").out == '["soup, glad", "cake, sad"]\n'
+    monkeypatch.setattr("knotwork.runtime.interfaces.cli.execution.summary.is_terminal", lambda stream: True)
+    assert [line.split() for line in call("run", "x.lwt").out.splitlines()[2:]] == [
+        ["0", "soup,", "glad"], ["1", "cake,", "sad"]
+    ]  # fmt: skip
+
+
 def test_table(folder: Path) -> None:
     (folder / "x.lwt").write_text('(final)=CONST([{"name": "Milk", "score": 3}, {"name": "Tea"}])\n')
     table = call("run", "x.lwt", "--format", "table").out.splitlines()

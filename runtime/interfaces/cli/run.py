@@ -44,7 +44,7 @@ def run(
         typer.Option(
             "--format",
             help="plain: the output's text. json: one document with status, output, steps, usage. "
-            "auto: a table where a person looks on and the output is a list of objects.",
+            "auto: a table where a person looks on and the output is a list.",
         ),
     ] = "auto",
     resume: Annotated[

@@ -39,7 +39,7 @@ def _write_output(run: Run, form: OutputFormat) -> None:
     if form == "table" or (form == "auto" and is_terminal(sys.stdout)):
         from ..shared.tables import drawn
 
-        table = drawn(run.value, any_value=form == "table")
+        table = drawn(run.value, any_value=form == "table" or isinstance(run.value, list))
         if table is not None:
             print(table, end="")
             return
