@@ -18,7 +18,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TextIO
 
-from support.model_replies import AGAIN, RETRIED, SLOW, STATUS, STREAMED, Reply, Request, answer_to, example
+from support.model_faults import AGAIN, RETRIED, SLOW, STATUS, STREAMED
+from support.model_replies import Reply, Request, answer_to, example
 
 __all__ = [
     "AGAIN", "KEY", "RETRIED", "SLOW", "STATUS", "STREAMED", "ModelServer", "Request", "answer_to", "example",
