@@ -355,14 +355,14 @@ def _text(script: Script) -> str:
     """Return the script's text; one that was built by a program is printed."""
     if script.source.text or not script.items:
         return script.source.text
-    from ..lang.printer import format_lwt
+    from ..lang.printer.lwt import format_lwt
 
     return format_lwt(script)
 
 
 def _changed_steps(before: str, script: Script) -> str:
     """Name the steps that differ; nothing where only comments or layout do."""
-    from ..lang.parse import parse_lwt
+    from ..lang.parse.lwt import parse_lwt
 
     old = {step.id: step for step in parse_lwt(before, script.mode).steps}
     new = {step.id: step for step in script.steps}

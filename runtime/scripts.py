@@ -21,7 +21,7 @@ from .results import Record, Run, ScriptError
 from .scheduler import Policy
 
 if TYPE_CHECKING:
-    from ..lang.linter import Context
+    from ..lang.linter.lwt import Context
 
 __all__ = ["check", "require", "run", "run_stream"]
 
@@ -35,13 +35,13 @@ def check(script: Script, input: Any = None, models: Collection[str] | None = No
     ``input`` is what the run will get (None: nothing is known of it), ``models`` the names that the host offers (None:
     any). Plugins that the script names count as operations.
     """
-    from ..lang.linter import diagnose
+    from ..lang.linter.lwt import diagnose
 
     return diagnose(_context(script, input, models))
 
 
 def _context(script: Script, input: Any, models: Collection[str] | None) -> "Context":
-    from ..lang.linter import MISSING, Context
+    from ..lang.linter.lwt import MISSING, Context
 
     named = {step.call.operation for step in script.steps}
     known = signatures(named) if named - OPERATIONS.keys() else BUILTIN
@@ -80,7 +80,7 @@ def _plan(script: Script, input: Any, models: tuple[str, ...]) -> _Plan:
     plans: dict[tuple[str, ...], _Plan] = vars(script).setdefault("_plans", {})
     plan = plans.get(models) if input is None else None
     if plan is None:
-        from ..lang.linter import diagnose
+        from ..lang.linter.lwt import diagnose
 
         context = _context(script, input, models)
         final, rule = context.final or ("", "last")
@@ -151,7 +151,7 @@ async def run_stream(
     Errors in the text are warnings by then, and the run is partial at best. A text without a step raises ``ScriptError``.
     What ``chunks`` raises ends the run and is raised.
     """
-    from ..lang.parse import StepFeed
+    from ..lang.parse.lwt import StepFeed
 
     execution = Execution.of(input, llm, models, "lenient", "eager", max_concurrency, events, record, prompts)
     feed, graph = StepFeed(), dict[str, tuple[str, ...]]()

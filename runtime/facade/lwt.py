@@ -58,15 +58,15 @@ def __dir__() -> list[str]:
 
 def parse(source: "Source | str", mode: "Mode" = "strict") -> "Script":
     """Read a script. Never raises for what the text says: ``diagnostics`` of the result has the faults."""
-    from ...lang.parse import parse_lwt
+    from ...lang.parse.lwt import parse_lwt
 
     return parse_lwt(source, mode)
 
 
 def check(script: "Script | str", *, input: Any = None) -> "list[Diagnostic]":
     """Return all that is wrong with a script, by place; paths into the input are checked where one is given."""
-    from ...lang.linter import MISSING
-    from ...lang.linter import check as lint
+    from ...lang.linter.lwt import MISSING
+    from ...lang.linter.lwt import check as lint
     from ...lang.operations import BUILTIN
 
     read = _script(script)
@@ -80,7 +80,7 @@ def check(script: "Script | str", *, input: Any = None) -> "list[Diagnostic]":
 def format(script: "Script | str") -> str:
     """Return the script in its one formatted spelling, comments kept. Raises ``ScriptError`` where it can't be read."""
     from ...lang.diagnostic import has_errors
-    from ...lang.printer import format_lwt
+    from ...lang.printer.lwt import format_lwt
 
     read = _script(script)
     if has_errors(read.diagnostics):
@@ -177,7 +177,7 @@ async def resume(
     ``run`` is an id or a folder. Script and input are the run's own where none is given; where one is given and is not as
     it was, ``RunError`` is raised, unless ``force`` is set. Without ``llm`` the run's own model spec is used.
     """
-    from ...lang.parse import parse_lwt
+    from ...lang.parse.lwt import parse_lwt
     from ...lang.source import Source
     from .. import runs, scripts
 

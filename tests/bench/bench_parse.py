@@ -8,8 +8,8 @@ import time
 from statistics import median
 
 from knotwork import grammar
-from knotwork.lang.linter import check
-from knotwork.lang.parse import parse_lwt
+from knotwork.lang.linter.lwt import check
+from knotwork.lang.parse.lwt import parse_lwt
 from lark import Lark
 
 STEPS = "\n".join(

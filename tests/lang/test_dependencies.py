@@ -27,7 +27,7 @@ from knotwork.lang.lwt import (
     Template,
     Text,
 )  # fmt: skip
-from knotwork.lang.parse import parse_lwt
+from knotwork.lang.parse.lwt import parse_lwt
 
 
 def script(**steps: str) -> Script:

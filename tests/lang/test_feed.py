@@ -2,7 +2,7 @@
 
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from knotwork.lang.parse import StepFeed, parse_lwt
+from knotwork.lang.parse.lwt import StepFeed, parse_lwt
 
 TEXT = """Here you are:
 ```

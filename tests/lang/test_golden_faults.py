@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 from knotwork.lang.diagnostic import picture
-from knotwork.lang.linter import check
-from knotwork.lang.parse import parse_lwt
+from knotwork.lang.linter.lwt import check
+from knotwork.lang.parse.lwt import parse_lwt
 from knotwork.lang.source import Source
 
 FOLDER = Path(__file__).parent.parent / "golden/lwt/invalid"

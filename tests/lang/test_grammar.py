@@ -6,7 +6,7 @@ import random
 import pytest
 from knotwork import grammar
 from knotwork.lang.constrain import constrain
-from knotwork.lang.parse import parse_lwt
+from knotwork.lang.parse.lwt import parse_lwt
 from lark import Lark
 from llguidance import LLMatcher, LLTokenizer
 

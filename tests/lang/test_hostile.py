@@ -4,8 +4,8 @@ import time
 
 import pytest
 from knotwork.lang.diagnostic import as_json, picture
-from knotwork.lang.linter import check
-from knotwork.lang.parse import parse_lwt
+from knotwork.lang.linter.lwt import check
+from knotwork.lang.parse.lwt import parse_lwt
 
 MEGABYTE = 1_000_000
 

@@ -7,10 +7,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from knotwork.lang.diagnostic import apply_edits, has_errors, picture, sort_key
-from knotwork.lang.linter import LINTS, MISSING, check
+from knotwork.lang.linter.lwt import LINTS, MISSING, check
 from knotwork.lang.lwt import Script
-from knotwork.lang.parse import parse_lwt
-from knotwork.lang.printer import format_lwt
+from knotwork.lang.parse.lwt import parse_lwt
+from knotwork.lang.printer.lwt import format_lwt
 from knotwork.lang.rules import RULES, Rule
 from support.scripts import scripts
 

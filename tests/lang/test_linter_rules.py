@@ -2,8 +2,8 @@
 
 import pytest
 from knotwork.lang.diagnostic import apply_edits
-from knotwork.lang.linter import check
-from knotwork.lang.parse import parse_lwt
+from knotwork.lang.linter.lwt import check
+from knotwork.lang.parse.lwt import parse_lwt
 
 
 def report(text: str, mode="strict", **options) -> list[str]:

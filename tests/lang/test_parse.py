@@ -19,7 +19,7 @@ from knotwork.lang.lwt import (
     Word,
 )
 from knotwork.lang.node import walk
-from knotwork.lang.parse import parse_lwt
+from knotwork.lang.parse.lwt import parse_lwt
 from knotwork.lang.source import Source, Span
 
 

@@ -21,8 +21,8 @@ from knotwork.lang.lwt import (
     Value,
     Word,
 )  # fmt: skip
-from knotwork.lang.parse import parse_lwt
-from knotwork.lang.printer import format_call, format_lwt, format_reference, format_template, format_value
+from knotwork.lang.parse.lwt import parse_lwt
+from knotwork.lang.printer.lwt import format_call, format_lwt, format_reference, format_template, format_value
 from support.scripts import scripts, templates
 
 GOLDEN = Path(__file__).parent.parent / "golden" / "lwt" / "format"

@@ -6,7 +6,7 @@ The bounds are what was reached when they were written, rounded down; a fix that
 from collections import Counter
 
 import pytest
-from knotwork.lang.parse import parse_lwt
+from knotwork.lang.parse.lwt import parse_lwt
 from support.corruptions import CORRUPTIONS, GOOD, corrupted
 from support.repairer import errors, repair, reported
 

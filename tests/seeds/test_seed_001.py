@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 from knotwork import lwt
 from knotwork.lang.lwt import Index, Key, Reference, Text, references
-from knotwork.lang.parse import parse_lwt
+from knotwork.lang.parse.lwt import parse_lwt
 
 SEED = Path(__file__).parent / "001"
 

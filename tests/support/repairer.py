@@ -8,9 +8,9 @@ from typing import Any
 
 from attrs import frozen
 from knotwork.lang.diagnostic import Edit, apply_edits, as_json
-from knotwork.lang.linter import check
+from knotwork.lang.linter.lwt import check
 from knotwork.lang.lwt import Mode
-from knotwork.lang.parse import parse_lwt
+from knotwork.lang.parse.lwt import parse_lwt
 from knotwork.lang.source import Source, Span
 
 __all__ = ["Repair", "errors", "repair"]

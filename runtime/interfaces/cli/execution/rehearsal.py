@@ -11,7 +11,7 @@ from attrs import define, field, frozen
 
 from .....lang.dependencies import final_step, layers, needed, step_dependencies
 from .....lang.lwt import Call, Reference, Script, Step, Template, Text
-from .....lang.printer import format_reference, format_value
+from .....lang.printer.lwt import format_reference, format_value
 from ....operations import constant
 from ....results import StepFailed, StepResult, Trace
 from ....templates import Scope, resolve, text_of

@@ -7,9 +7,9 @@ from typing import Any
 from attrs import evolve
 
 from .....lang.dependencies import final_step, needed, step_dependencies, step_references
-from .....lang.linter import MISSING
+from .....lang.linter.lwt import MISSING
 from .....lang.lwt import Mode, Script
-from .....lang.parse import parse_lwt
+from .....lang.parse.lwt import parse_lwt
 from .....lang.source import Source
 from ....runs import RunError, Stored, load
 from ..shared.checking import Checked, check_script, show

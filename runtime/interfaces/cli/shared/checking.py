@@ -8,10 +8,10 @@ from typing import Any, Literal, TextIO
 from attrs import evolve, frozen
 
 from .....lang.diagnostic import Diagnostic, as_json, has_errors, picture, printable, sort_key
-from .....lang.linter import MISSING, check
+from .....lang.linter.lwt import MISSING, check
 from .....lang.lwt import Mode, Script
 from .....lang.operations import BUILTIN
-from .....lang.parse import parse_lwt
+from .....lang.parse.lwt import parse_lwt
 from .....lang.source import Source
 from .exit import Exit
 from .files import Unreadable, only_one_stdin, read_input, read_source, refuse_other_kinds

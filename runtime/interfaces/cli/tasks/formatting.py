@@ -10,8 +10,8 @@ from pathlib import Path
 
 from .....lang.diagnostic import has_errors, printable
 from .....lang.lwt import Mode, Script
-from .....lang.parse import parse_lwt
-from .....lang.printer import format_lwt
+from .....lang.parse.lwt import parse_lwt
+from .....lang.printer.lwt import format_lwt
 from .....lang.source import Source
 from ..shared.checking import Checked, show
 from ..shared.exit import Exit

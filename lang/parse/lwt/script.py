@@ -9,13 +9,13 @@ from collections.abc import Iterable, Sequence
 
 from attrs import evolve
 
-from ..diagnostic import Diagnostic, Edit, sort_key
-from ..lwt import Comment, Mode, Script, Step, Template
-from ..node import walk
-from ..source import Source, Span
+from ...diagnostic import Diagnostic, Edit, sort_key
+from ...lwt import Comment, Mode, Script, Step, Template
+from ...node import walk
+from ...source import Source, Span
+from ..fault import Fault
 from .between import explain_bad_head, explain_bullet, explain_lines, explain_rest
 from .engine import StepRead, read_script, read_step
-from .fault import Fault
 from .faults import explain_step
 from .reference_slips import find_slips
 from .repairs import Repaired, repair, respan

@@ -2,10 +2,10 @@
 
 from collections.abc import Iterator
 
-from ..diagnostic import Diagnostic, Edit
-from ..lwt import RESERVED, Reference, Step
-from ..parse.shapes import end_of_line
-from ..source import NOWHERE, Span
+from ...diagnostic import Diagnostic, Edit
+from ...lwt import RESERVED, Reference, Step
+from ...parse.lwt.shapes import end_of_line
+from ...source import NOWHERE, Span
 from .registry import Context, Lint, lint
 
 __all__ = ["LINTS"]

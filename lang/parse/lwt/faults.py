@@ -7,12 +7,12 @@ below decides; it goes from what models do most often to what nobody does.
 import re
 from collections.abc import Iterator
 
-from ..diagnostic import Edit
-from ..operations import LLM_OPTIONS
-from ..source import Span
+from ...diagnostic import Edit
+from ...operations import LLM_OPTIONS
+from ...source import Span
+from ..fault import Fault, fault, shown
 from .broken import Broken, option_tail
 from .engine import Failure, reference_pattern
-from .fault import Fault, fault, shown
 from .habits import HABITS, LATE
 from .reference_slips import broken_references
 from .shapes import SMART_QUOTES, end_of_line

@@ -1,9 +1,9 @@
 """Edits that put an argument or an option of a call where it belongs."""
 
-from ..diagnostic import Edit
-from ..lwt import Call, ListValue, Option, Template
-from ..operations import Signature
-from ..source import NOWHERE, Span
+from ...diagnostic import Edit
+from ...lwt import Call, ListValue, Option, Template
+from ...operations import Signature
+from ...source import NOWHERE, Span
 from .registry import Context
 
 __all__ = ["as_choice", "as_options", "first_of", "named_argument", "without"]

@@ -5,11 +5,11 @@ Each explainer takes a step that can't be read and returns a fault, or None wher
 
 import re
 
-from ..diagnostic import Edit
-from ..source import Span
+from ...diagnostic import Edit
+from ...source import Span
+from ..fault import Fault, fault, shown
 from .broken import OPTION_VALUE, Broken, option_tail
 from .engine import reference_pattern
-from .fault import Fault, fault, shown
 from .reference_slips import respelled
 from .shapes import ID, end_of_line
 

@@ -1,45 +1,13 @@
-"""The catalogue of diagnostics: every code, what it means, why it matters, a text that has it and one that doesn't.
+"""The rules of prompt scripts."""
 
-``docs/reference/rules.md`` is made from it, and a test reads every example. Who finds a fault (``lang.parse`` or
-``lang.linter``) makes no difference to who meets it.
-"""
+from .rule import Rule
 
-from collections.abc import Mapping
-from types import MappingProxyType
-from typing import Literal
-
-from attrs import frozen
-
-from .diagnostic import Severity
-
-__all__ = ["RULES", "Rule"]
-
-
-@frozen
-class Rule:
-    """One kind of fault or remark.
-
-    ``severity`` holds for a strict reading, ``lenient`` for text from a model where that differs. ``bad`` and ``good``
-    are whole scripts, read in ``mode``, checked against ``input`` (JSON text) where there is one; a fault of files has
-    neither.
-    """
-
-    code: str
-    name: str
-    severity: Severity
-    summary: str
-    why: str
-    bad: str = ""
-    good: str = ""
-    lenient: Severity | None = None
-    mode: Literal["strict", "lenient"] = "strict"
-    input: str | None = None
-
+__all__ = ["LWT_RULES"]
 
 _YES = '(final)=LLM("Say yes.")'
 _REVIEW = '{"review": "Lovely soup."}'
 
-_CATALOGUE = (
+LWT_RULES = (
     Rule(
         "LWT001", "text-outside-step", "error",
         "A line belongs to no step and is no comment.",
@@ -294,27 +262,4 @@ _CATALOGUE = (
         "It is text: the model would see the spelling instead of the value.",
         '(final)=LLM("Glad or sad? {{ input.review }}")', '(final)=LLM("Glad or sad? {(input)}["review"]")',
     ),
-    Rule(
-        "KW001", "unreadable-file", "error",
-        "A file can't be read.",
-        "It doesn't exist, is a folder, or may not be read; the message says which.",
-    ),
-    Rule(
-        "KW002", "not-text", "error",
-        "A file is not text in UTF-8.",
-        "Guessing at an encoding would change what the prompts say.",
-    ),
-    Rule(
-        "KW003", "too-large", "error",
-        "A file is larger than the limit.",
-        "A limit keeps a mistaken path from taking the machine's memory.",
-    ),
-    Rule(
-        "KW004", "not-json", "error",
-        "The input is not JSON.",
-        "References look into it by keys and indexes; plain text is given as a JSON string.",
-    ),
 )  # fmt: skip
-
-RULES: Mapping[str, Rule] = MappingProxyType({rule.code: rule for rule in _CATALOGUE})
-"""All rules by code, in the order of their codes."""

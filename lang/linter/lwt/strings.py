@@ -7,12 +7,12 @@ import itertools
 import re
 from collections.abc import Iterator
 
-from ..diagnostic import Diagnostic, Edit
-from ..lwt import Reference, Template, Text, Word
-from ..parse.lookalikes import path_of
-from ..parse.reference_slips import SLIPS
-from ..parse.shapes import ID
-from ..source import Span
+from ...diagnostic import Diagnostic, Edit
+from ...lwt import Reference, Template, Text, Word
+from ...parse.lwt.lookalikes import path_of
+from ...parse.lwt.reference_slips import SLIPS
+from ...parse.lwt.shapes import ID
+from ...source import Span
 from .registry import MISSING, Context, Lint, lint
 
 __all__ = ["LINTS"]

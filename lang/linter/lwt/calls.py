@@ -2,11 +2,11 @@
 
 from collections.abc import Iterator
 
-from ..diagnostic import Diagnostic, Edit
-from ..lwt import Call, Choice, ListValue, ObjectValue, Reference, Scalar, Template, Value, Word, references
-from ..operations import Parameter, Signature
-from ..printer import format_reference
-from ..source import NOWHERE, Span
+from ...diagnostic import Diagnostic, Edit
+from ...lwt import Call, Choice, ListValue, ObjectValue, Reference, Scalar, Template, Value, Word, references
+from ...operations import Parameter, Signature
+from ...printer.lwt import format_reference
+from ...source import NOWHERE, Span
 from .moves import as_options, first_of
 from .registry import Context, Lint, lint
 

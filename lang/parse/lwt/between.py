@@ -2,9 +2,9 @@
 
 import re
 
-from ..diagnostic import Edit
-from ..source import Span
-from .fault import Fault, fault, shown
+from ...diagnostic import Edit
+from ...source import Span
+from ..fault import Fault, fault, shown
 from .shapes import (
     BAD_HEAD,
     BRACKETED_HEAD,

@@ -4,12 +4,12 @@ import math
 import re
 from collections.abc import Iterator
 
-from ..diagnostic import Diagnostic, Edit
-from ..ladder import short
-from ..lwt import Choice, ListValue, Option, Reference, Scalar, Template, Text, Value, Word
-from ..operations import OptionSpec
-from ..printer import format_reference, format_value
-from ..source import NOWHERE, Span
+from ...diagnostic import Diagnostic, Edit
+from ...ladder import short
+from ...lwt import Choice, ListValue, Option, Reference, Scalar, Template, Text, Value, Word
+from ...operations import OptionSpec
+from ...printer.lwt import format_reference, format_value
+from ...source import NOWHERE, Span
 from .calls import kind
 from .moves import as_choice, named_argument, without
 from .registry import Context, Lint, lint

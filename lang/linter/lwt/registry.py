@@ -7,9 +7,9 @@ from typing import Any, Final, NamedTuple
 
 import attrs
 
-from .. import dependencies, ladder
-from ..diagnostic import Diagnostic, Edit, Severity, nearest
-from ..lwt import (
+from ... import dependencies, ladder
+from ...diagnostic import Diagnostic, Edit, Severity, nearest
+from ...lwt import (
     RESERVED,
     Call,
     Choice,
@@ -22,12 +22,12 @@ from ..lwt import (
     Value,
     Word,
 )
-from ..operations import Signature
-from ..parse.lookalikes import find_lookalikes, has_lookalikes
-from ..parse.reference_slips import find_slips
-from ..parse.shapes import ID
-from ..rules import RULES
-from ..source import Span
+from ...operations import Signature
+from ...parse.lwt.lookalikes import find_lookalikes, has_lookalikes
+from ...parse.lwt.reference_slips import find_slips
+from ...parse.lwt.shapes import ID
+from ...rules import RULES
+from ...source import Span
 
 __all__ = ["MISSING", "Context", "Lint", "RawString", "Use", "lint"]
 

@@ -5,11 +5,11 @@ from collections.abc import Iterable, Iterator, Sequence
 from itertools import islice
 from typing import Any
 
-from ..diagnostic import Diagnostic, Edit
-from ..ladder import Reading, kind_of, short
-from ..lwt import Accessor, Call, Choice, Index, Key, Reference, Slice, Step, Template, Word
-from ..parse.lookalikes import path_of
-from ..source import NOWHERE, Span
+from ...diagnostic import Diagnostic, Edit
+from ...ladder import Reading, kind_of, short
+from ...lwt import Accessor, Call, Choice, Index, Key, Reference, Slice, Step, Template, Word
+from ...parse.lwt.lookalikes import path_of
+from ...source import NOWHERE, Span
 from .registry import MISSING, Context, Lint, Use, lint
 
 __all__ = ["LINTS"]

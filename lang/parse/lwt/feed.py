@@ -1,7 +1,7 @@
 """Reads a script that is still arriving: steps come out as soon as their text is whole. The reading is lenient."""
 
-from ..lwt import Script, Step
-from ..source import Source, Span
+from ...lwt import Script, Step
+from ...source import Source, Span
 from .engine import StepRead, read_step
 from .repairs import respan
 from .script import parse_lwt

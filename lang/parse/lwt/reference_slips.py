@@ -7,9 +7,9 @@ reports the same slips in a strict script. LWT.md, "Syntax", lists them.
 import re
 from collections.abc import Collection, Iterator
 
-from ..diagnostic import Diagnostic, Edit
-from ..lwt import RESERVED
-from ..source import Span
+from ...diagnostic import Diagnostic, Edit
+from ...lwt import RESERVED
+from ...source import Span
 
 __all__ = ["SLIPS", "broken_references", "find_slips", "respelled"]
 

@@ -9,7 +9,7 @@ from typing import Any
 
 from lark import Token
 
-from ..lwt import (
+from ...lwt import (
     Accessor,
     Call,
     Choice,
@@ -28,8 +28,8 @@ from ..lwt import (
     Value,
     Word,
 )
-from ..node import Node
-from ..source import Span
+from ...node import Node
+from ...source import Span
 
 __all__ = ["MAX_DEPTH", "Builder", "Unbuildable", "split_reference"]
 

@@ -10,10 +10,10 @@ from collections.abc import Iterable
 
 from attrs import define, field
 
-from ..diagnostic import Diagnostic
-from ..lwt import Comment, Step
-from ..rules import RULES
-from ..source import NOWHERE
+from ...diagnostic import Diagnostic
+from ...lwt import Comment, Step
+from ...rules import RULES
+from ...source import NOWHERE
 from .registry import Context
 
 __all__ = ["silence"]

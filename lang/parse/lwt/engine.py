@@ -12,9 +12,9 @@ from lark.exceptions import UnexpectedCharacters, UnexpectedInput
 from lark.lexer import LexerState, LexerThread, LineCounter
 from lark.utils import TextSlice
 
-from ... import grammar
-from ..lwt import Comment, Step
-from ..source import Span
+from .... import grammar
+from ...lwt import Comment, Step
+from ...source import Span
 from .builder import Builder, Unbuildable
 
 __all__ = ["Failure", "StepRead", "read_script", "read_step", "reference_pattern"]

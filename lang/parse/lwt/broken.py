@@ -3,8 +3,8 @@
 import re
 from collections.abc import Iterable
 
-from ..diagnostic import Edit, apply_edits
-from ..operations import LLM_OPTIONS
+from ...diagnostic import Edit, apply_edits
+from ...operations import LLM_OPTIONS
 from .engine import Failure, StepRead, read_step
 from .shapes import end_of_line
 

@@ -7,8 +7,8 @@ see the spelling instead of the value.
 import re
 from collections.abc import Collection
 
-from ..diagnostic import Diagnostic, Edit
-from ..source import Span
+from ...diagnostic import Diagnostic, Edit
+from ...source import Span
 
 __all__ = ["find_lookalikes", "has_lookalikes", "path_of"]
 

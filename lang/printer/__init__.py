@@ -1,0 +1,1 @@
+"""Trees back to text, in one spelling. A room a language."""
