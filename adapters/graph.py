@@ -1,0 +1,164 @@
+"""The port to graphs: what an engine offers, what it answers, and how it fails. Seed 003, ``gasl/adapters/base.py``.
+
+Items are JSON objects (design: GASL, "Items"): a node is ``{"id", ...attributes}``; an edge ``{"source", "target", "key"?,
+...attributes}`` (``key`` in multigraphs); a path ``{"source", "target", "length", "nodes": [id...], "edges": [edge...]}``.
+Node ids are texts or integers. An engine reads its graph and never writes it; its methods may be called from any thread.
+Conditions come bound: they hold no variables.
+"""
+
+from collections.abc import Sequence
+from typing import Any, Literal, Protocol, TypeAlias, runtime_checkable
+
+from attrs import frozen
+
+from ..lang.conditions import Condition
+from ..lang.gasl import Order
+from ..lang.schema import Attribute, Schema
+
+__all__ = [
+    "AdapterError", "Attribute", "Caps", "Direction", "Found", "GraphAdapter", "Item", "NodeId", "Plan",
+    "Schema",
+]  # fmt: skip
+
+Item: TypeAlias = dict[str, Any]
+NodeId: TypeAlias = str | int
+Direction = Literal["out", "in", "both"]
+
+
+class AdapterError(Exception):
+    """The graph can't be read or can't answer. ``hint`` says what to do. Seed 003, "Error Handling"."""
+
+    def __init__(self, message: str, *, hint: str = "") -> None:
+        super().__init__(message)
+        self.message = message
+        self.hint = hint
+
+
+@frozen
+class Caps:
+    """What one command may take. ``max_path_length`` counts edges; ``timeout_s`` is seconds of searching.
+
+    ``SET adapter.caps.name = value`` changes one for a plan, up to the ceiling that the host set.
+    """
+
+    max_path_length: int = 3
+    max_results: int = 100_000
+    max_paths: int = 10_000
+    timeout_s: float = 30.0
+
+
+@frozen
+class Found:
+    """What a search gave. ``caps_hit`` names the caps (fields of ``Caps``) that cut it short; a LIMIT is not one.
+
+    ``used`` says how: "index on entity_type", "column on age", "scan". ``examined`` counts the candidates looked at.
+    """
+
+    items: list[Item]
+    caps_hit: tuple[str, ...] = ()
+    used: str = "scan"
+    examined: int = 0
+
+
+@frozen
+class Plan:
+    """How a search would run, for EXPLAIN: ``used`` as in ``Found``, the estimated rows, and notes in words."""
+
+    used: str
+    rows: int
+    notes: tuple[str, ...] = ()
+
+
+@runtime_checkable
+class GraphAdapter(Protocol):
+    """A graph that answers. The first group are seed 003's methods; the others tell more and take more."""
+
+    def find_nodes(self, conditions: Condition | None = None, limit: int | None = None) -> list[Item]:
+        """Return the nodes for which the condition is true, in the graph's own order."""
+        ...
+
+    def find_edges(self, conditions: Condition | None = None, limit: int | None = None) -> list[Item]:
+        """Return the edges for which the condition is true, in the graph's own order."""
+        ...
+
+    def find_paths(self, starts: Sequence[NodeId], ends: Sequence[NodeId], max_length: int) -> list[list[NodeId]]:
+        """Return the simple paths from a start to an end (start ≠ end) of at most ``max_length`` edges, shorter first."""
+        ...
+
+    def get_node(self, name_or_id: NodeId) -> Item | None:
+        """Return the node with this id, or else the one whose name, label or title it is; None where none or several are."""
+        ...
+
+    @property
+    def schema(self) -> Schema:
+        """The graph in summary; computed once."""
+        ...
+
+    def nodes(
+        self, where: Condition | None, *, order: Sequence[Order] = (), limit: int | None = None, caps: Caps = Caps()
+    ) -> Found:
+        """Find nodes. ``order`` sorts, null last; without it results have the graph's own order."""
+        ...
+
+    def edges(
+        self, where: Condition | None, *, order: Sequence[Order] = (), limit: int | None = None, caps: Caps = Caps()
+    ) -> Found:
+        """Find edges, as ``nodes`` does nodes."""
+        ...
+
+    def paths(
+        self,
+        starts: Sequence[NodeId] | Condition | None,
+        ends: Sequence[NodeId] | Condition | None,
+        *,
+        via: Condition | None = None,
+        where: Condition | None = None,
+        shortest: bool = False,
+        limit: int | None = None,
+        caps: Caps = Caps(),
+    ) -> Found:
+        """Find simple paths, start ≠ end, directed where the graph is, at most ``caps.max_path_length`` edges, shorter first.
+
+        ``via`` is a condition on every edge of the path, ``where`` one on the path (``source.x``, ``target.x``, ``length``,
+        ``ANY|ALL|NONE node.x`` and ``edge.x``). ``shortest`` keeps the shortest ones of each pair of start and end.
+        """
+        ...
+
+    def walk(
+        self,
+        starts: Sequence[NodeId],
+        *,
+        via: Condition | None = None,
+        depth: int = 1,
+        direction: Direction = "out",
+        caps: Caps = Caps(),
+    ) -> Found:
+        """Return the nodes reached from ``starts`` in 1 to ``depth`` edges that satisfy ``via``, nearest first, starts left out."""
+        ...
+
+    def subgraph(self, centers: Sequence[NodeId], radius: int, *, caps: Caps = Caps()) -> Found:
+        """Return one item ``{"nodes": [node...], "edges": [edge...]}``: all within ``radius`` of a center, edges either way."""
+        ...
+
+    def connect(
+        self, left: Sequence[NodeId], right: Sequence[NodeId], *, via: Condition | None = None, caps: Caps = Caps()
+    ) -> Found:
+        """Return the edges that join a node of ``left`` with one of ``right``, in either direction."""
+        ...
+
+    def measure(self, algorithm: str, among: Sequence[NodeId] | None = None, *, caps: Caps = Caps()) -> Found:
+        """Return ``{"id", algorithm: value}`` for each node (of ``among``), by an algorithm's name; see ``measures``."""
+        ...
+
+    @property
+    def measures(self) -> tuple[str, ...]:
+        """The algorithms that ``measure`` knows."""
+        ...
+
+    def explain(self, kind: Literal["nodes", "edges", "paths"], where: Condition | None, **rest: Any) -> Plan:
+        """Say how a search would run, without running it. ``rest`` is what ``paths`` takes."""
+        ...
+
+    def invalidate(self) -> None:
+        """Forget what was computed from the graph: its attributes were written past NetworkX's own methods."""
+        ...

@@ -1,0 +1,1 @@
+"""The port to the state over a journal of JSON records."""

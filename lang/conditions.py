@@ -1,0 +1,109 @@
+"""The tree of a condition: what ``WHERE``, ``VIA``, ``ASSERT`` and ``BRANCH IF`` test. Design: GASL, "Conditions".
+
+A condition is true, false or unknown (three-valued logic, as in SQL); ``lang.evaluate`` says which. ``AND`` and ``OR`` are
+lists, never chains: a text with twenty thousand of them makes a wide tree, not a deep one.
+"""
+
+from typing import Any, Literal, TypeAlias
+
+from attrs import frozen
+
+from .node import Node
+
+__all__ = [
+    "And", "Comparison", "Condition", "Constant", "Field", "Items", "Length", "Not", "NullTest", "Operator", "Or",
+    "Quantifier", "Variable",
+]  # fmt: skip
+
+Operator = Literal["=", "!=", "<", "<=", ">", ">=", "IN", "NOT IN", "CONTAINS", "STARTS_WITH", "ENDS_WITH", "MATCHES"]
+"""The operators by their canonical spelling; ``==`` is read as ``=`` and ``<>`` as ``!=``."""
+
+Quantifier = Literal["any", "all", "none"]
+
+
+@frozen
+class Constant(Node):
+    """A value: null, a boolean, an integer of at most 64 bits, a finite float or a text.
+
+    Binding a variable puts any JSON value here (a list as a tuple); a value is never text to be parsed.
+    """
+
+    value: Any
+
+
+@frozen
+class Items(Node):
+    """``("a", "b")`` or ``["a", "b"]`` at the right of ``IN`` and ``NOT IN``."""
+
+    items: tuple[Constant, ...]
+
+
+@frozen
+class Field(Node):
+    """What an item has under a name: ``entity_type``, ``address.city``, ``source.entity_type``.
+
+    ``path`` is dotted names; a name in backticks may hold a dot. ``quantifier`` is set in conditions on paths only:
+    ``ANY node.entity_type`` is ``Field(("node", "entity_type"), "any")``, the first name being ``node`` or ``edge``.
+    """
+
+    path: tuple[str, ...]
+    quantifier: Quantifier | None = None
+
+
+@frozen
+class Variable(Node):
+    """``${name.path[0]}``: a variable of the context, or a part of it. A number in the path is an index.
+
+    A name in the path that meets a list is looked up in each of its items and gives the list of what is found.
+    """
+
+    name: str
+    path: tuple[str | int, ...] = ()
+
+
+@frozen
+class Length(Node):
+    """``LEN ${name}``: how many items, keys or characters the value has; unknown for a number, a boolean or null."""
+
+    variable: Variable
+
+
+@frozen
+class Comparison(Node):
+    """``left operator right``. ``right`` is ``Items`` only with ``IN`` and ``NOT IN``."""
+
+    left: Field | Variable | Length
+    operator: Operator
+    right: Constant | Items | Variable
+
+
+@frozen
+class NullTest(Node):
+    """``left IS NULL`` or, ``negated``, ``left IS NOT NULL``. Never unknown."""
+
+    left: Field | Variable | Length
+    negated: bool = False
+
+
+@frozen
+class Not(Node):
+    """``NOT operand``."""
+
+    operand: "Condition"
+
+
+@frozen
+class And(Node):
+    """``a AND b AND c``: two or more operands."""
+
+    operands: tuple["Condition", ...]
+
+
+@frozen
+class Or(Node):
+    """``a OR b OR c``: two or more operands."""
+
+    operands: tuple["Condition", ...]
+
+
+Condition: TypeAlias = Comparison | NullTest | Not | And | Or

@@ -1,0 +1,1 @@
+"""What conditions mean: an interpreter as the reference, and a code generator for speed."""

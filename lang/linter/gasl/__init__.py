@@ -1,0 +1,1 @@
+"""Checks of GASL programs against themselves, the graph and the state."""

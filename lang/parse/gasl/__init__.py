@@ -1,0 +1,1 @@
+"""GASL text to trees."""

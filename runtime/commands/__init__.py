@@ -1,0 +1,1 @@
+"""The runners of GASL commands, a room a subject."""
