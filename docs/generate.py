@@ -1,10 +1,12 @@
 """Writes the reference pages that are made from code: rules, commands, events. ``--check`` only says if they are current."""
 
+import json
 import sys
 from pathlib import Path
 from typing import Any, get_args
 
 import typer.main
+from knotwork.lang.documents.plan import PLAN_SCHEMA
 from knotwork.lang.rules import RULES
 from knotwork.runtime.events import EVENTS
 from knotwork.runtime.interfaces.cli.commands import app
@@ -19,7 +21,7 @@ def rules() -> str:
     lines = [
         "# Rules\n", MADE,
         "Every diagnostic has a code. `knotwork rules CODE` prints an entry of this page.",
-        "`# knotwork: ignore[CODE]` directly above a step silences a rule for it.\n",
+        "`# knotwork: ignore[CODE]` directly above a step or a command silences a rule for it.\n",
         "| code | name | severity | summary |", "|---|---|---|---|",
     ]  # fmt: skip
     for rule in RULES.values():
@@ -99,7 +101,12 @@ def events() -> str:
     return "\n".join(lines) + "\n"
 
 
-PAGES = {"rules.md": rules, "cli.md": commands, "events.md": events}
+def plan_schema() -> str:
+    """The JSON Schema of plans."""
+    return json.dumps(PLAN_SCHEMA, indent=2) + "\n"
+
+
+PAGES = {"rules.md": rules, "cli.md": commands, "events.md": events, "plan.schema.json": plan_schema}
 
 
 def main() -> int:

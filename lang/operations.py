@@ -37,13 +37,17 @@ class OptionSpec:
 
 @frozen
 class Signature:
-    """An operation's name, its required positional arguments in order, and its options by name."""
+    """An operation's name, its required positional arguments in order, and its options by name.
+
+    ``instead`` names an option that stands in for the arguments: with it there are none.
+    """
 
     name: str
     doc: str
     parameters: tuple[Parameter, ...]
     options: Mapping[str, OptionSpec] = field(factory=dict)
     example: str = ""
+    instead: str = ""
 
 
 def _options(*specs: OptionSpec) -> dict[str, OptionSpec]:
@@ -99,6 +103,14 @@ BUILTIN: Mapping[str, Signature] = {
                 ),
             ),
             '(moods)=EACH({(input)}["reviews"], LLM("Glad or sad? {(item)}", type="glad" | "sad"))',
+        ),
+        Signature(
+            "GASL",
+            "Commands on the run's graph and state; the output is what the last one gives.",
+            (Parameter("commands", "template", "The program; references in it are values, never commands."),),
+            _options(OptionSpec("file", "string", "A .gasl file beside the script, in place of the commands.")),
+            '(hubs)=GASL("FIND nodes WHERE degree > 20 AS hubs")',
+            instead="file",
         ),
     )
 }

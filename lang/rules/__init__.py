@@ -8,10 +8,15 @@ from collections.abc import Mapping
 from types import MappingProxyType
 
 from .files import FILE_RULES
+from .gasl import GASL_RULES
+from .gasl_checks import GASL_CHECK_RULES
+from .json_text import JSON_RULES
 from .lwt import LWT_RULES
+from .plans import PLAN_RULES
 from .rule import Rule
 
 __all__ = ["RULES", "Rule"]
 
-RULES: Mapping[str, Rule] = MappingProxyType({rule.code: rule for rule in (*LWT_RULES, *FILE_RULES)})
+_ALL = (*LWT_RULES, *GASL_RULES, *GASL_CHECK_RULES, *PLAN_RULES, *JSON_RULES, *FILE_RULES)
+RULES: Mapping[str, Rule] = MappingProxyType({rule.code: rule for rule in _ALL})
 """All rules by code, in the order of the reference."""

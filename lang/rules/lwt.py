@@ -262,4 +262,10 @@ LWT_RULES = (
         "It is text: the model would see the spelling instead of the value.",
         '(final)=LLM("Glad or sad? {{ input.review }}")', '(final)=LLM("Glad or sad? {(input)}["review"]")',
     ),
+    Rule(
+        "LWT042", "faulty-program", "error",
+        "The program in a `GASL` call has a fault; the message ends with the fault's own code.",
+        "A program is checked with the script that holds it, before anything runs.",
+        '(final)=GASL("FIND nodes WHERE degree > 20")', '(final)=GASL("FIND nodes WHERE degree > 20 AS hubs")',
+    ),
 )  # fmt: skip

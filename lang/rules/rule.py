@@ -15,7 +15,7 @@ class Rule:
 
     ``severity`` holds for a strict reading, ``lenient`` for text from a model where that differs. ``bad`` and ``good``
     are whole scripts, read in ``mode``, checked against ``input`` (JSON text) where there is one; a fault of files has
-    neither.
+    neither. ``language`` is that of the examples.
     """
 
     code: str
@@ -28,3 +28,4 @@ class Rule:
     lenient: Severity | None = None
     mode: Literal["strict", "lenient"] = "strict"
     input: str | None = None
+    language: Literal["lwt", "gasl", "plan", "json"] = "lwt"

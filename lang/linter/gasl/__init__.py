@@ -1,1 +1,75 @@
-"""Checks of GASL programs against themselves, the graph and the state."""
+"""Checks a program before it costs anything: what reading found, and what only the whole program, the graph and the state show.
+
+Rooms by subject: ``variables``, ``keys`` (of the state), ``kinds`` (what commands are given), ``limits`` (settings and
+numbers), ``conditions``, ``graph`` (against its schema); ``flow`` follows the variables, ``tests_of`` takes conditions apart,
+``ignores`` silences, ``registry`` is what a rule is given. A new rule is a function in one of the rooms, its entry in that
+room's ``LINTS`` and in ``lang.rules``.
+"""
+
+from collections.abc import Collection, Mapping
+from typing import TYPE_CHECKING, Any
+
+from ...diagnostic import Diagnostic, sort_key
+from ...gasl import Program, StateType
+from ...schema import Schema
+from . import conditions, graph, keys, kinds, limits, variables
+from .flow import nests_within
+from .ignores import silence
+from .registry import Context, Lint
+
+if TYPE_CHECKING:
+    from ...documents.plan import PlanRead
+
+__all__ = ["LINTS", "Context", "check", "check_plan", "diagnose"]
+
+LINTS: tuple[Lint, ...] = (
+    *variables.LINTS, *keys.LINTS, *kinds.LINTS, *limits.LINTS, *conditions.LINTS, *graph.LINTS,
+)  # fmt: skip
+"""All rules that look at a tree."""
+_DEEPEST = 200
+"""Commands in commands that are walked; reading stops well before, but keeps what it could read of a faulty text."""
+
+
+def check(
+    program: Program,
+    *,
+    schema: Schema | None = None,
+    state: Mapping[str, StateType] | None = None,
+    ceiling: Mapping[str, float] | None = None,
+    measures: Collection[str] | None = None,
+    variables: Collection[str] = (),
+    models: Collection[str] | None = None,
+) -> list[Diagnostic]:
+    """Return what is wrong with ``program``, in the order of place: what reading it found and what the rules find.
+
+    ``schema`` is the graph's, ``state`` the declared keys with their types, ``ceiling`` the most that a cap may be (by name,
+    with or without ``adapter.caps.``), ``measures`` the engine's algorithms, ``models`` the names that the host offers, None
+    where nothing is known of them; ``variables`` are bound before the program runs. Never raises for what a program says.
+    """
+    return diagnose(Context(program, schema, state, ceiling, measures, variables, models))
+
+
+def check_plan(read: "PlanRead", **options: Any) -> list[Diagnostic]:
+    """Return what is wrong with a plan, placed in its JSON: what reading it found and what the rules find.
+
+    ``options`` are those of ``check``.
+    """
+    plan = read.plan or read.draft
+    if plan is None:
+        return list(read.diagnostics)
+    located = plan.script.located
+    of_commands = set(map(located, plan.program.diagnostics))
+    own = [each for each in read.diagnostics if each not in of_commands]
+    return sorted([*own, *map(located, check(plan.program, **options))], key=sort_key)
+
+
+def diagnose(context: Context) -> list[Diagnostic]:
+    """Do what ``check`` does for a context, which has what was worked out on the way."""
+    program = context.program
+    if not nests_within(program.items, _DEEPEST):
+        deep = context.found("GASL023", f"commands nest deeper than {_DEEPEST} levels", None)
+        return sorted([*program.diagnostics, deep], key=sort_key)
+    found = [diagnostic for rule in LINTS for diagnostic in rule.find(context)]
+    errors = [diagnostic for diagnostic in program.diagnostics if diagnostic.severity == "error"]
+    remarks = [diagnostic for diagnostic in program.diagnostics if diagnostic.severity != "error"]
+    return sorted([*errors, *silence(context, [*remarks, *found])], key=sort_key)

@@ -1,6 +1,6 @@
 """Checks a script before it costs anything: what reading found, and what only the whole script shows.
 
-Rooms by subject: ``structure`` (steps and their graph), ``references``, ``calls``, ``options``, ``strings``; ``ignores``
+Rooms by subject: ``structure`` (steps and their graph), ``references``, ``calls``, ``options``, ``strings``, ``programs``; ``ignores``
 silences; ``registry`` is what a rule is given. A new rule is a function in one of the rooms, its entry in that room's
 ``LINTS`` and in ``lang.rules``.
 """
@@ -11,13 +11,20 @@ from typing import Any
 from ...diagnostic import Diagnostic, sort_key
 from ...lwt import Script
 from ...operations import BUILTIN, Signature
-from . import calls, options, references, strings, structure
+from . import calls, options, programs, references, strings, structure
 from .ignores import silence
 from .registry import MISSING, Context, Lint
 
 __all__ = ["LINTS", "MISSING", "Context", "check", "diagnose"]
 
-LINTS: tuple[Lint, ...] = (*structure.LINTS, *references.LINTS, *calls.LINTS, *options.LINTS, *strings.LINTS)
+LINTS: tuple[Lint, ...] = (
+    *structure.LINTS,
+    *references.LINTS,
+    *calls.LINTS,
+    *options.LINTS,
+    *strings.LINTS,
+    *programs.LINTS,
+)
 """All rules that look at a tree."""
 
 

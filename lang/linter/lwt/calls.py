@@ -64,6 +64,11 @@ def arguments(context: Context) -> Iterator[Diagnostic]:
 
 def _counted(context: Context, call: Call, signature: Signature) -> Iterator[Diagnostic]:
     wanted, given = signature.parameters, call.arguments
+    if signature.instead and any(option.name == signature.instead for option in call.options):
+        if given:
+            what = f"{call.operation} takes {signature.instead}= or its {wanted[0].name}, not both"
+            yield context.found("LWT021", what, given[0].span, "leave one of them out")
+        return
     if len(given) < len(wanted):
         missing = " and ".join(f"its {parameter.name}" for parameter in wanted[len(given) :])
         if any(option.name == wanted[len(given)].name for option in call.options):

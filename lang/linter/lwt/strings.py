@@ -29,9 +29,11 @@ def _slip(code: str) -> Lint:
 
 @lint("LWT041")
 def lookalike(context: Context) -> Iterator[Diagnostic]:
-    """References as other languages write them, and dots behind references."""
-    yield from context.lookalikes
-    yield from _dotted(context)
+    """References as other languages write them, and dots behind references. A program's own ``${name}`` is none."""
+    programs = [value.span for call, _ in context.calls if call.operation == "GASL" for value in call.arguments]
+    for found in (*context.lookalikes, *_dotted(context)):
+        if not (programs and found.span and any(span.covers(found.span.start) for span in programs)):
+            yield found
 
 
 _DOTTED = re.compile(r"(?:\.[a-z_]\w{0,60}){1,9}")

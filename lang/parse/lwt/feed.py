@@ -2,8 +2,8 @@
 
 from ...lwt import Script, Step
 from ...source import Source, Span
+from ..repairs import respan
 from .engine import StepRead, read_step
-from .repairs import respan
 from .script import parse_lwt
 from .shapes import HEAD, end_of_line, next_head
 

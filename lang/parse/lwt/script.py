@@ -14,11 +14,11 @@ from ...lwt import Comment, Mode, Script, Step, Template
 from ...node import walk
 from ...source import Source, Span
 from ..fault import Fault
+from ..repairs import Repaired, repair, respan
 from .between import explain_bad_head, explain_bullet, explain_lines, explain_rest
 from .engine import StepRead, read_script, read_step
 from .faults import explain_step
 from .reference_slips import find_slips
-from .repairs import Repaired, repair, respan
 from .shapes import BULLET, HEAD, end_of_line, next_head
 
 __all__ = ["MAX_LENGTH", "parse_lwt"]

@@ -7,9 +7,9 @@ from typing import Any, TypeVar
 import attrs
 from attrs import frozen
 
-from ...diagnostic import Edit
-from ...node import Node
-from ...source import Span
+from ..diagnostic import Edit
+from ..node import Node
+from ..source import Span
 
 __all__ = ["Repaired", "repair", "respan"]
 

@@ -1,0 +1,292 @@
+"""Reads a plan, the JSON document that a model answers with, and says what is wrong where in the JSON. Seed 003, "The Plan Object".
+
+The ``commands`` are one script: a TRY block may span several strings. The script is parsed once, and what is found in it is
+placed in the string where it stands, with edits that keep the document JSON.
+"""
+
+import json
+import math
+from bisect import bisect_right
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
+
+from attrs import evolve, field, frozen
+
+from ..diagnostic import Diagnostic, Edit, has_errors, sort_key
+from ..gasl import Item, Program, Statement, Try
+from ..parse.gasl import parse_gasl
+from ..source import Source, Span
+from .json_scalars import json_fault
+from .json_text import MAX_DEPTH, MAX_VALUES, JsonNode, StringMap, read_json
+from .shape import Misfit, json_schema, misfits
+
+__all__ = ["PLAN_SCHEMA", "Plan", "PlanConfig", "PlanRead", "PlanScript", "read_plan"]
+
+MAX_LINES = 30_000
+"""Lines of all commands together: a string may hold several commands."""
+
+if TYPE_CHECKING:
+    PLAN_SCHEMA: dict[str, Any]
+    """The JSON Schema (draft 2020-12) of a plan."""
+
+
+def __getattr__(name: str) -> Any:
+    # The schema is made from the pydantic model, which nobody should wait for who only reads a script.
+    if name == "PLAN_SCHEMA":
+        from .plan_model import PlanModel
+
+        return json_schema(PlanModel)
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+
+
+@frozen
+class PlanConfig:
+    """When a plan stops. Seed 003, "Plan JSON Schema"."""
+
+    stop_on_error: bool = True
+    continue_on_empty: bool = False
+
+
+@frozen
+class PlanScript:
+    """A plan's commands as one script, and the way from there back to the strings in the JSON.
+
+    ``source`` is the document, ``starts`` where each string begins in the script, ``spans`` where its literal stands in the
+    document.
+    """
+
+    source: Source
+    texts: tuple[str, ...] = field(repr=False)
+    starts: tuple[int, ...] = field(repr=False)
+    spans: tuple[Span, ...] = field(repr=False)
+    _maps: dict[int, StringMap] = field(factory=dict, init=False, repr=False, eq=False)
+    """Made once for a string, however many diagnostics there are of it."""
+
+    @property
+    def text(self) -> str:
+        """The script: the strings, a line break between."""
+        return "\n".join(self.texts)
+
+    def number(self, offset: int) -> int:
+        """Return the index of the string in which ``offset`` of the script stands."""
+        return max(0, bisect_right(self.starts, offset) - 1)
+
+    def located(self, diagnostic: Diagnostic) -> Diagnostic:
+        """Return a diagnostic of the script as one of the document: its place, its edits, and the path in its message."""
+        if diagnostic.span is None or not self.texts:
+            return diagnostic
+        edits = [self._edit(edit) for edit in diagnostic.edits]
+        return evolve(
+            diagnostic,
+            message=f"commands[{self.number(diagnostic.span.start)}]: {diagnostic.message}",
+            span=self._span(diagnostic.span),
+            edits=tuple(edit for edit in edits if edit is not None) if None not in edits else (),
+        )
+
+    def _map(self, number: int) -> StringMap:
+        if number not in self._maps:
+            self._maps[number] = StringMap(self.source.text, self.spans[number])
+        return self._maps[number]
+
+    def _span(self, span: Span) -> Span:
+        first, last = self.number(span.start), self.number(max(span.start, span.end - 1))
+        start = self._map(first).offset(min(span.start - self.starts[first], len(self.texts[first])))
+        end = self._map(last).offset(min(span.end - self.starts[last], len(self.texts[last])))
+        return Span(start, max(start, end))
+
+    def _edit(self, edit: Edit) -> Edit | None:
+        """Return the edit in the document; None for one over several strings, which would take their quotes away."""
+        number = self.number(edit.span.start)
+        begin = self.starts[number]
+        if edit.span.end - begin > len(self.texts[number]):
+            return None
+        return self._map(number).edit(Edit(edit.span.shift(-begin), edit.text))
+
+
+@frozen
+class Plan:
+    """A plan that can be checked and run. ``program`` has its spans in ``program.source``, the script; ``script`` places them.
+
+    Each statement's ``why`` is its own ``#:`` lines, else the item's ``why``, else None (the plan's ``why`` holds then).
+    """
+
+    plan_id: str
+    why: str | None
+    program: Program
+    config: PlanConfig
+    texts: tuple[str, ...] = field(repr=False)
+    script: PlanScript = field(repr=False)
+
+
+@frozen
+class PlanRead:
+    """What reading gave. ``plan`` is None where the document is no plan; its commands may still have faults.
+
+    ``diagnostics`` are all faults of the document and of its commands, placed in ``source``, the document. ``draft`` is what
+    could be read of a document that is no plan: its commands can be checked, so that one round tells all that is wrong.
+    """
+
+    plan: Plan | None
+    diagnostics: tuple[Diagnostic, ...]
+    source: Source
+    draft: Plan | None = None
+
+    @property
+    def ok(self) -> bool:
+        """Say whether the plan was read without an error."""
+        return self.plan is not None and not has_errors(self.diagnostics)
+
+
+def read_plan(source: "Source | str | Mapping[str, Any]") -> PlanRead:
+    """Read a plan from JSON text, or from a Python object that is written as JSON first. Never raises for what it says."""
+    if isinstance(source, Mapping):
+        written = _as_source(source)
+        if isinstance(written, Diagnostic):
+            return PlanRead(None, (written,), Source("", "<plan>"))
+        source = written
+    elif isinstance(source, str):
+        source = Source(source, "<plan>")
+    read = read_json(source)
+    if read.root is None:
+        return PlanRead(None, read.diagnostics, source)
+    from .plan_model import PlanModel
+
+    found = [*read.diagnostics, *(_fault(misfit) for misfit in misfits(PlanModel, read.root)), *_blank(read.root)]
+    faulty = has_errors(found)
+    if faulty and not _has_commands(read.root):
+        return PlanRead(None, tuple(sorted(found, key=sort_key)), source)
+    lines = sum(text.count("\n") + 1 for text in _texts(read.root))
+    if lines > MAX_LINES:
+        message = f"commands have {lines:,} lines; {MAX_LINES:,} is the most"
+        found.append(Diagnostic("PLAN007", "error", message, read.root.fields["commands"].span))
+        return PlanRead(None, tuple(sorted(found, key=sort_key)), source)
+    plan = _plan(read.root, source)
+    found += [plan.script.located(diagnostic) for diagnostic in plan.program.diagnostics]
+    told = tuple(sorted(found, key=sort_key))
+    return PlanRead(None, told, source, plan) if faulty else PlanRead(plan, told, source)
+
+
+def _has_commands(root: JsonNode) -> bool:
+    """Say whether the commands of a faulty document can be read all the same."""
+    from .plan_model import MAX_COMMANDS
+
+    commands = root.fields.get("commands")
+    if commands is None or not 0 < len(commands.items) <= MAX_COMMANDS:
+        return False
+    texts = [node.fields.get("command", node).value for node in commands.items]
+    return all(isinstance(text, str) and text.strip() for text in texts)
+
+
+def _plan(root: JsonNode, source: Source) -> Plan:
+    commands = root.fields["commands"].items
+    strings = [node.fields.get("command", node) for node in commands]
+    texts = _texts(root)
+    whys = [str(node.value.get("why", "")) if isinstance(node.value, dict) else "" for node in commands]
+    starts, at = [], 0
+    for text in texts:
+        starts.append(at)
+        at += len(text) + 1
+    script = PlanScript(source, texts, tuple(starts), tuple(node.span for node in strings))
+    program = parse_gasl(Source(script.text, source.name))
+    if any(whys) and not has_errors(program.diagnostics):  # what is faulty is not run, and may nest without end
+        program = evolve(program, items=_with_whys(program.items, script, whys))
+    config = root.fields["config"].value if "config" in root.fields else {}
+    known = {
+        name: config[name]
+        for name in ("stop_on_error", "continue_on_empty")
+        if isinstance(config, dict) and name in config
+    }
+    why = root.value.get("why")
+    return Plan(str(root.value.get("plan_id", "")), why, program, PlanConfig(**known), texts, script)
+
+
+def _texts(root: JsonNode) -> tuple[str, ...]:
+    """Return the text of every command."""
+    return tuple(str(node.fields.get("command", node).value) for node in root.fields["commands"].items)
+
+
+def _with_whys(items: tuple[Item, ...], script: PlanScript, whys: list[str]) -> tuple[Item, ...]:
+    """Give each statement without a why that of the item in whose string it begins. As deep as TRY nests."""
+    made: list[Item] = []
+    for item in items:
+        if isinstance(item, Statement):
+            why = item.why or whys[script.number(item.command.span.start)] or None
+            command = item.command
+            if isinstance(command, Try):
+                command = evolve(
+                    command,
+                    body=_with_whys(command.body, script, whys),
+                    caught=None if command.caught is None else _with_whys(command.caught, script, whys),
+                    always=None if command.always is None else _with_whys(command.always, script, whys),
+                )
+            item = evolve(item, command=command, why=why)
+        made.append(item)
+    return tuple(made)
+
+
+_CODES = {"unknown": "PLAN002", "missing": "PLAN003", "type": "PLAN004", "value": "PLAN008"}
+
+
+def _fault(misfit: Misfit) -> Diagnostic:
+    """Return the diagnostic for a misfit, with what a plan's author should know."""
+    code, message, hints = _CODES[misfit.kind], misfit.message, misfit.hints
+    if not misfit.path:
+        code, hints = "PLAN001", ("a plan is an object with plan_id, why and commands",)
+        message = message.replace("the document takes an object", "a plan is an object")
+    elif misfit.path == ("why",) and misfit.kind != "type":
+        code, hints = "PLAN005", ("say in one line what the plan is to find out; it is kept in the history",)
+    elif misfit.path == ("plan_id",) and misfit.kind == "missing":
+        hints = ('any text that tells the plan from others, such as a UUID or "plan-001"',)
+    elif misfit.kind == "value" and misfit.path[0] == "commands":
+        code = "PLAN007" if "is the most" in message else "PLAN006"
+    return Diagnostic(code, "error", message, misfit.span, hints, misfit.edits)
+
+
+def _blank(root: JsonNode) -> list[Diagnostic]:
+    """Return the faults that a JSON Schema doesn't tell: commands and whys of blanks only."""
+    found = []
+    if (why := root.fields.get("why")) is not None and isinstance(why.value, str) and why.value.isspace():
+        hint = "say in one line what the plan is to find out; it is kept in the history"
+        found.append(json_fault("PLAN005", "why is empty", why.start, why.end, hint))
+    commands = root.fields.get("commands")
+    for number, node in enumerate(commands.items if commands else ()):
+        string = node.fields.get("command", node)
+        is_blank = isinstance(string.value, str) and not string.value.strip()
+        if is_blank and (string.value or string is node):
+            found.append(
+                json_fault("PLAN006", f"commands[{number}] is empty", string.start, string.end, "leave it out")
+            )
+    return found[:100]
+
+
+def _as_source(plan: Mapping[str, Any]) -> Source | Diagnostic:
+    """Write a Python object as JSON, or say why it is none."""
+    reason = _not_json(plan)
+    if reason is None:
+        try:
+            return Source(json.dumps(plan, ensure_ascii=False, indent=2, allow_nan=False), "<plan>")
+        except (TypeError, ValueError) as error:
+            reason = str(error)
+    return Diagnostic("PLAN001", "error", f"the plan can't be written as JSON: {reason}")
+
+
+def _not_json(plan: Any) -> str | None:
+    """Say what keeps a Python object from being JSON, or return None. A cycle is a depth without end."""
+    stack: list[tuple[Any, int]] = [(plan, 0)]
+    seen = 0
+    while stack:
+        value, depth = stack.pop()
+        seen += 1
+        if depth > MAX_DEPTH or seen > MAX_VALUES:
+            return f"it is nested deeper than {MAX_DEPTH} levels" if depth > MAX_DEPTH else "it has too many values"
+        if isinstance(value, dict):
+            if odd := next((key for key in value if not isinstance(key, str)), None):
+                return f"the key {odd!r:.40} is no text"
+            stack += [(inner, depth + 1) for inner in value.values()]
+        elif isinstance(value, list | tuple):
+            stack += [(inner, depth + 1) for inner in value]
+        elif isinstance(value, float) and not math.isfinite(value):
+            return f"{value} is no number of JSON"
+        elif value is not None and not isinstance(value, str | int | float):
+            return f"a {type(value).__name__} is no JSON value"
+    return None

@@ -1,0 +1,187 @@
+"""Checks a JSON document against a pydantic model, and says by path and place what is wrong: for plans, and for what comes.
+
+The model is the one description of the shape: its JSON Schema is what models and clients are told.
+"""
+
+import json
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+from attrs import frozen
+
+from ..diagnostic import Edit, nearest
+from ..source import Span
+from .json_tree import JsonNode, path_text
+
+if TYPE_CHECKING:
+    from pydantic import BaseModel
+
+__all__ = ["Misfit", "json_schema", "misfits"]
+
+_MOST = 100
+"""Misfits that are told; a document with more has one cause."""
+
+
+@frozen
+class Misfit:
+    """One way in which a document is not of a shape.
+
+    ``kind``: "unknown" key, "missing" key, wrong "type", or another fault of a "value".
+    """
+
+    kind: str
+    path: tuple[str | int, ...]
+    message: str
+    span: Span
+    hints: tuple[str, ...] = ()
+    edits: tuple[Edit, ...] = ()
+
+
+def json_schema(model: "type[BaseModel]") -> dict[str, Any]:
+    """Return the model's JSON Schema (draft 2020-12), without the titles that only repeat the fields' names."""
+    schema = model.model_json_schema()
+    objects = [schema, *schema.get("$defs", {}).values()]
+    for described in (field for object_ in objects for field in object_.get("properties", {}).values()):
+        described.pop("title", None)
+    return {"$schema": "https://json-schema.org/draft/2020-12/schema", **schema}
+
+
+def misfits(model: "type[BaseModel]", root: JsonNode) -> list[Misfit]:
+    """Return how the document is not of the model's shape, by place; empty where it is."""
+    from pydantic import ValidationError
+
+    try:
+        model.model_validate(root.value)
+    except ValidationError as error:
+        found = error.errors(include_url=False, include_context=True, include_input=False)
+    else:
+        return []
+    shape = _Shape(model.model_json_schema())
+    made: dict[tuple[str | int, ...], Misfit] = {}
+    for fault in found:
+        path, branch = _path_of(fault["loc"], shape)
+        node = root.at(path)
+        if branch == "str" and node is not None and isinstance(node.value, dict):
+            continue  # the other branch of "a text or an object" says what is wrong with the object
+        if node is not None and node.faulty:
+            continue  # reading has said what is wrong
+        if path not in made and len(made) < _MOST:
+            made[path] = _misfit(fault, path, root, shape)
+    return sorted(made.values(), key=lambda misfit: (misfit.span.start, misfit.path[-1:] and str(misfit.path[-1])))
+
+
+def _path_of(loc: Sequence[str | int], shape: "_Shape") -> tuple[tuple[str | int, ...], str]:
+    """Return pydantic's location without the names of a union's branches, and the name of the last of these."""
+    path: list[str | int] = []
+    branch = ""
+    current = shape.root
+    for part in loc:
+        if "anyOf" in current and isinstance(part, str):
+            branch = part
+            current = shape.object_in(current)
+            continue
+        path.append(part)
+        current = shape.below(current, part)
+    return tuple(path), branch
+
+
+_KINDS = {"string_type": "a text", "bool_type": "true or false", "list_type": "a list", "model_type": "an object",
+          "dict_type": "an object", "int_type": "a whole number", "float_type": "a number"}  # fmt: skip
+
+
+def _misfit(fault: Mapping[str, Any], path: tuple[str | int, ...], root: JsonNode, shape: "_Shape") -> Misfit:
+    kind, where = fault["type"], path_text(path)
+    node = root.at(path)
+    span = node.span if node is not None else root.nearest_span(path)
+    if kind == "extra_forbidden":
+        return _unknown(path, root, shape)
+    if kind == "missing":
+        known = shape.fields_around(path)
+        doc = str(known.get(path[-1], {}).get("description", ""))
+        return Misfit("missing", path, f"{where} is missing", Span(span.start, span.start + 1), _hint(doc))
+    value = node.value if node is not None else None
+    if kind in ("too_short", "string_too_short"):
+        return Misfit("value", path, f"{where} is empty", span)
+    if kind in ("too_long", "string_too_long"):
+        most = fault.get("ctx", {}).get("max_length", 0)
+        what = f"{len(value):,} elements" if isinstance(value, list) else f"{len(str(value)):,} characters"
+        return Misfit("value", path, f"{where} has {what}; {most:,} is the most", Span(span.start, span.start + 1))
+    wanted = _KINDS.get(kind)
+    if wanted is None:
+        return Misfit("value", path, f"{where}: {str(fault['msg'])[:1].lower()}{str(fault['msg'])[1:]}", span)
+    if path and isinstance(path[-1], int) and wanted in ("a text", "an object"):
+        wanted = "a text, or an object"
+    edits = _type_edits(value, wanted, node)
+    hints = (f"write `{edits[0].text}`",) if len(edits) == 1 else ()
+    return Misfit("type", path, f"{where} takes {wanted}, not {_kind(value)}", span, hints, edits)
+
+
+def _type_edits(value: Any, wanted: str, node: JsonNode | None) -> tuple[Edit, ...]:
+    """Return the edit for what was surely meant: ``"true"`` for true, a single text for a list of one."""
+    if node is None:
+        return ()
+    if wanted == "true or false" and isinstance(value, str) and value.strip().lower() in ("true", "false"):
+        return (Edit(node.span, value.strip().lower()),)
+    if wanted == "a list" and isinstance(value, str):
+        return (Edit(Span(node.start, node.start), "["), Edit(Span(node.end, node.end), "]"))
+    if wanted == "a text" and isinstance(value, int) and not isinstance(value, bool):
+        return (Edit(node.span, json.dumps(str(value))),)
+    return ()
+
+
+def _unknown(path: tuple[str | int, ...], root: JsonNode, shape: "_Shape") -> Misfit:
+    known = shape.fields_around(path)
+    parent = root.at(path[:-1])
+    name = str(path[-1])
+    near = nearest(name, [key for key in known if parent is None or key not in parent.fields])
+    span = root.key_span(path) or root.nearest_span(path)
+    hints = [f"did you mean `{near}`?"] if near else []
+    hints.append(f"the keys here are {', '.join(map(str, known))}")
+    edits = (Edit(span, json.dumps(near)),) if near else ()
+    return Misfit("unknown", path, f"there is no key {path_text(path)}", span, tuple(hints), edits)
+
+
+@frozen
+class _Shape:
+    """A model's JSON Schema, to walk through."""
+
+    root: Mapping[str, Any]
+
+    def below(self, current: Mapping[str, Any], part: str | int) -> Mapping[str, Any]:
+        """Return what the schema says of a field or an element, its unions as they are."""
+        inner = self.object_in(current)
+        found: Mapping[str, Any] = (
+            inner.get("items", {}) if isinstance(part, int) else inner.get("properties", {}).get(part, {})
+        )
+        return found
+
+    def object_in(self, current: Mapping[str, Any]) -> Mapping[str, Any]:
+        """Return what a reference, or the reference in a union, stands for."""
+        for choice in (current, *current.get("anyOf", ())):
+            if "$ref" in choice:
+                found: Mapping[str, Any] = self.root.get("$defs", {}).get(choice["$ref"].rsplit("/", 1)[-1], {})
+                return found
+        return current
+
+    def fields_around(self, path: Sequence[str | int]) -> Mapping[Any, Any]:
+        """Return the fields that the object around ``path`` may have, with what the schema says of them."""
+        current = self.root
+        for part in path[:-1]:
+            current = self.below(current, part)
+        fields: Mapping[Any, Any] = self.object_in(current).get("properties", {})
+        return fields
+
+
+def _hint(doc: str) -> tuple[str, ...]:
+    text = doc.rstrip(".")
+    return (
+        (f"it is {text[:1].lower()}{text[1:]}" if text[:1].isupper() and text[1:2].islower() else text,) if text else ()
+    )
+
+
+def _kind(value: Any) -> str:
+    if value is None or isinstance(value, bool):
+        return "null" if value is None else "true" if value else "false"
+    if isinstance(value, int | float):
+        return "a number"
+    return "a text" if isinstance(value, str) else "a list" if isinstance(value, list) else "an object"

@@ -1,0 +1,248 @@
+"""Rules about conditions, whatever the graph: tests that are never true, patterns that are none, fields where none can be."""
+
+from collections.abc import Iterator
+
+from ...conditions import And, Comparison, Constant, Field, Items, Length, NullTest, Variable
+from ...diagnostic import Diagnostic, Edit
+from ...evaluate import ConditionError, compare, identity
+from ...node import walk
+from ...printer.gasl import format_condition, format_name, format_text
+from ...source import Span
+from .flow import Step
+from .registry import Context, Lint, lint
+from .tests_of import kind_of_value, leaves, tested
+
+__all__ = ["LINTS"]
+
+_ORDER = frozenset({"<", "<=", ">", ">="})
+_MOST_OPERANDS = 1000
+"""Operands of one AND that are compared with each other."""
+
+
+@lint("GASL065")
+def never_true(context: Context) -> Iterator[Diagnostic]:
+    """Tests that hold of nothing, and pairs that can't hold together."""
+    for step in context.steps:
+        for condition, _ in tested(step):
+            for leaf in leaves(condition):
+                yield from _never(context, leaf.test)
+            for node in walk(condition):
+                if isinstance(node, And):
+                    yield from _contradictions(context, node)
+
+
+def _never(context: Context, test: Comparison | NullTest) -> Iterator[Diagnostic]:
+    if isinstance(test, NullTest):
+        return
+    right, operator = test.right, test.operator
+    message = ""
+    edits: list[Edit] = []
+    hint = ""
+    if isinstance(right, Items):
+        nulls = [item for item in right.items if item.value is None]
+        if not right.items and operator == "IN":
+            message = "nothing is in an empty list"
+        elif nulls and (operator == "NOT IN" or len(nulls) == len(right.items)):
+            message = f"{operator} a list with null is never true"
+            hint = "a comparison with null is unknown; IS NULL asks for null"
+            kept = [context.text(item.span) for item in right.items if item.value is not None]
+            edits = [Edit(right.span, f"({', '.join(kept)})")] if kept else []
+    elif isinstance(right, Constant):
+        kind = kind_of_value(right.value)
+        if kind == "null":
+            message, hint = "a comparison with null is never true", "write IS NULL or IS NOT NULL"
+        elif operator in ("STARTS_WITH", "ENDS_WITH", "MATCHES") and kind != "text":
+            message = f"{operator} takes a text, not a {kind}"
+            edits = [Edit(right.span, format_text(context.text(right.span)))] if right.span.end else []
+        elif isinstance(test.left, Length):
+            message, hint, edits = _of_length(test, right)
+    if message:
+        yield context.found("GASL065", message, test.span, hint, edits=edits)
+
+
+def _of_length(test: Comparison, right: Constant) -> tuple[str, str, list[Edit]]:
+    """Say what is wrong with a comparison of a length."""
+    value, kind = right.value, kind_of_value(right.value)
+    if kind != "number":
+        digits = kind == "text" and value.strip().isascii() and value.strip().isdigit() and len(value) < 18
+        edits = [Edit(right.span, str(int(value)))] if digits else []
+        return f"LEN is a number, and this is a {kind}", "", edits
+    if (test.operator in ("<", "<=", "=") and value < 0) or (test.operator == "<" and value == 0):
+        return f"LEN is never {test.operator} {value}", "LEN is 0 or more", []
+    if test.operator == "=" and value != int(value):
+        return f"LEN is never {value}", "LEN is a whole number", []
+    return "", "", []
+
+
+def _contradictions(context: Context, both: And) -> Iterator[Diagnostic]:
+    """Yield the tests of one AND that can't be true where an earlier one is."""
+    before: dict[str, list[Comparison | NullTest]] = {}
+    for operand in both.operands[:_MOST_OPERANDS]:
+        if not isinstance(operand, Comparison | NullTest) or getattr(operand.left, "quantifier", None) is not None:
+            continue
+        what = _left_text(operand.left)
+        earlier = before.setdefault(what, [])
+        clash = next((test for test in earlier[:10] if _excludes(test, operand)), None)
+        if clash is not None:
+            message = f"{format_condition(operand)[:80]} can't be true where {format_condition(clash)[:80]} is"
+            yield context.found(
+                "GASL065", message, operand.span, "write OR, or IN with both values" if _equal(clash, operand) else ""
+            )
+        earlier.append(operand)
+
+
+def _left_text(left: Field | Variable | Length) -> str:
+    return format_condition(NullTest(left))
+
+
+def _equal(*tests: Comparison | NullTest) -> bool:
+    return all(isinstance(test, Comparison) and test.operator == "=" for test in tests)
+
+
+def _excludes(one: Comparison | NullTest, other: Comparison | NullTest) -> bool:
+    """Say whether the two are surely never true of the same value."""
+    for first, second in ((one, other), (other, one)):
+        if isinstance(first, NullTest):
+            if not first.negated and (isinstance(second, Comparison) or second.negated):
+                return True
+            continue
+        if isinstance(second, NullTest) or not isinstance(first.right, Constant):
+            continue
+        value = first.right.value
+        if first.operator == "=" and value is not None and not isinstance(second.right, Variable):
+            right = (
+                tuple(i.value for i in second.right.items) if isinstance(second.right, Items) else second.right.value
+            )
+            if second.operator != "MATCHES" and right is not None:
+                return compare(value, second.operator, right) is not True
+        if first.operator in (">", ">=") and second.operator in ("<", "<=") and isinstance(second.right, Constant):
+            low, high = value, second.right.value
+            strict = first.operator == ">" or second.operator == "<"
+            if kind_of_value(low) == kind_of_value(high):
+                return compare(low, ">", high) is True or (strict and identity(low) == identity(high))
+    return False
+
+
+@lint("GASL066")
+def quantifier(context: Context) -> Iterator[Diagnostic]:
+    """ANY, ALL and NONE where no path is, and a path's nodes or edges without one of them."""
+    for step in context.steps:
+        for condition, on in tested(step):
+            if on == "unknown":
+                continue
+            for leaf in leaves(condition):
+                field = leaf.test.left
+                if not isinstance(field, Field):
+                    continue
+                if field.quantifier is not None and on not in ("paths", "path items"):
+                    word = field.quantifier.upper()
+                    what = {"edge items": "edges", "rows": "rows"}.get(on, on)
+                    message = f"{word} speaks of a path's nodes or edges, and this condition is on {what}"
+                    plain = Field(field.path[1:])
+                    edits = (
+                        [Edit(field.span, _written(plain))] if on in ("nodes", "edges") and len(field.path) > 1 else []
+                    )
+                    yield context.found(
+                        "GASL066", message, field.span, "write the field alone" if edits else "", edits=edits
+                    )
+                elif (
+                    field.quantifier is None
+                    and on in ("paths", "path items")
+                    and len(field.path) > 1
+                    and field.path[0] in ("node", "edge")
+                ):
+                    message = f"a path has several {field.path[0]}s: {'.'.join(field.path)[:80]} needs ANY, ALL or NONE"
+                    edits = [Edit(Span(field.span.start, field.span.start), "ANY ")]
+                    yield context.found(
+                        "GASL066", message, field.span, "write ANY before it if one is enough", edits=edits
+                    )
+
+
+def _written(field: Field) -> str:
+    return format_condition(NullTest(field)).removesuffix(" IS NULL")
+
+
+@lint("GASL067")
+def bad_pattern(context: Context) -> Iterator[Diagnostic]:
+    """Patterns of MATCHES that are none."""
+    for step in context.steps:
+        for condition, _ in tested(step):
+            for leaf in leaves(condition):
+                test = leaf.test
+                if (
+                    not isinstance(test, Comparison)
+                    or test.operator != "MATCHES"
+                    or not isinstance(test.right, Constant)
+                ):
+                    continue
+                if not isinstance(test.right.value, str):
+                    continue
+                try:
+                    compare("", "MATCHES", test.right.value)
+                except ConditionError as error:
+                    yield context.found("GASL067", str(error), test.right.span, getattr(error, "hint", "") or "")
+
+
+@lint("GASL068")
+def field_without_item(context: Context) -> Iterator[Diagnostic]:
+    """Fields in ASSERT and BRANCH, where there is no item that could have one."""
+    for step in context.steps:
+        for condition, on in tested(step):
+            if on != "variables":
+                continue
+            for leaf in leaves(condition):
+                field = leaf.test.left
+                if isinstance(field, Field):
+                    meant = _meant(context, step, field, leaf.test)
+                    message = f"{'.'.join(field.path)[:80]} is a field, and there is no item here that could have it"
+                    edits = [Edit(field.span, meant)] if field.path[0] in context.bound_names else []
+                    yield context.found("GASL068", message, field.span, f"a variable is written {meant}", edits=edits)
+
+
+def _meant(context: Context, step: Step, field: Field, test: Comparison | NullTest) -> str:
+    """Return how the variable that a field's name was meant for is written: its length where a list meets a number."""
+    dots = "".join(f".{format_name(part)}" for part in field.path[1:])
+    variable = f"${{{format_name(field.path[0])}{dots}}}"
+    binding = context.first_bindings.get(field.path[0])
+    right = getattr(test, "right", None)
+    counts = isinstance(right, Constant) and kind_of_value(right.value) == "number"
+    if counts and not dots and binding is not None and binding.kind in ("nodes", "edges", "paths", "rows"):
+        return f"LEN {variable}"
+    return variable
+
+
+@lint("GASL069")
+def ends_of_no_edge(context: Context) -> Iterator[Diagnostic]:
+    """``source.x`` where items have no ends, and attributes of nodes that edges and paths in a variable don't keep."""
+    for step in context.steps:
+        for condition, on in tested(step):
+            if on not in ("nodes", "edge items", "path items") or (on == "nodes" and context.schema is not None):
+                continue  # what the graph has tells more
+            for leaf in leaves(condition):
+                field = leaf.test.left
+                if (
+                    not isinstance(field, Field)
+                    or not _is_of_a_node(field)
+                    or (field.path[1] == "id" and on != "nodes")
+                ):
+                    continue
+                name = _written(field)[:80]
+                if on == "nodes":
+                    if field.quantifier is not None:
+                        continue
+                    message, hint = f"{name} is of an edge, and this condition is on nodes", "FIND edges has both ends"
+                else:
+                    kind = on.removesuffix(" items") + "s"
+                    message = f"{name} is not kept with the {kind} of a variable"
+                    hint = f"test it where the {kind} are found: FIND {kind} WHERE {name} ..."
+                yield context.found("GASL069", message, field.span, hint)
+
+
+def _is_of_a_node(field: Field) -> bool:
+    """Say whether a field is one of a node that an edge or a path has."""
+    if len(field.path) < 2:
+        return False
+    return field.path[0] == "node" if field.quantifier is not None else field.path[0] in ("source", "target")
+
+
+LINTS: tuple[Lint, ...] = (never_true, quantifier, bad_pattern, field_without_item, ends_of_no_edge)

@@ -1,0 +1,354 @@
+"""Rules against the graph at hand: attributes and values that it doesn't have, types that never meet.
+
+A command that such a test makes empty would cost its time, and in a plan the model's next answer, to tell the same.
+"""
+
+import re
+from collections.abc import Iterator, Mapping, Sequence
+
+from attrs import frozen
+
+from ... import gasl
+from ...conditions import Comparison, Constant, Field, NullTest
+from ...diagnostic import Diagnostic, Edit, Severity
+from ...evaluate import identity
+from ...gasl import Path
+from ...printer.gasl import format_key, format_text
+from ...schema import Attribute, Schema
+from ...source import Span
+from .kinds import fields_of
+from .registry import Context, Lint, lint
+from .tests_of import Leaf, On, constants_of, kind_of_value, leaves, tested
+
+__all__ = ["LINTS"]
+
+_OFFERED = 8
+_EQUALITY = frozenset({"=", "IN"})
+_ORDER = frozenset({"<", "<=", ">", ">="})
+_TEXTUAL = frozenset({"STARTS_WITH", "ENDS_WITH", "MATCHES"})
+_NUMBER = re.compile(r"-?(?:0|[1-9][0-9]{0,14})(?:\.[0-9]{1,15})?")
+_BUILT_IN: Mapping[str, frozenset[str]] = {
+    "nodes": frozenset({"id", "degree"}),
+    "edges": frozenset({"source", "target", "key"}),
+    "paths": frozenset({"source", "target", "length", "nodes", "edges"}),
+}
+
+
+@frozen
+class _Place:
+    """What a field means: an attribute of nodes or of edges, and the names before its own (``source.``, ``ANY node.``).
+
+    ``kept``: the items are those of a variable, which know their nodes by their ids only.
+    """
+
+    whose: str
+    path: tuple[str, ...]
+    before: tuple[str, ...] = ()
+    kept: bool = False
+
+
+def _place(field: Field, on: On, schema: Schema) -> _Place | None:
+    """Return what ``field`` means in a condition on ``on``; None where the graph doesn't tell."""
+    path = field.path
+    if field.quantifier is not None:
+        whose = "nodes" if path[0] == "node" else "edges"
+        knows = on == "paths" or (on == "path items" and whose == "edges")
+        return _Place(whose, path[1:], path[:1]) if knows else None
+    if on == "nodes":
+        return _Place("nodes", path)
+    if on in ("edges", "edge items", "paths", "path items"):
+        whole = ".".join(path)
+        if len(path) > 1 and path[0] in ("source", "target") and whole not in schema.edge_attributes:
+            return _Place("nodes", path[1:], path[:1]) if on in ("edges", "paths") else None
+        if on not in ("paths", "path items"):
+            return _Place("edges", path)
+        return (
+            None if len(path) > 1 and path[0] in ("node", "edge") else _Place("paths", path, (), on != "paths")
+        )  # lacks its ANY
+    return None
+
+
+def _attributes(whose: str, schema: Schema) -> Mapping[str, Attribute]:
+    if whose == "paths":
+        return {}
+    return schema.node_attributes if whose == "nodes" else schema.edge_attributes
+
+
+def _attribute(place: _Place, schema: Schema) -> Attribute | None:
+    """Return the attribute that a field is as a whole."""
+    return _attributes(place.whose, schema).get(".".join(place.path))
+
+
+def _is_known(place: _Place, schema: Schema) -> bool:
+    known = _attributes(place.whose, schema)
+    if place.path[0] in _BUILT_IN[place.whose] or ".".join(place.path) in known:
+        return True
+    first = known.get(place.path[0])
+    return first is not None and (
+        len(place.path) == 1 or not first.types or bool({"object", "list"} & first.types.keys())
+    )
+
+
+def _tests(context: Context) -> Iterator[tuple[Leaf, _Place, Schema]]:
+    """Yield the tests of fields whose meaning the graph tells."""
+    schema = context.schema
+    if schema is None:
+        return
+    for step in context.steps:
+        for condition, on in tested(step):
+            for leaf in leaves(condition):
+                if isinstance(leaf.test.left, Field):
+                    place = _place(leaf.test.left, on, schema)
+                    if place is not None and place.path:
+                        yield leaf, place, schema
+
+
+@lint("GASL070")
+def unknown_attribute(context: Context) -> Iterator[Diagnostic]:
+    """Fields that nothing in the graph has. An error where the command can find nothing for it, else a warning."""
+    for leaf, place, schema in _tests(context):
+        if _is_known(place, schema):
+            continue
+        decides = leaf.must and not isinstance(leaf.test, NullTest)
+        assert isinstance(leaf.test.left, Field)  # noqa: S101  # _tests yields no others
+        yield _unknown(context, place, schema, leaf.test.left.span, leaf.test, "error" if decides else "warning")
+    yield from _unknown_fields(context)
+
+
+def _unknown_fields(context: Context) -> Iterator[Diagnostic]:
+    """Yield the faults of ORDER BY, SELECT FIELDS, BY and ON over nodes and edges that were found."""
+    schema = context.schema
+    if schema is None:
+        return
+    for _, command in context.commands(gasl.Find):
+        if isinstance(command, gasl.Find):
+            for order in command.order:
+                place = _Place(command.kind, order.field.parts)
+                if not _is_known(place, schema):
+                    yield _unknown(context, place, schema, order.field.span, None, "warning")
+    for step in context.steps:
+        for name, path in fields_of(step.command):
+            use = step.use_of(name)
+            if use is None or use.kind not in ("nodes", "edges"):
+                continue
+            place = _Place(use.kind, path.parts)
+            if not _is_known(place, schema) or path.parts == ("degree",):
+                yield _unknown(context, place, schema, path.span, None, "error")
+
+
+def _unknown(
+    context: Context, place: _Place, schema: Schema, span: Span, test: Comparison | NullTest | None, severity: Severity
+) -> Diagnostic:
+    name, known = ".".join(place.path), _attributes(place.whose, schema)
+    one = {"nodes": "node", "edges": "edge", "paths": "path"}[place.whose]
+    shown = name if len(name) <= 80 else name[:79] + "…"
+    message = f"no {one} has an attribute {shown}"
+    if place.whose == "paths":
+        return _bare_on_path(context, place, schema, span, severity)
+    if name == "degree" and place.whose == "nodes":
+        hint = "the degree is known where nodes are found: FIND nodes WHERE degree > 1 ORDER BY degree DESC"
+        return context.found("GASL070", "the nodes of a variable have no degree", span, hint, severity="warning")
+    near = context.suggestion(name, _namable(place, known))
+    holder = None if near else _holder(test, known)
+    hints, edits = [], []
+    if meant := near or holder:
+        edits = [_renamed(context, span, place, meant)]
+        hints.append(f"{meant} has this value; did you mean it?" if holder else f"did you mean {meant}?")
+    hints += _elsewhere(place, schema, name)
+    hints.append(f"{place.whose} have: {_listed(tuple(known))}" if known else f"{place.whose} have no attributes here")
+    return context.found("GASL070", message, span, *hints, edits=edits, severity=severity)
+
+
+def _namable(place: _Place, known: Mapping[str, Attribute]) -> tuple[str, ...]:
+    """Return the names that a misspelt one may have meant; the shortest are like any other short word."""
+    return (*(name for name in sorted(_BUILT_IN[place.whose]) if len(name) > 3), *known)
+
+
+def _bare_on_path(context: Context, place: _Place, schema: Schema, span: Span, severity: Severity) -> Diagnostic:
+    """Report a plain attribute in a condition on paths, which have none themselves."""
+    name = format_key(Path(place.path))
+    message = f"a path has no attribute {name}"
+    hints, edits = ["paths have source.x, target.x, length, ANY node.x and ANY edge.x"], []
+    for whose, known in (("node", schema.node_attributes), ("edge", schema.edge_attributes)):
+        if whose == "node" and place.kept:
+            continue
+        if ".".join(place.path) in known or place.path[0] in known:
+            hints.insert(0, f"{whose}s have it: ANY {whose}.{name}, ALL {whose}.{name}, NONE {whose}.{name}")
+            edits.append(Edit(span, f"ANY {whose}.{name}"))
+    return context.found("GASL070", message, span, *hints, edits=edits if len(edits) == 1 else [], severity=severity)
+
+
+def _renamed(context: Context, span: Span, place: _Place, name: str) -> Edit:
+    """Return the edit that puts another attribute in the place of one that isn't there."""
+    written = format_key(Path((*place.before, name)))
+    text = context.text(span)
+    quantified = text.split()[:1] if place.before and place.before[0] in ("node", "edge") else []
+    return Edit(span, " ".join((*quantified, written)))
+
+
+def _holder(test: Comparison | NullTest | None, known: Mapping[str, Attribute]) -> str | None:
+    """Return the one attribute that has the value which is asked of an unknown one: ``kind = "PERSON"`` meant entity_type."""
+    wanted = (
+        [item.value for item in constants_of(test)]
+        if isinstance(test, Comparison) and test.operator in _EQUALITY
+        else []
+    )
+    texts = {value for value in wanted if isinstance(value, str)}
+    found = [
+        name
+        for name, a in known.items()
+        if texts and any(value in texts for value, _ in a.values if isinstance(value, str))
+    ]
+    return found[0] if len(found) == 1 else None
+
+
+def _elsewhere(place: _Place, schema: Schema, name: str) -> list[str]:
+    first = place.path[0]
+    if place.whose == "edges" and (name in schema.node_attributes or first in schema.node_attributes):
+        return [f"nodes have it: source.{name} or target.{name}"]
+    if place.whose == "nodes" and (name in schema.edge_attributes or first in schema.edge_attributes):
+        return ["edges have it: FIND edges"]
+    if place.whose == "nodes" and len(place.path) > 1 and first in ("source", "target"):
+        return [f"{first}.x is of an edge: FIND edges"]
+    return []
+
+
+def _listed(names: Sequence[str]) -> str:
+    more = f" and {len(names) - _OFFERED} more" if len(names) > _OFFERED else ""
+    return ", ".join(name[:40] for name in names[:_OFFERED]) + more
+
+
+@frozen
+class _Values:
+    """All values of an attribute: the frequent ones first, their identities, the texts among them."""
+
+    all: list[object]
+    identities: frozenset[object]
+    texts: tuple[str, ...]
+
+    @property
+    def listed(self) -> str:
+        shown = (format_text(each[:40]) if isinstance(each, str) else str(each) for each in self.all[:_OFFERED])
+        more = f" and {len(self.all) - _OFFERED} more" if len(self.all) > _OFFERED else ""
+        return ", ".join(shown) + more
+
+
+@lint("GASL071")
+def unknown_value(context: Context) -> Iterator[Diagnostic]:
+    """Values that an attribute doesn't have, where all that it has are known."""
+    known: dict[tuple[str, str], _Values | None] = {}
+    for leaf, place, schema in _tests(context):
+        test, attribute = leaf.test, _attribute(place, schema)
+        if attribute is None or not isinstance(test, Comparison) or test.operator not in _EQUALITY:
+            continue
+        key = (place.whose, attribute.name)
+        if key not in known:
+            known[key] = _all_values(attribute, place, schema)
+        values = known[key]
+        if values is None:
+            continue
+        for constant in constants_of(test):
+            value = constant.value
+            is_there = value is None or identity(value) in values.identities
+            if is_there or _never_meets(attribute, constant, test.operator):
+                continue
+            near = context.suggestion(value, values.texts) if isinstance(value, str) else None
+            shown = format_text(value[:60]) if isinstance(value, str) else str(value)
+            edits = [Edit(constant.span, format_text(near))] if near is not None else []
+            hints = [f"did you mean {format_text(near)}?"] if near is not None else _owners(value, place, schema)
+            message = f"{attribute.name} is never {shown}"
+            yield context.found("GASL071", message, constant.span, *hints, f"it is one of {values.listed}", edits=edits)
+
+
+def _all_values(attribute: Attribute, place: _Place, schema: Schema) -> _Values | None:
+    """Return all values of an attribute where they are known."""
+    labelled = schema.label_attribute, schema.labels
+    if place.whose == "edges":
+        labelled = schema.relation_attribute, schema.relations
+    found: list[object] = []
+    if {"list", "object"} & attribute.types.keys() or attribute.distinct is None:
+        return None
+    if attribute.distinct == len(attribute.values):
+        found = [value for value, _ in attribute.values]
+    elif labelled[0] == attribute.name and len(labelled[1]) == attribute.distinct:
+        found = list(labelled[1])
+    texts = tuple(value for value in found if isinstance(value, str))
+    return _Values(found, frozenset(map(identity, found)), texts) if found else None
+
+
+def _owners(value: object, place: _Place, schema: Schema) -> list[str]:
+    """Say where a value is at home, if not here."""
+    if place.whose == "nodes" and value in schema.relations and schema.relation_attribute:
+        return [f"edges have it as {schema.relation_attribute}: FIND edges"]
+    if place.whose == "edges" and value in schema.labels and schema.label_attribute:
+        return [f"nodes have it: source.{schema.label_attribute} or target.{schema.label_attribute}"]
+    known = _attributes(place.whose, schema).items()
+    owners = [name for name, a in known if any(value == each and type(value) is type(each) for each, _ in a.values)]
+    return [f"{owners[0]} has this value"] if owners else []
+
+
+_KINDS = {
+    "integer": "number",
+    "float": "number",
+    "text": "text",
+    "boolean": "boolean",
+    "list": "list",
+    "object": "object",
+}
+
+
+def _never_meets(attribute: Attribute, constant: Constant, operator: str) -> bool:
+    """Say whether no value of the attribute is of a type that the operator could find to hold."""
+    kinds = {_KINDS[kind] for kind in attribute.types if kind in _KINDS}
+    kind = kind_of_value(constant.value)
+    if not kinds or kind == "null":
+        return False
+    if operator in _TEXTUAL:
+        return "text" not in kinds
+    if operator == "CONTAINS":
+        return not ("list" in kinds or ("text" in kinds and kind == "text"))
+    return kind not in kinds
+
+
+@lint("GASL072")
+def attribute_type(context: Context) -> Iterator[Diagnostic]:
+    """Comparisons of an attribute with a value of a type that it never has."""
+    for leaf, place, schema in _tests(context):
+        test, attribute = leaf.test, _attribute(place, schema)
+        if attribute is None or not isinstance(test, Comparison):
+            continue
+        if test.operator not in _EQUALITY | _ORDER | _TEXTUAL | {"CONTAINS", "!="}:
+            continue
+        for constant in constants_of(test):
+            if not _never_meets(attribute, constant, test.operator):
+                continue
+            kinds = " or ".join(sorted({_KINDS[kind] for kind in attribute.types if kind in _KINDS}))
+            kind = kind_of_value(constant.value)
+            if test.operator in _TEXTUAL or test.operator == "CONTAINS":
+                message = f"{attribute.name} is always a {kinds}, and {test.operator} finds nothing in it"
+            else:
+                message = f"{attribute.name} is always a {kinds}, never a {kind}"
+            edit = _other_type(context, attribute, constant, test.operator)
+            severity: Severity = "error" if leaf.must and test.operator not in ("!=", "IN") else "warning"
+            hint = f"write {edit.text}" if edit else "different types are unequal and have no order"
+            yield context.found(
+                "GASL072", message, constant.span, hint, edits=[edit] if edit else [], severity=severity
+            )
+
+
+def _other_type(context: Context, attribute: Attribute, constant: Constant, operator: str) -> Edit | None:
+    """Return the edit that makes ``"30"`` 30 or 30 ``"30"``, where the attribute's type asks for it and nothing is lost."""
+    kinds = {_KINDS[kind] for kind in attribute.types if kind in _KINDS}
+    value = constant.value
+    if operator in _TEXTUAL or operator == "CONTAINS":
+        return None
+    if kinds == {"text"} and kind_of_value(value) in ("number", "boolean"):
+        return Edit(constant.span, format_text(context.text(constant.span)))
+    if isinstance(value, str) and kinds == {"boolean"} and value.lower() in ("true", "false"):
+        return Edit(constant.span, value.lower())
+    if isinstance(value, str) and kinds == {"number"} and _NUMBER.fullmatch(value):
+        return Edit(constant.span, value)
+    return None
+
+
+LINTS: tuple[Lint, ...] = (unknown_attribute, unknown_value, attribute_type)

@@ -1,0 +1,208 @@
+"""Lark behind one door: builds the parser of GASL from its grammar, and reads a program, a piece of one or a condition.
+
+Nothing of Lark leaves this room but tokens to the builder: failures come out as offsets, words and what may stand there.
+The tokens are handed on one by one, so that line breaks in brackets, remarks and touching words are seen to on the way.
+"""
+
+from collections.abc import Iterator
+from functools import cache
+from typing import Any, Literal
+
+from attrs import field, frozen
+from lark import Lark, Token
+from lark.exceptions import UnexpectedCharacters, UnexpectedInput
+from lark.lexer import LexerState, LexerThread, LineCounter
+from lark.utils import TextSlice
+
+from .... import grammar
+from ...diagnostic import Edit
+from ...gasl import Comment
+from ...source import Span
+from .builder import Builder
+from .conditions import MAX_DEPTH
+from .nodes import Unbuildable
+
+__all__ = ["Failure", "Read", "keywords", "read"]
+
+Start = Literal["program", "condition_only"]
+
+_OPENING = {"LPAR": "(", "_LPAR": "(", "LSQB": "[", "_LSQB": "["}
+_CLOSING = frozenset({"RPAR", "RSQB"})
+_NESTING = frozenset({"BRANCH", "EXPLAIN", "_THEN"})
+_WORDY = frozenset("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_`")
+
+MAX_TOKENS = 200_000
+"""The most words and signs of one text. Ten thousand commands have about half of that."""
+
+
+@frozen
+class Read:
+    """What was read: a program's items or a condition, and the comments that stood inside commands."""
+
+    result: Any
+    inner: tuple[Comment, ...] = ()
+
+
+@frozen
+class Failure:
+    """Where reading stopped: at ``offset``, behind a word or sign of kind ``after`` that ends at ``behind``.
+
+    ``brackets`` are the open ones with their offsets. ``unbuildable`` is a fault that is known already.
+    """
+
+    offset: int
+    after: str
+    behind: int
+    brackets: tuple[tuple[str, int], ...] = ()
+    unbuildable: Unbuildable | None = None
+    _parser: Any = field(default=None, repr=False)
+
+    def expected(self) -> frozenset[str]:
+        """Return the kinds of words and signs that might have stood there, by the grammar's names."""
+        return frozenset(self._parser.accepts()) if self._parser is not None else frozenset()
+
+
+class _EverywhereAccepted:
+    """Tells Lark's lexer what to take in every place; whether it may stand there is the grammar's matter."""
+
+    always_accept = ("_NEWLINE", "COMMENT", "WHY")
+
+    def process(self, stream: Iterator[Token]) -> Iterator[Token]:
+        """Hand the tokens on."""
+        return stream
+
+
+class _NoSecondLook:
+    """Stands in for the lexer that Lark asks, where a text fails, what would have stood there in any other place.
+
+    Its answer names terminals, which no message of ours does, and each look costs the rest of the text.
+    """
+
+    def next_token(self, state: Any, parser_state: Any) -> Token:
+        """Find nothing, so that the first failure stands."""
+        raise UnexpectedCharacters(" ", 0, 0, 0)  # type: ignore[no-untyped-call]
+
+
+@cache
+def _gasl() -> Lark:
+    text = grammar.inlined("gasl")
+    lark = Lark(
+        text,
+        parser="lalr",
+        lexer="contextual",
+        maybe_placeholders=False,
+        start=["program", "condition_only"],
+        transformer=Builder(),
+        postlex=_EverywhereAccepted(),
+        cache=grammar.cache_file("gasl", text) or False,
+    )
+    lark.parser.lexer.lexer.root_lexer = _NoSecondLook()
+    return lark
+
+
+@cache
+def keywords() -> frozenset[str]:
+    """Return every word that is a keyword somewhere, in capitals."""
+    import re
+
+    words = re.findall(r'"([A-Za-z_]+)"i', grammar.text("gasl"))
+    return frozenset(word.upper() for word in words)
+
+
+def read(text: str, start: int = 0, stop: int | None = None, what: Start = "program") -> Read | Failure:
+    """Read ``[start, stop)`` of ``text`` as a program, or as a condition. Cost is proportional to that piece."""
+    lark = _gasl()
+    piece = TextSlice(text, start, len(text) if stop is None else stop)
+    # A line counter of its own: Lark would count the lines of all text before the slice, for each piece anew.
+    counter = LineCounter("\n")  # type: ignore[no-untyped-call]
+    counter.char_pos = start
+    thread = LexerThread(lark.parser.lexer.lexer, LexerState(piece, counter))
+    parser = lark.parser.parser.parse_interactive(thread, what)
+    reading = _Reading(text, start, parser, flat=what == "condition_only")
+    try:
+        for token in thread.lex(parser.parser_state):  # type: ignore[no-untyped-call]
+            reading.take(token)
+        return Read(reading.finish(piece.end), tuple(reading.inner))
+    except UnexpectedInput as failure:
+        bad = getattr(failure, "token", None)
+        known = bad.start_pos if isinstance(bad, Token) and bad.type != "$END" else failure.pos_in_stream
+        offset = piece.end if known is None or (bad is not None and bad.type == "$END") else known
+        return reading.failure(offset)
+    except Unbuildable as fault:
+        return reading.failure(fault.span.start, fault)
+
+
+class _Reading:
+    """One reading under way: hands tokens to the parser and keeps what is needed to say where it stopped."""
+
+    def __init__(self, text: str, start: int, parser: Any, flat: bool) -> None:
+        self._text, self._parser, self._flat = text, parser, flat
+        self._feed = parser.parser_state.feed_token
+        self._end = start
+        self._kind = "_NEWLINE"
+        self._count = self._nested = self._blocks = 0
+        self._brackets: list[tuple[str, int]] = []
+        self._last: Token | None = None
+        self.inner: list[Comment] = []
+
+    def take(self, token: Token) -> None:
+        """Hand one token to the parser, or keep it from it."""
+        kind = token.type
+        if kind == "_NEWLINE":
+            if self._brackets or self._flat or self._kind == "_NEWLINE":
+                return
+            self._nested = 0
+        elif kind == "COMMENT":
+            if self._brackets or self._flat:
+                text = token.rstrip()
+                begin = token.start_pos or 0
+                self.inner.append(Comment(text, span=Span(begin, begin + len(text))))
+                return
+            if self._kind != "_NEWLINE":
+                token.type = kind = "TRAILING"
+        else:
+            begin = token.start_pos or 0
+            if begin == self._end and self._text[begin - 1] in _WORDY and token[0] in _WORDY and self._last:
+                raise _touching(self._last, token)
+            if kind in _OPENING:
+                self._brackets.append((_OPENING[kind], begin))
+                if len(self._brackets) > MAX_DEPTH:
+                    raise _too_deep("brackets", begin, begin + 1)
+            elif kind in _CLOSING and self._brackets:
+                self._brackets.pop()
+            elif kind in _NESTING:
+                self._nested += 1
+                if self._nested > 2 * MAX_DEPTH:
+                    raise _too_deep("commands in commands", begin, begin + len(token))
+            elif kind == "TRY":
+                self._blocks += 1
+                if self._blocks > MAX_DEPTH:
+                    raise _too_deep("TRY blocks", begin, begin + len(token))
+            elif kind == "END":
+                self._blocks -= 1
+        self._count += 1
+        if self._count > MAX_TOKENS:
+            message = f"the text has more than {MAX_TOKENS:,} words and signs"
+            raise Unbuildable("GASL023", message, Span(token.start_pos or 0, token.end_pos or 0))
+        self._feed(token)
+        self._kind, self._end, self._last = kind, token.end_pos or 0, token
+
+    def finish(self, end: int) -> Any:
+        """Tell the parser that the text ends at ``end``, and return what it built."""
+        last = self._last or Token("_NEWLINE", "", end, 1, 1, 1, 1, end)
+        return self._feed(Token.new_borrow_pos("$END", "", last), True)
+
+    def failure(self, offset: int, known: Unbuildable | None = None) -> Failure:
+        """Say where the reading stopped."""
+        return Failure(offset, self._kind, self._end, tuple(self._brackets), known, self._parser)
+
+
+def _touching(before: Token, token: Token) -> Unbuildable:
+    start, middle, end = before.start_pos or 0, token.start_pos or 0, token.end_pos or 0
+    message = f"{before} and {token} touch: {before}{token}"
+    blank = Edit(Span(middle, middle), " ")
+    return Unbuildable("GASL018", message, Span(start, end), (f"write {before} {token}",), (blank,))
+
+
+def _too_deep(what: str, start: int, end: int) -> Unbuildable:
+    return Unbuildable("GASL023", f"{what} are nested deeper than {MAX_DEPTH} here", Span(start, end))

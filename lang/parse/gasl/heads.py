@@ -1,0 +1,178 @@
+"""What is wrong with a statement's first words: no command, a misspelt one, one of another language, markup before it."""
+
+import json
+import re
+
+from ...diagnostic import nearest
+from ...source import Span
+from ..fault import Fault, fault, shown
+from .broken import Broken, swap
+from .lines import COMMANDS
+from .outside import BULLET
+
+__all__ = ["HEADS"]
+
+_OTHER_WORDS = {
+    "SEARCH": "FIND", "GET": "FIND", "FETCH": "FIND", "LOOKUP": "FIND", "FILTER": "SELECT", "DEFINE": "DECLARE",
+    "CREATE": "DECLARE", "INIT": "DECLARE", "CLEAR": "RESET", "EMPTY": "RESET", "SORT": "RANK", "GROUP": "AGGREGATE",
+    "CHECK": "ASSERT", "VERIFY": "ASSERT", "EXTRACT": "PROCESS", "LABEL": "CLASSIFY", "SUMMARIZE": "ANALYZE",
+    "ANALYSE": "ANALYZE", "MINUS": "EXCEPT", "DIFFERENCE": "EXCEPT", "SUBTRACT": "EXCEPT", "TRAVERSE": "WALK",
+    "NEIGHBORS": "WALK", "EXPAND": "WALK", "ABORT": "CANCEL", "IF": "BRANCH IF", "MERGE": "UPDATE", "ADD": "UPDATE",
+    "INSERT": "UPDATE", "COMPUTE": "MEASURE", "PROJECT": "SELECT", "UNLESS": "BRANCH IF NOT",
+}  # fmt: skip
+"""What other languages call a command."""
+
+
+def _markup(b: Broken) -> Fault | None:
+    """``1. FIND``, ``- FIND``, ``**FIND ...**``."""
+    if b.failure.offset > 12 or b.text[:1] in "\"'":
+        return None
+    found = BULLET.match(b.text)
+    word = re.match(r"[A-Za-z]+", b.text[found.end() :]) if found else None
+    known = (*COMMANDS, *_OTHER_WORDS, "TRY")
+    if not found or not word or (word[0].upper() not in known and not nearest(word[0], known)):
+        return None
+    edits = [swap(0, found.end(), "")]
+    mark = found[0].strip()
+    if mark[0] in "*`" and b.text.endswith(mark):
+        edits.append(swap(len(b.text) - len(mark), len(b.text), ""))
+    message = f"{shown(found[0])} stands before the command"
+    return b.fix("GASL030", message, Span(0, len(found[0].rstrip())), "remove it", edits, edits[:1])
+
+
+def _quoted(b: Broken) -> Fault | None:
+    """``"FIND nodes AS x",`` as in the JSON of a plan."""
+    if b.at > 1 or b.text[:1] not in "\"'":
+        return None
+    found = re.match(r"""(?P<all>"(?:[^"\\]|\\.)*"|'[^']*')[ \t]*,?\Z""", b.text)
+    if not found:
+        return None
+    try:
+        inner = json.loads(found["all"]) if found["all"][0] == '"' else found["all"][1:-1]
+    except ValueError:
+        inner = found["all"][1:-1]
+    message = "the command stands in quotes"
+    return b.fix("GASL030", message, Span(0, len(b.text)), "write it without them", [swap(0, len(b.text), inner)])
+
+
+def _json(b: Broken) -> Fault | None:
+    """A plan's JSON where a program was expected."""
+    if b.at > 0 or not re.match(r'[{\[]|"(?:commands|plan_id|why|config|command)"[ \t]*:|[\]}]', b.text):
+        return None
+    hint = "a program is commands, one a line; JSON with plan_id, why and commands is a plan"
+    return fault("GASL014", "this is JSON, not a command", 0, min(len(b.text), 30), hint)
+
+
+def _assigned(b: Broken) -> Fault | None:
+    """``authors = FIND nodes``."""
+    found = re.match(r"(?:LET[ \t]+)?\$?\{?([A-Za-z_]\w*)\}?[ \t]*(?::=|=|<-)[ \t]*(?=[A-Za-z]+[ \t])", b.text, re.I)
+    if not found or b.at > found.end():
+        return None
+    hint = f"the result is named at the end: ... AS {found[1]}"
+    end = len(b.text)
+    edits = [swap(0, found.end(), ""), swap(end, end, f" AS {found[1]}")]
+    if re.search(r"\bAS[ \t]+\w+\Z", b.text, re.I):
+        edits = edits[:1]
+    return b.fault("GASL014", "a command is not assigned", Span(0, found.end()), hint, edits)
+
+
+def _sql(b: Broken) -> Fault | None:
+    """``SELECT * FROM nodes WHERE ...``, ``SELECT a, b FROM x``."""
+    found = re.match(r"SELECT[ \t]+(?P<what>\*|[\w.,` \t]+?)[ \t]+FROM[ \t]+(?P<from>\w+)", b.text, re.I)
+    if not found:
+        return None
+    source = found["from"]
+    kind = {"node": "nodes", "edge": "edges", "path": "paths"}.get(source.lower().rstrip("s"))
+    rest = b.text[found.end() :]
+    if kind and found["what"] == "*":
+        right = f"FIND {kind}"
+    elif kind:
+        right = f"FIND {kind}{rest} AS found, then SELECT found FIELDS {found['what']} AS name"
+        return fault("GASL014", "SELECT ... FROM is SQL", 0, found.end(), f"write {right}")
+    elif found["what"] == "*":
+        right = f"SELECT {source}"
+    elif rest.strip():
+        right = f"SELECT {source} {shown(rest, 60)} AS rows, then SELECT rows FIELDS {found['what']} AS name"
+        return fault("GASL014", "SELECT ... FROM is SQL", 0, found.end(), f"write {right}")
+    else:
+        right = f"SELECT {source} FIELDS {found['what']}"
+    named = "" if re.search(r"\bAS[ \t]+\w+\s*;?\Z", rest, re.I) else " AS name"
+    message, hint = "SELECT ... FROM is SQL", f"write {' '.join((right, shown(rest, 60))).rstrip()}{named}"
+    return b.fault("GASL014", message, Span(0, found.end()), hint, [swap(0, found.end(), right)])
+
+
+def _cypher(b: Broken) -> Fault | None:
+    """``MATCH (n:PERSON) WHERE ... RETURN n``."""
+    if not re.match(r"(?:OPTIONAL[ \t]+)?MATCH\b|FIND[ \t]*\(\w*:", b.text, re.I):
+        return None
+    label = re.search(r"\(\w*:(\w+)", b.text)
+    tested = f' WHERE entity_type = "{label[1]}"' if label else " WHERE ..."
+    name = re.search(r"\bRETURN[ \t]+(\w+)", b.text, re.I)
+    kind = "paths" if "]-" in b.text or "--" in b.text else "nodes"
+    if kind == "paths":
+        hint = "write FIND paths WHERE source.entity_type = ... AND target.entity_type = ... AS name"
+    else:
+        hint = f"write FIND nodes{tested} AS {name[1] if name else 'name'}"
+    return fault("GASL014", "MATCH is Cypher", 0, 5, hint)
+
+
+def _called(b: Broken) -> Fault | None:
+    """``FIND(nodes, ...)``, ``COUNT(authors)``."""
+    found = re.match(r"([A-Za-z_]+)[ \t]*\(", b.text)
+    if not found or found[1].upper() not in COMMANDS or found[1].upper() in ("ASSERT",) or b.at > found.end():
+        return None
+    inner = re.match(r"[A-Za-z_]+[ \t]*\([ \t]*(\w+)[ \t]*\)", b.text)
+    edits = [swap(found.end(1), inner.end(), f" {inner[1]}")] if inner else []
+    span = Span(found.end() - 1, found.end())
+    return b.fault("GASL014", f"{found[1].upper()} is no function", span, b.form or "write it with blanks", edits)
+
+
+def _block_word(b: Broken) -> Fault | None:
+    """``BRANCH ... THEN TRY``: a block inside a command."""
+    if b.words() != "TRY" or b.here == 0 or "TRY" in b.expected:
+        return None
+    piece = b.pieces[b.here]
+    message = "a TRY block can't stand inside another command"
+    hint = "write the block on lines of its own, or one command here"
+    return fault("GASL005", message, piece.span.start, piece.span.end, hint)
+
+
+def _unknown(b: Broken) -> Fault | None:
+    """A first word, or one behind THEN, ELSE and EXPLAIN, that is no command."""
+    piece = b.piece()
+    if piece is None or "FIND" not in b.expected:
+        return None
+    if piece.kind != "word":
+        if b.here:
+            return None
+        message, hint = f"{shown(piece.text)} begins no command", "a command begins with its word, as FIND nodes AS x"
+        return b.fault("GASL001", message, piece.span, hint, [] if b.mended else [swap(0, 0, "# ")])
+    other = _OTHER_WORDS.get(piece.upper)
+    near = nearest(piece.text, COMMANDS)
+    if near and near[0] != piece.upper[0] and not b.mended_by([swap(piece.span.start, piece.span.end, near)]):
+        near = None
+    right = other or near
+    if right:
+        edit = [swap(piece.span.start, piece.span.end, right)]
+        hint = f"write {right}" if other else f"did you mean {right}?"
+        found = b.fault("GASL001", f"there is no command {piece.text}", piece.span, hint, edit)
+        if found.diagnostic.edits or piece.text.isupper() or b.here:
+            return found
+    if b.here or piece.text.isupper():
+        return fault(
+            "GASL001",
+            f"there is no command {shown(piece.text)}",
+            *_ends(piece.span),
+            "the commands are " + ", ".join(COMMANDS),
+        )
+    hint = "a command begins with its word, as FIND nodes AS x; a remark is a line that starts with #"
+    return b.fault(
+        "GASL001", "this line is no command", Span(0, len(b.text)), hint, [] if b.mended else [swap(0, 0, "# ")]
+    )
+
+
+def _ends(span: Span) -> tuple[int, int]:
+    return span.start, span.end
+
+
+HEADS = (_quoted, _json, _markup, _assigned, _sql, _cypher, _called, _block_word, _unknown)

@@ -1,0 +1,128 @@
+"""What the lines of a program look like from outside: where a statement begins and ends. No parsing happens here.
+
+Every pattern is linear on any text: runs are possessive or bounded.
+"""
+
+import re
+
+from attrs import frozen
+
+from ...source import Span
+
+__all__ = ["BLOCK_WORD", "COMMANDS", "FORMS", "HEAD_LINE", "Chunk", "chunk_at", "end_of_line"]
+
+FORMS = {
+    "DECLARE": 'DECLARE key AS LIST|DICT|COUNTER [WITH_DESCRIPTION "..."]',
+    "RESET": "RESET key",
+    "UPDATE": "UPDATE key WITH name [MERGE|REPLACE]",
+    "FIND": "FIND nodes|edges|paths [WHERE condition] [ORDER BY field] [LIMIT n] AS name",
+    "WALK": "WALK name [VIA condition] [DEPTH n] [DIRECTION out|in|both] AS name",
+    "SUBGRAPH": "SUBGRAPH name RADIUS n AS name",
+    "CONNECT": "CONNECT name TO name [VIA condition] AS name",
+    "MEASURE": "MEASURE name|graph USING algorithm AS name",
+    "SELECT": "SELECT name FIELDS field, ... AS name, or SELECT name WHERE condition AS name",
+    "COUNT": "COUNT name [BY field] AS name",
+    "AGGREGATE": "AGGREGATE name BY field COMPUTE sum(field), ... AS name",
+    "RANK": "RANK name BY field [DESC] [LIMIT n] AS name",
+    "JOIN": "JOIN name WITH name ON field [= field] AS name",
+    "UNION": "UNION name WITH name [ON field] AS name",
+    "INTERSECT": "INTERSECT name WITH name [ON field] AS name",
+    "EXCEPT": "EXCEPT name WITH name [ON field] AS name",
+    "PROCESS": 'PROCESS name USING "instruction" AS name [RETURNING (column TYPE, ...)]',
+    "CLASSIFY": 'CLASSIFY name BY "question" INTO ("label", ...) AS name',
+    "ANALYZE": 'ANALYZE key USING "instruction" AS name',
+    "REQUIRE": "REQUIRE EXISTS name",
+    "ASSERT": "ASSERT condition",
+    "SET": "SET key = value",
+    "CANCEL": 'CANCEL PLAN "id"',
+    "BRANCH": "BRANCH IF condition THEN command [ELSE command]",
+    "ON": "ON EMPTY|ERROR|PARTIAL|SCHEMA_MISMATCH name THEN command",
+    "EXPLAIN": "EXPLAIN command",
+}
+"""How each command is written, as hints show it."""
+
+COMMANDS = tuple(FORMS)
+
+_OPERATORS = r"IN|IS|NOT|AND|OR|CONTAINS|STARTS_WITH|ENDS_WITH|MATCHES|TEXT|INT|FLOAT|BOOL"
+HEAD_LINE = re.compile(
+    rf"[ \t]*+(?:(?:{'|'.join(COMMANDS)})\b(?=[ \t]++(?!(?:{_OPERATORS})\b)[\w`$])|(?:TRY|CATCH[ \t]++ANY|FINALLY|END)[ \t\r]*+$)",
+    re.IGNORECASE | re.MULTILINE,
+)
+"""The beginning of a line that is a statement's, even where brackets above are open."""
+
+BLOCK_WORD = re.compile(r"(TRY|CATCH|FINALLY|END)\b(?![ \t]*+[=.])", re.IGNORECASE)
+"""A word of a block where a statement may begin."""
+
+_CONTINUES = re.compile(
+    r"[ \t]*+(?:(?:WHERE|AS|AND|OR|LIMIT|ORDER|USING|WITH|WITH_DESCRIPTION|BY|INTO|FROM|TO|VIA|MAXLEN|SHORTEST|DEPTH"
+    r"|DIRECTION|RADIUS|FIELDS|COMPUTE|RETURNING|THEN|ELSE|MERGE|REPLACE)\b"
+    r"|ON\b(?![ \t]++(?:EMPTY|ERROR|PARTIAL|SCHEMA_MISMATCH)\b)|[)\],=])",
+    re.IGNORECASE,
+)
+_SCAN = re.compile(
+    r""""(?:[^"\\\r\n]|\\[^\r\n])*+"|'(?:[^'\\\r\n]|\\[^\r\n])*+'|`(?:[^`\r\n]|``)*+`"""
+    r"""|[\n"'`()\[\]#]|\b(?:CATCH|FINALLY|END)\b""",
+)
+
+
+@frozen
+class Chunk:
+    """A statement's text ``[start, end)``. ``joins`` are line breaks inside it that no bracket allows."""
+
+    start: int
+    end: int
+    joins: tuple[Span, ...] = ()
+
+
+def end_of_line(text: str, offset: int) -> int:
+    """Return the offset of the newline that ends ``offset``'s line, or the text's end."""
+    found = text.find("\n", offset)
+    return len(text) if found < 0 else found
+
+
+def chunk_at(text: str, start: int, in_block: bool) -> Chunk:
+    """Return the statement that begins at ``start``: its line, and lines that go on with it.
+
+    Brackets carry it over line breaks, but not into a line that begins as a statement does. In a block it ends before the
+    block's own words. What stands behind an unclosed quote is not looked at.
+    """
+    depth = skip = 0
+    joins: list[Span] = []
+    stop = len(text)
+    for match in _SCAN.finditer(text, start):
+        sign, at = match[0], match.start()
+        if at < skip:
+            continue
+        if sign == "\n":
+            if depth and not HEAD_LINE.match(text, at + 1) and not text.startswith("#:", at + 1):
+                continue
+            follows = _CONTINUES.match(text, at + 1)
+            if follows and not HEAD_LINE.match(text, at + 1):
+                first = at - (len(text[start:at]) - len(text[start:at].rstrip())) if len(joins) < 50 else at
+                blank = re.compile(r"\n[ \t]*+").match(text, at)
+                joins.append(Span(first, blank.end() if blank else at + 1))
+                continue
+            stop = at
+            break
+        if sign == "#":
+            if depth:
+                skip = end_of_line(text, at)
+                continue
+            stop = at
+            break
+        if sign in "([":
+            depth += 1
+        elif sign in ")]":
+            depth = max(0, depth - 1)
+        elif sign in "\"'`":
+            skip, depth = end_of_line(text, at), 0
+        elif (
+            sign[0] in "CFE"
+            and in_block
+            and not depth
+            and at > start
+            and text[max(0, at - 40) : at].rstrip()[-2:] != "AS"
+        ):
+            stop = at
+            break
+    return Chunk(start, start + len(text[start:stop].rstrip()), tuple(joins))

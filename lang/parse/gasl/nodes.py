@@ -1,0 +1,167 @@
+"""Tokens to the smallest nodes and values: names, keys, variables, strings, numbers. What no node can hold is refused."""
+
+import json
+import re
+
+from lark import Token
+
+from ...conditions import Variable
+from ...diagnostic import Edit
+from ...gasl import Key, Name, Path
+from ...source import Span
+
+__all__ = [
+    "Unbuildable", "identifier", "integer", "key_of", "name_of", "number_of", "path_of", "refuse_reserved", "span_of",
+    "string_of", "variable_of",
+]  # fmt: skip
+
+_PART = re.compile(r"`((?:[^`]|``)+)`|([^.`]+)")
+_STEP = re.compile(r"\.(?:`((?:[^`]|``)+)`|(\d+)|(\w+))|\[(-?\d+)\]")
+_ESCAPE = re.compile(r"""\\(?:(["'\\/bfnrt])|u([0-9A-Fa-f]{4})|(.?))""", re.DOTALL)
+_PLAIN = {"b": "\b", "f": "\f", "n": "\n", "r": "\r", "t": "\t"}
+_SURROGATE = re.compile(r"[\ud800-\udfff]")
+_RESERVED = frozenset({"_meta", "items", "value"})
+
+
+class Unbuildable(Exception):
+    """Text that the grammar takes but no node can hold: a number out of range, an escape that is none."""
+
+    def __init__(
+        self, code: str, message: str, span: Span, hints: tuple[str, ...] = (), edits: tuple[Edit, ...] = ()
+    ) -> None:
+        super().__init__(message)
+        self.code, self.message, self.span, self.hints, self.edits = code, message, span, hints, edits
+
+
+def span_of(token: Token) -> Span:
+    """Return where ``token`` stands."""
+    start = token.start_pos
+    assert start is not None  # noqa: S101  # Lark's lexers set it always; only hand-made tokens lack it
+    return Span(start, start + len(token))
+
+
+def identifier(text: str) -> str:
+    """Return a name without its backticks."""
+    return text[1:-1].replace("``", "`") if text[:1] == "`" else str(text)
+
+
+def name_of(token: Token) -> Name:
+    """Return a variable's name."""
+    return Name(identifier(token), span=span_of(token))
+
+
+def _parts(token: Token) -> tuple[str, ...]:
+    if "`" not in token:
+        return tuple(token.split("."))
+    return tuple(match[1].replace("``", "`") if match[1] else match[2] for match in _PART.finditer(token))
+
+
+def path_of(token: Token) -> Path:
+    """Return a field's path."""
+    return Path(_parts(token), span=span_of(token))
+
+
+def key_of(token: Token) -> Key:
+    """Return a key of the state."""
+    return Key(_parts(token), span=span_of(token))
+
+
+def refuse_reserved(key: Key) -> Key:
+    """Return ``key``, unless a part of it is a word of the state's own format."""
+    for place, part in enumerate(key.parts):
+        if part in _RESERVED:
+            # A model that saw the state's file adds the file's own words to the key that was declared.
+            above = ".".join(key.parts[:place]) if place and place == len(key.parts) - 1 else ""
+            raise Unbuildable(
+                "GASL024",
+                f"{part} can't be part of a key: the state's own format uses the word",
+                key.span,
+                (f"write {above}" if above else "choose another name",),
+                (Edit(key.span, above),) if above else (),
+            )
+    return key
+
+
+def variable_of(token: Token) -> Variable:
+    """Return ``${name.path[0]}`` taken apart."""
+    span = span_of(token)
+    inner = token[2:-1].strip()
+    first = _PART.match(inner if inner[0] == "`" else inner.replace("[", ".", 1))
+    assert first is not None  # noqa: S101  # the terminal's pattern begins with a name
+    path: list[str | int] = []
+    for quoted, digits, word, index in _STEP.findall(inner, first.end()):
+        if digits or index:
+            path.append(_index(digits or index, span))
+        else:
+            path.append(quoted.replace("``", "`") if quoted else word)
+    return Variable(identifier(inner[: first.end()]), tuple(path), span=span)
+
+
+def _index(digits: str, span: Span) -> int:
+    if len(digits) > 18:
+        raise Unbuildable("GASL022", "the index in this variable is too large", span)
+    return int(digits)
+
+
+def integer(token: Token) -> int:
+    """Return a whole number of at most 64 bits, from digits."""
+    if len(token) > 19 or int(token) >= 2**63:
+        raise Unbuildable("GASL022", "this number does not fit in 64 bits", span_of(token))
+    return int(token)
+
+
+def number_of(token: Token) -> int | float:
+    """Return an integer of at most 64 bits or a finite float."""
+    if token.lstrip("-").isdigit():
+        whole = int(token) if len(token) <= 20 else 2**64
+        if not -(2**63) <= whole < 2**63:
+            hint = "write it in quotes if it is an id"
+            raise Unbuildable("GASL022", "this number does not fit in 64 bits", span_of(token), (hint,))
+        return whole
+    number = float(token)
+    if number in (float("inf"), float("-inf")):
+        raise Unbuildable("GASL022", "this number is too large for a float", span_of(token))
+    return number
+
+
+def string_of(token: Token) -> str:
+    """Return a string without its quotes, its escapes resolved: JSON's and ``\\'``."""
+    raw = str(token)[1:-1]
+    if "\\" in raw:
+        start = span_of(token).start + 1
+        try:
+            # JSON's own reader is much quicker; what it refuses is looked at piece by piece.
+            raw = json.loads(f'"{raw}"', strict=False) if token[0] == '"' else _unescaped(raw, start)
+        except ValueError:
+            raw = _unescaped(raw, start)
+    if not raw.isascii() and (half := _SURROGATE.search(raw)):
+        raise Unbuildable(
+            "GASL021",
+            f"half a surrogate pair (U+{ord(half[0]):04X}) is no character",
+            span_of(token),
+            ("leave it out",),
+        )
+    return raw
+
+
+def _unescaped(raw: str, start: int) -> str:
+    pieces: list[str] = []
+    done = 0
+    for match in _ESCAPE.finditer(raw):
+        pieces.append(raw[done : match.start()])
+        done = match.end()
+        plain, code, other = match.groups()
+        if plain:
+            pieces.append(_PLAIN.get(plain, plain))
+        elif code:
+            pieces.append(chr(int(code, 16)))
+        else:
+            at = Span(start + match.start(), start + match.end())
+            double = Edit(Span(at.start, at.start), "\\")
+            message = f"\\{other} is no escape"
+            hint = "a backslash is written \\\\; escapes are \\\" \\' \\\\ \\/ \\b \\f \\n \\r \\t and \\u with four digits"
+            raise Unbuildable("GASL021", message, at, (hint,), (double,))
+    pieces.append(raw[done:])
+    text = "".join(pieces)
+    # A pair of escapes for one character beyond U+FFFF; half a pair stays and is refused.
+    return text.encode("utf-16", "surrogatepass").decode("utf-16", "surrogatepass") if _SURROGATE.search(text) else text

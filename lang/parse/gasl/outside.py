@@ -1,0 +1,64 @@
+"""What is wrong with lines that were never meant as commands: fences, elisions, prose."""
+
+import re
+
+from ...diagnostic import Edit, nearest
+from ...source import Span
+from ..fault import Fault, fault
+from .lines import BLOCK_WORD, COMMANDS, HEAD_LINE, end_of_line
+
+__all__ = ["BULLET", "explain_outside"]
+
+BULLET = re.compile(
+    r"(?:(?:[Ss]tep[ \t]{1,4})?\d{1,3}[ \t]{0,2}[.):]|[-*+•>\u2013]{1,3}|\*\*|`{1,3}(?![^`\n]*\n))[ \t]*+"
+)
+"""A list's bullet or number, or markup, before a command."""
+
+_FENCE = re.compile(r"(?:```|~~~)[^\n`]{0,80}$")
+_ELISION = re.compile(r"(?:\.\.\.+|…+)\W{0,20}$")
+_MEANT = re.compile(
+    r"""["'`{\[$(]|\w+[ \t]*:?=|(?:IF|MATCH|CREATE|DEFINE|GET|SEARCH|FETCH|FILTER|GROUP|INSERT|DELETE|WHERE|RETURN|WITH|BEGIN)\b"""
+)
+_MARK = re.compile(r"\bAS[ \t]+\w+|\b(?:WHERE|USING|WITH_DESCRIPTION)\b|\bEXISTS[ \t]+\w|\$\{")
+
+
+def explain_outside(text: str, at: int) -> tuple[Fault | None, int]:
+    """Explain the line at ``at`` if it is no try at a command. Return also where reading goes on."""
+    end = end_of_line(text, at)
+    line = text[at:end].rstrip()
+    whole = Span(text.rfind("\n", 0, at) + 1, min(end + 1, len(text)))
+    if _FENCE.match(line):
+        message = "a code fence is no part of a program"
+        return fault("GASL029", message, at, at + len(line), "remove the line", edits=(Edit(whole, ""),)), end
+    if _ELISION.match(line):
+        return fault("GASL001", "commands are left out here", at, at + len(line), "write every command out"), end
+    if not _is_prose(line):
+        return None, at
+    lines = [(at, at + len(line))]
+    while end < len(text) and len(lines) < 10_000:
+        start = end + 1
+        end_next = end_of_line(text, start)
+        body = text[start:end_next]
+        first = start + len(body) - len(body.lstrip())
+        if not body.strip() or body.lstrip()[0] == "#" or _FENCE.match(body.strip()) or not _is_prose(body.strip()):
+            break
+        lines.append((first, start + len(body.rstrip())))
+        end = end_next
+    what = "this line is no command" if len(lines) == 1 else f"these {len(lines):,} lines are no commands"
+    hint = "a command begins with its word, as FIND nodes AS x; a remark is a line that starts with #"
+    edits = tuple(Edit(Span(first, first), "# ") for first, _ in lines)
+    return fault("GASL001", what, *lines[0], hint, edits=edits), end
+
+
+def _is_prose(line: str) -> bool:
+    body = line
+    if (bullet := BULLET.match(line)) and bullet.end() < len(line):
+        body = line[bullet.end() :]
+    if BLOCK_WORD.match(body) or HEAD_LINE.match(body) or _MEANT.match(body) or _MARK.search(body):
+        return False
+    word = re.match(r"[^\W\d]\w*", body)
+    if not word:
+        return bool(re.match(r"[\w*•\u2013>|]", body)) and not body[0].isdigit()
+    if word[0].upper() in COMMANDS:
+        return False
+    return nearest(word[0], COMMANDS) is None or not word[0].isupper()

@@ -1,0 +1,259 @@
+"""Reads what can be read of a faulty program, statement by statement, and has everything else explained.
+
+One fault hides no other: a statement that can't be read costs itself alone, and a block keeps what else is in it.
+"""
+
+import re
+
+from attrs import define, evolve, field
+
+from ...diagnostic import Edit, apply_edits
+from ...gasl import Comment, Item, Statement, Try
+from ...source import Span
+from ..fault import Fault, fault
+from .engine import Failure, Read, read
+from .faults import LONGEST, explain_statement
+from .lines import BLOCK_WORD, Chunk, chunk_at, end_of_line
+from .outside import explain_outside
+from .remarks import woven
+
+__all__ = ["explain_condition", "recover"]
+
+MAX_FAULTS = 1_000
+"""Beyond so many faults a text was not meant as a program; reading stops there and says so."""
+
+_BLANK = re.compile(r"[ \t\r\n]*+")
+_CATCH = re.compile(r"CATCH(?P<any>[ \t]++ANY\b)?", re.IGNORECASE)
+
+
+@define
+class _Frame:
+    """A block that is open: where it and its TRY begin, its parts so far, and the reason that stood above it."""
+
+    start: int
+    word: int
+    why: str | None = None
+    parts: dict[str, list[Item]] = field(factory=lambda: {"TRY": []})
+
+    @property
+    def items(self) -> list[Item]:
+        return self.parts[next(reversed(self.parts))]
+
+    def built(self, end: int) -> Statement:
+        parts = {word: tuple(items) for word, items in self.parts.items()}
+        span = Span(self.start, end)
+        return Statement(Try(parts["TRY"], parts.get("CATCH"), parts.get("FINALLY"), span=span), self.why, span=span)
+
+
+def recover(text: str, failure: Failure) -> tuple[tuple[Item, ...], list[Fault]]:
+    """Read every statement that can be read, and explain everything else; as a whole it failed with ``failure``."""
+    return _Recovery(text, failure).run()
+
+
+def explain_condition(text: str) -> list[Fault]:
+    """Explain why ``text`` is no condition, as that of an ASSERT."""
+    head = "ASSERT "
+    faults = explain_statement(head + re.sub(r"[\r\n]", " ", text), Chunk(0, len(head) + len(text.rstrip())))
+    return [_shifted(found, -len(head)) for found in faults]
+
+
+def _shifted(found: Fault, by: int) -> Fault:
+    diagnostic = found.diagnostic
+    span = diagnostic.span or Span(0, 0)
+    moved = Span(max(0, span.start + by), max(1, span.end + by))
+    inside = all(edit.span.start + by >= 0 for edit in diagnostic.edits)
+    edits = tuple(Edit(edit.span.shift(by), edit.text) for edit in diagnostic.edits) if inside else ()
+    message = diagnostic.message.replace("ASSERT", "the condition")
+    hints = tuple(hint for hint in diagnostic.hints if "ASSERT" not in hint)
+    return evolve(found, diagnostic=evolve(diagnostic, message=message, span=moved, hints=hints, edits=edits))
+
+
+class _Recovery:
+    """One pass over a faulty text."""
+
+    def __init__(self, text: str, failure: Failure) -> None:
+        self._text, self._failure = text, failure
+        self._faults: list[Fault] = []
+        self._reasons: list[tuple[str, Span]] = []
+        self._root: list[Item] = []
+        self._frames: list[_Frame] = []
+
+    def run(self) -> tuple[tuple[Item, ...], list[Fault]]:
+        """Go through the text once."""
+        text, at = self._text, 0
+        while True:
+            blank = _BLANK.match(text, at)
+            at = blank.end() if blank else at
+            if at >= len(text):
+                break
+            if len(self._faults) >= MAX_FAULTS:
+                message = f"here are more than {MAX_FAULTS:,} faults; reading stops at this line"
+                self._faults.append(fault("GASL023", message, at, end_of_line(text, at)))
+                self._frames.clear()
+                break
+            at = self._remark(at) if text[at] == "#" else self._statement(at)
+        self._dangling()
+        end = len(text.rstrip())
+        while self._frames:
+            self._unclosed(self._frames.pop(), end)
+        return tuple(self._root), self._faults
+
+    @property
+    def _items(self) -> list[Item]:
+        return self._frames[-1].items if self._frames else self._root
+
+    def _remark(self, at: int) -> int:
+        text = self._text
+        end = end_of_line(text, at)
+        body = text[at:end].rstrip()
+        first = text.rfind("\n", 0, at) + 1
+        behind = bool(text[first:at].strip())
+        span = Span(at, at + len(body))
+        if not body.startswith("#:"):
+            self._items.append(Comment(body, behind, span=span))
+        elif behind:
+            indent = text[first : first + len(text[first:at]) - len(text[first:at].lstrip())]
+            start = at - (len(text[first:at]) - len(text[first:at].rstrip()))
+            edits = (Edit(Span(first, first), f"{indent}{body}\n"), Edit(Span(start, span.end), ""))
+            message = "a reason stands on a line of its own, above its command"
+            self._faults.append(fault("GASL026", message, *_ends(span), "move it above", edits=edits))
+        else:
+            self._reasons.append((body[2:].strip(), span))
+        return end
+
+    def _why(self) -> str | None:
+        reasons = [reason for reason, _ in self._reasons if reason]
+        self._reasons.clear()
+        return " ".join(reasons) or None
+
+    def _dangling(self) -> None:
+        """Report reasons that no command follows."""
+        for _, span in self._reasons:
+            edit = Edit(Span(span.start, span.start + 2), "#")
+            hint = "put it above the command that it explains, or make it a comment with # alone"
+            self._faults.append(fault("GASL026", "no command follows this reason", *_ends(span), hint, edits=(edit,)))
+        self._reasons.clear()
+
+    def _statement(self, at: int) -> int:
+        text = self._text
+        if word := BLOCK_WORD.match(text, at):
+            return self._block(word[1].upper(), word.end(), at)
+        outside, end = explain_outside(text, at)
+        if outside:
+            self._faults.append(outside)
+            return end
+        chunk = chunk_at(text, at, bool(self._frames))
+        reason = self._reasons[0][1].start if self._reasons else None
+        why = self._why()
+        found: Read | Failure | None = None
+        if not chunk.joins:
+            # Reading a very long statement takes a while, and where it fails is known: the whole text failed there.
+            here = (
+                chunk.end - chunk.start > LONGEST
+                and not self._frames
+                and chunk.start <= self._failure.offset <= chunk.end
+            )
+            found = self._failure if here else read(text, chunk.start, chunk.end)
+        if isinstance(found, Read):
+            items = woven(found.result, found.inner)
+            if why and items and isinstance(items[-1], Statement):
+                begin = chunk.start if reason is None else reason
+                items = (*items[:-1], evolve(items[-1], why=why, span=Span(begin, items[-1].span.end)))
+            self._items.extend(items)
+            return max(chunk.end, at + 1)
+        end, faults = self._explained(chunk, found)
+        self._faults += faults
+        return max(end, at + 1)
+
+    def _explained(self, chunk: Chunk, failure: Failure | None) -> tuple[int, list[Fault]]:
+        if len(self._faults) > 200:
+            # A text with so many faults is not put right line by line; places alone are cheap.
+            message = "this can't be read as a command either"
+            return chunk.end, [
+                fault("GASL008", message, chunk.start, min(chunk.end, end_of_line(self._text, chunk.start)))
+            ]
+        run_on = _over_lines(self._text, chunk)
+        return run_on or (chunk.end, explain_statement(self._text, chunk, failure))
+
+    def _block(self, word: str, after: int, at: int) -> int:
+        """Take a word of a block. Return where reading goes on."""
+        text = self._text
+        span = Span(at, after)
+        if word == "TRY":
+            reason = self._reasons[0][1].start if self._reasons else at
+            self._frames.append(_Frame(reason, at, self._why()))
+            return after
+        self._dangling()
+        if not self._frames:
+            line = end_of_line(text, at)
+            alone = not text[after:line].strip() or word == "CATCH"
+            edit = Edit(Span(at, min(line + 1, len(text))), "")
+            hint = "remove it, or write TRY where the block begins"
+            self._faults.append(
+                fault("GASL005", f"{word} belongs to no TRY", *_ends(span), hint, edits=(edit,) if alone else ())
+            )
+            return line if alone else after
+        frame = self._frames[-1]
+        if word == "END":
+            self._frames.pop()
+            self._items.append(frame.built(after))
+            if tail := re.compile(r"[ \t]++(?:TRY|BLOCK)\b|[ \t]*+;", re.IGNORECASE).match(text, after):
+                edit = Edit(Span(after, tail.end()), "")
+                message = f"a block ends with END alone, not with {word}{tail[0]}"
+                self._faults.append(fault("GASL005", message, at, tail.end(), "write END", edits=(edit,)))
+                return tail.end()
+            return after
+        if word in frame.parts or (word == "CATCH" and "FINALLY" in frame.parts):
+            message = f"{word} stands {'twice in this block' if word in frame.parts else 'behind FINALLY'}"
+            hint = "a block is TRY, CATCH ANY, FINALLY, END, in this order and each once"
+            self._faults.append(fault("GASL005", message, *_ends(span), hint))
+        frame.parts.setdefault(word, [])
+        if word == "CATCH":
+            head = _CATCH.match(text, at)
+            if head and head["any"]:
+                return head.end()
+            other = re.compile(r"[ \t]++\w++(?=[ \t\r]*+$)", re.MULTILINE).match(text, after)
+            edit = Edit(Span(after, other.end() if other else after), " ANY")
+            message = "CATCH takes every error: CATCH ANY"
+            self._faults.append(fault("GASL006", message, *_ends(span), "write CATCH ANY", edits=(edit,)))
+            return other.end() if other else after
+        return after
+
+    def _unclosed(self, frame: _Frame, end: int) -> None:
+        """Report a block without END, unless there is enough to report, and keep what is in it; ``end`` is the text's."""
+        if len(self._faults) < MAX_FAULTS:
+            hint, edit = "write END where it ends", Edit(Span(end, end), "\nEND")
+            self._faults.append(
+                fault("GASL004", "this block has no END", frame.word, frame.word + 3, hint, edits=(edit,))
+            )
+        self._items.append(frame.built(end))
+
+
+_OPENED = re.compile(r"""(?:[^"'#\n]|"(?:[^"\\\r\n]|\\[^\r\n])*+"|'(?:[^'\\\r\n]|\\[^\r\n])*+')*+(["'])""")
+
+
+def _over_lines(text: str, chunk: Chunk) -> tuple[int, list[Fault]] | None:
+    """Explain a string that goes on over line breaks, if the statement reads once they are written as escapes."""
+    opened = _OPENED.match(text, chunk.start, end_of_line(text, chunk.start))
+    if not opened:
+        return None
+    mark, start = opened[1], opened.end() - 1
+    limit = min(len(text), start + 20_000)
+    closing = re.compile(rf"(?:[^{mark}\\]|\\.)*+{mark}", re.DOTALL).match(text, start + 1, limit)
+    if not closing or "\n" not in closing[0] or closing[0].count("\n") > 200:
+        return None
+    end = end_of_line(text, closing.end())
+    breaks = [
+        Edit(Span(start + 1 + found.start(), start + 1 + found.end()), "\\n")
+        for found in re.finditer(r"[ \t]*+\r?\n", closing[0])
+    ]
+    local = [Edit(edit.span.shift(-chunk.start), edit.text) for edit in breaks]
+    if not isinstance(read(apply_edits(text[chunk.start : end], local)), Read):
+        return None
+    message = "a string ends on the line where it begins"
+    hint = "write \\n for a line break in it"
+    return end, [fault("GASL002", message, start, start + 1, hint, edits=tuple(breaks))]
+
+
+def _ends(span: Span) -> tuple[int, int]:
+    return span.start, span.end

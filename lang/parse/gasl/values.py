@@ -1,0 +1,209 @@
+"""Values: strings that are not closed, not opened, or in other quotes; text without quotes; numbers where none may stand."""
+
+import re
+
+from ...source import Span
+from ..fault import Fault, fault, shown
+from .broken import Broken, Edits, swap
+
+__all__ = ["VALUES"]
+
+_DOUBLE = "\u201c\u201d\u201e\u201f\u00ab\u00bb\u2033\uff02"
+_SINGLE = "\u2018\u2019\u201a\u201b\u2032\uff07\u0060\u00b4"
+_STOPS = frozenset({
+    "AS", "AND", "OR", "ORDER", "LIMIT", "THEN", "ELSE", "VIA", "WHERE", "MAXLEN", "SHORTEST", "TO", "FROM", "RETURNING",
+    "INTO", "MERGE", "REPLACE", "DEPTH", "DIRECTION", "CATCH", "END", "FINALLY",
+})  # fmt: skip
+_NUMBER_WORDS = {
+    "ONE": "1", "TWO": "2", "THREE": "3", "FOUR": "4", "FIVE": "5", "SIX": "6", "SEVEN": "7", "EIGHT": "8", "NINE": "9",
+    "TEN": "10", "TWENTY": "20", "FIFTY": "50", "HUNDRED": "100",
+}  # fmt: skip
+
+
+def _escaped_quotes(b: Broken) -> Fault | None:
+    """``WHERE a = \\"x\\"``: escaped once more than JSON needs."""
+    if not b.text.startswith("\\", b.at):
+        return None
+    edits = [swap(m.start(), m.start() + 1, "") for m in re.finditer(r"""\\(?=["'])""", b.text)]
+    span = Span(b.at, b.at + 2)
+    return b.fix("GASL021", "a quote that opens a string is not escaped", span, "leave out the backslash", edits)
+
+
+def _smart_quotes(b: Broken) -> Fault | None:
+    """``“PERSON”``."""
+    mark = b.text[b.at : b.at + 1]
+    if not mark or mark not in _DOUBLE + _SINGLE:
+        return None
+    odd = [m.start() for m in re.finditer(f"[{_DOUBLE}{_SINGLE}]", b.text) if m.start() >= b.at]
+    straight = '"' if mark in _DOUBLE or '"' not in b.text[b.at :] else "'"
+    pairs = [[swap(odd[0], odd[0] + 1, straight), swap(at, at + 1, straight)] for at in odd[1:6]]
+    ends = [m.start() for m in re.finditer(r"""["']""", b.text) if m.start() > b.at]
+    pairs += [[swap(odd[0], odd[0] + 1, b.text[at])] for at in ends[:2]]
+    every = [swap(at, at + 1, '"') for at in odd]
+    message = f"{mark} opens no string"
+    hint = "strings stand in straight quotes, \" or '"
+    return b.fault("GASL019", message, Span(b.at, b.at + 1), hint, *pairs, every)
+
+
+def _triple(b: Broken) -> Fault | None:
+    """Three quotes on either side."""
+    found = re.search(r'"""(?P<in>[^"\n]*)"""|\'\'\'(?P<single>[^\'\n]*)\'\'\'', b.text)
+    if not found or not found.start() <= b.at <= found.end():
+        return None
+    mark = found[0][0]
+    right = mark + (found["in"] if found["in"] is not None else found["single"]) + mark
+    edits = [swap(*found.span(), right)]
+    return b.fix(
+        "GASL019", "strings stand in single or double quotes, not in three", Span(*found.span()), f"write {mark}", edits
+    )
+
+
+def _inner_quotes(b: Broken) -> Fault | None:
+    """``USING "say "yes" now"``: a quote inside ended the string."""
+    before = b.piece(-1)
+    if before is None or before.kind != "string" or b.failure.after != "STRING":
+        return None
+    mark, start = before.text[0], before.span.start
+    ends = [m.start() for m in re.finditer(rf"{mark}(?=[ \t]*(?:\Z|[,)\];]|[A-Za-z]))", b.text) if m.start() >= b.at]
+    if b.text.startswith(mark, before.span.end):
+        ends = [end for end in ends if end >= before.span.end]
+    for end in reversed(ends[-4:]):
+        inner = [m.start() for m in re.finditer(rf"(?<!\\){mark}", b.text) if start < m.start() < end]
+        edits = [swap(at, at, "\\") for at in inner]
+        if inner and b.mended_by(edits):
+            at = inner[0]
+            message = f"the string ends at this {mark} unless it is escaped"
+            return b.fault("GASL035", message, Span(at, at + 1), f"write \\{mark} inside it", edits)
+    return None
+
+
+def _unclosed(b: Broken) -> Fault | None:
+    """A quote with no partner on its line."""
+    mark = b.text[b.at : b.at + 1]
+    if mark not in ('"', "'") or (b.piece() and b.pieces[b.here].kind == "string"):
+        return None
+    ends = [
+        m.start()
+        for m in re.finditer(r"[ \t]+(?:AS|AND|OR|INTO|ORDER|LIMIT|THEN|TO|RETURNING)\b|[ \t]*[,)\]]", b.text)
+        if m.start() > b.at
+    ]
+    last = len(b.text.rstrip().rstrip(";"))
+    candidates: list[Edits] = [[swap(end, end, mark)] for end in (*reversed(ends[:6]), last)]
+    candidates.sort(key=lambda edits: edits[0].span.start)
+    as_first: list[Edits] = [
+        [swap(m.start(), m.start(), mark)] for m in re.finditer(r"[ \t]+AS[ \t]+\w+[ \t]*\Z", b.text)
+    ]
+    other = "'" if mark == '"' else '"'
+    swapped: list[Edits] = [
+        [swap(m.start(), m.start() + 1, mark)] for m in re.finditer(other, b.text[: b.at + 500]) if m.start() > b.at
+    ]
+    as_first = [edits for edits in swapped if b.mended_by(edits)][:1] + as_first
+    message = "the string that begins here is never closed"
+    return b.fault("GASL002", message, Span(b.at, b.at + 1), f"put {mark} where it ends", *as_first, *candidates)
+
+
+def _bare_text(b: Broken) -> Fault | None:
+    """``= Jean Valjean``, ``USING find them all``: text without quotes."""
+    piece = b.piece()
+    wants_text = "STRING" in b.expected
+    runs_on = b.failure.after in ("NUMBER", "INT") and b.at == b.failure.behind
+    if piece is None or not (wants_text or runs_on) or piece.kind == "string":
+        return None
+    start = piece.span.start
+    if runs_on and not wants_text:
+        begin = re.compile(r"[\w.\-]+\Z").search(b.text[: b.at])
+        start = begin.start() if begin else start
+    if not re.match(r"[\w\-+*/.~<]", b.text[start : start + 1]) or (piece.upper == "AS" and not runs_on):
+        return None
+    span = Span(start, piece.span.end)
+    candidates: list[Edits] = []
+    touching = re.compile(r"[^\s,)\]]+").match(b.text, start)
+    ends = [touching.end()] if runs_on and not wants_text and touching else _run_ends(b, start)
+    for end in ends:
+        text = b.text[start:end]
+        if '"' not in text:
+            candidates.append([swap(start, end, f'"{text}"')])
+    choice = b.best(*candidates)
+    if not choice:
+        return None
+    text = b.text[choice[0].span.start : choice[0].span.end]
+    hint = f'write "{shown(text)}"' + (
+        f", or ${{{text}}} for the variable" if "VARIABLE" in b.expected and text.isidentifier() else ""
+    )
+    return fault("GASL007", f"text stands in quotes: {shown(text)}", span.start, choice[0].span.end, hint, edits=choice)
+
+
+def _run_ends(b: Broken, start: int) -> list[int]:
+    """Return where text without quotes may end: before a word of the language, in whatever case, else in capitals."""
+    ends: list[int] = []
+    for capitals in (False, True):
+        last = start
+        for piece in b.pieces:
+            if piece.span.start < start:
+                continue
+            word = piece.text if capitals else piece.upper
+            if piece.span.start > start and word in _STOPS:
+                if last not in ends:
+                    ends.append(last)
+                if piece.upper == "AS" or not capitals:
+                    break
+            if piece.text in (",", ")", "]") and last > start:
+                ends.append(last)
+            last = piece.span.end
+        else:
+            ends.append(last)
+    final = re.compile(r"[ \t]+(?:AS|INTO)[ \t]+[\w(`]+").finditer(b.text, start)
+    ends += [m.start() for m in final]
+    return list(dict.fromkeys(end for end in ends if end > start))[:8]
+
+
+def _whole_number(b: Broken) -> Fault | None:
+    """``LIMIT ten``, ``LIMIT -1``, ``LIMIT "10"``, ``LIMIT 2.5``, ``LIMIT = 10``."""
+    piece, word = b.piece(), b.piece(-1)
+    if b.failure.after == "INT" and b.at == b.failure.behind and b.text[b.at : b.at + 1] in (".", "e", "E"):
+        number = re.compile(r"[\d.eE+\-]+").search(b.text, b.at - len(word.text if word else ""))
+        span = Span(b.at, b.at + 1)
+        begin = re.compile(r"\d+\Z").search(b.text[: b.at])
+        if number and begin:
+            span = Span(begin.start(), max(number.end(), b.at + 1))
+        return fault("GASL012", "a whole number stands here", span.start, span.end, "write it without a fraction")
+    if piece is None or word is None or "INT" not in b.expected:
+        return None
+    start, end = piece.span.start, piece.span.end
+    hint = f"write {word.upper} and digits, as {word.upper} 10"
+    if piece.text in ("=", ":", "("):
+        value, close = b.piece(1), b.piece(2)
+        if value:
+            stop = close.span.end if piece.text == "(" and close and close.text == ")" else value.span.end
+            return b.fix(
+                "GASL012", f"{word.upper} takes its number directly", piece.span, hint, [swap(start, stop, value.text)]
+            )
+        return None
+    message = f"{word.upper} takes a whole number, not {shown(piece.text)}"
+    right = _NUMBER_WORDS.get(piece.upper, "")
+    if piece.kind == "string" and re.fullmatch(r"\d+", piece.text[1:-1]):
+        right = piece.text[1:-1]
+    if piece.kind == "number" and piece.text.startswith("-"):
+        message = f"{word.upper} takes no negative number"
+    if piece.kind == "word" and piece.upper in ("ALL", "NONE", "INFINITY", "UNLIMITED"):
+        return b.fault("GASL012", message, piece.span, f"leave {word.upper} out", [swap(word.span.start, end, "")])
+    return b.fault("GASL012", message, piece.span, hint, [swap(start, end, right)] if right else ())
+
+
+def _odd_number(b: Broken) -> Fault | None:
+    """``.5``, ``1.``, ``+5``, ``1,000``."""
+    if "NUMBER" in b.expected and (found := re.compile(r"\+(?=[\d.])|(?=\.\d)").match(b.text, b.at)):
+        right = "0" if b.text[b.at] == "." else ""
+        edit = swap(*found.span(), right)
+        return b.fix("GASL012", "a number begins with a digit or -", Span(b.at, b.at + 1), "write it plainly", [edit])
+    if b.failure.after == "NUMBER" and (found := re.compile(r"\.(?!\d)|(?:,\d{3})+").match(b.text, b.at)):
+        right = found[0].replace(",", "") if found[0] != "." else ""
+        return b.fix(
+            "GASL012", "a number has no such sign", Span(*found.span()), "leave it out", [swap(*found.span(), right)]
+        )
+    return None
+
+
+VALUES = (
+    _escaped_quotes, _triple, _smart_quotes, _inner_quotes, _unclosed, _whole_number, _odd_number, _bare_text,
+)  # fmt: skip

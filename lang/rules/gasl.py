@@ -1,0 +1,225 @@
+"""The rules of reading GASL: what makes a text no program. What a whole program shows is in ``gasl_checks``."""
+
+from functools import partial
+
+from .rule import Rule
+
+__all__ = ["GASL_RULES"]
+
+_rule = partial(Rule, language="gasl")
+_NODES = "FIND nodes AS people"
+_WHERE = 'FIND nodes WHERE entity_type = "PERSON" AS people'
+
+GASL_RULES = (
+    _rule(
+        "GASL001", "unknown-command", "error",
+        "A line begins with no command and is no comment.",
+        "What it was meant to do could only be guessed.",
+        "FIDN nodes AS people", _NODES,
+    ),
+    _rule(
+        "GASL002", "unclosed-text", "error",
+        "A string has no closing quote on its line.",
+        "Everything up to the next quote would become part of the text.",
+        'FIND nodes WHERE entity_type = "PERSON AS people', _WHERE,
+    ),
+    _rule(
+        "GASL003", "unbalanced-bracket", "error",
+        "A bracket is not closed, closes nothing, or is missing.",
+        "Which conditions belong together could only be guessed.",
+        'FIND nodes WHERE (entity_type = "PERSON" AS people', 'FIND nodes WHERE (entity_type = "PERSON") AS people',
+    ),
+    _rule(
+        "GASL004", "unclosed-block", "error",
+        "A TRY block has no END.",
+        "Where it ends could only be guessed, and a block is a transaction.",
+        f"TRY\n{_NODES}", f"TRY\n{_NODES}\nEND",
+    ),
+    _rule(
+        "GASL005", "misplaced-block-word", "error",
+        "CATCH ANY, FINALLY, END or TRY stands where no block has it.",
+        "A block is TRY, CATCH ANY, FINALLY and END, in this order.",
+        f"{_NODES}\nEND", _NODES,
+    ),
+    _rule(
+        "GASL006", "missing-word", "error",
+        "A word or sign of the command is missing.",
+        "Commands are read by their words; without AS, for instance, the result has no name.",
+        'FIND nodes WHERE entity_type = "PERSON" people', _WHERE,
+    ),
+    _rule(
+        "GASL007", "text-without-quotes", "error",
+        "Text stands without quotes.",
+        "A bare word could be a name or a text; a comparison takes a text in quotes or `${a variable}`.",
+        "FIND nodes WHERE entity_type = PERSON AS people", _WHERE,
+    ),
+    _rule(
+        "GASL008", "unexpected", "error",
+        "Something stands where the command has no place for it.",
+        "What it was meant to say could only be guessed.",
+        "FIND nodes AS people, others", _NODES,
+    ),
+    _rule(
+        "GASL009", "misspelt-word", "error",
+        "A word of a command is misspelt, or is another language's.",
+        "The rest of the command can't be read.",
+        'FIND nodes WHRE entity_type = "PERSON" AS people', _WHERE,
+    ),
+    _rule(
+        "GASL010", "missing-part", "error",
+        "A name, a field or a condition is missing.",
+        "The command would have nothing to work on.",
+        "FIND nodes AS", _NODES,
+    ),
+    _rule(
+        "GASL011", "missing-target", "error",
+        "FIND doesn't say what to find.",
+        "Nodes, edges and paths have other fields.",
+        'FIND WHERE entity_type = "PERSON" AS people', _WHERE,
+    ),
+    _rule(
+        "GASL012", "not-a-whole-number", "error",
+        "A number is written as none may be, or is not whole where only a whole one can stand.",
+        "LIMIT, DEPTH, MAXLEN and RADIUS count things.",
+        "FIND nodes LIMIT ten AS people", "FIND nodes LIMIT 10 AS people",
+    ),
+    _rule(
+        "GASL013", "compared-with-null", "error",
+        "A condition compares with NULL, or asks for a field as another language does.",
+        "A comparison with null is unknown, so no row would ever stay.",
+        "FIND nodes WHERE age = NULL AS people", "FIND nodes WHERE age IS NULL AS people",
+    ),
+    _rule(
+        "GASL014", "other-language", "error",
+        "A command or condition is written as SQL, Cypher, Python or JSON have it.",
+        "GASL has few words, and each means one thing.",
+        'FIND nodes WHERE name LIKE "Jean%" AS people', 'FIND nodes WHERE name STARTS_WITH "Jean" AS people',
+    ),
+    _rule(
+        "GASL015", "not-a-choice", "error",
+        "A word is none of those that the place takes.",
+        "Types, functions, directions and statuses are listed.",
+        "DECLARE authors AS ARRAY", "DECLARE authors AS LIST",
+    ),
+    _rule(
+        "GASL016", "misplaced-option", "error",
+        "An option stands in the wrong place, most often behind AS.",
+        "AS and the name come last, so that the end of a command is plain.",
+        "FIND nodes AS people LIMIT 10", "FIND nodes LIMIT 10 AS people",
+    ),
+    _rule(
+        "GASL017", "repeated", "error",
+        "An option, a column or a label is given twice.",
+        "One of the two would silently have no effect.",
+        "FIND nodes LIMIT 10 LIMIT 20 AS people", "FIND nodes LIMIT 20 AS people",
+    ),
+    _rule(
+        "GASL018", "touching-words", "error",
+        "Two words or numbers touch.",
+        "Where one ends could only be guessed.",
+        "FIND nodes LIMIT10 AS people", "FIND nodes LIMIT 10 AS people",
+    ),
+    _rule(
+        "GASL019", "odd-quotes", "error",
+        "A string stands in typographic quotes, or in three.",
+        "Word processors and models make them; strings take the plain ones.",
+        "FIND nodes WHERE entity_type = \u201cPERSON\u201d AS people", _WHERE,
+    ),
+    _rule(
+        "GASL020", "lookalike-letter", "error",
+        "A letter only looks like the one that was meant, or a character can't be seen.",
+        "The words look right and are not.",
+        "F\u0406ND nodes AS people", _NODES,
+    ),
+    _rule(
+        "GASL021", "bad-escape", "error",
+        "A backslash stands where no escape begins.",
+        "Strings have JSON's escapes and `\\'`; a backslash itself is written twice.",
+        'FIND nodes WHERE name MATCHES "\\d+" AS people', 'FIND nodes WHERE name MATCHES "\\\\d+" AS people',
+    ),
+    _rule(
+        "GASL022", "number-out-of-range", "error",
+        "A number doesn't fit in 64 bits or in a float.",
+        "It would not be the same number in every place that reads it.",
+        "FIND nodes WHERE age = 99999999999999999999 AS people", "FIND nodes WHERE age = 99 AS people",
+    ),
+    _rule(
+        "GASL023", "program-too-large", "error",
+        "A program nests too deep, is too large, or has too many faults.",
+        "A limit keeps a hostile text from taking the machine's time and memory.",
+        f"ASSERT {'NOT ' * 100}LEN ${{people}} > 0", "ASSERT NOT LEN ${people} > 0",
+    ),
+    _rule(
+        "GASL024", "reserved-key", "error",
+        "A key of the state has `_meta`, `items` or `value` as a part.",
+        "The state's own format uses these words.",
+        "DECLARE authors.items AS LIST", "DECLARE authors AS LIST",
+    ),
+    _rule(
+        "GASL025", "empty-text", "error",
+        "An instruction, a label or a plan's id is empty.",
+        "A model that is asked nothing answers anything.",
+        'PROCESS people USING "" AS names', 'PROCESS people USING "Give the full name." AS names',
+    ),
+    _rule(
+        "GASL026", "dangling-reason", "error",
+        "A reason, a line that starts with `#:`, stands above no command.",
+        "It would explain nothing; a comment starts with `#` alone.",
+        f"{_NODES}\n#: to have them all", f"#: to have them all\n{_NODES}",
+    ),
+    _rule(
+        "GASL027", "malformed-variable", "error",
+        "A variable is written as another language has it, or `${...}` stands where a bare name does.",
+        "In conditions a variable is `${name}`; commands take the bare name.",
+        "FIND nodes WHERE age > $age AS people", "FIND nodes WHERE age > ${age} AS people",
+    ),
+    _rule(
+        "GASL028", "in-without-list", "error",
+        "IN is followed by neither a list nor a variable.",
+        "A single value is compared with `=`.",
+        'FIND nodes WHERE entity_type IN "PERSON" AS people', 'FIND nodes WHERE entity_type IN ("PERSON") AS people',
+    ),
+    _rule(
+        "GASL029", "program-in-fence", "error",
+        "The program stands in a code fence.",
+        "Models write one around it; in the program's own file it belongs to nothing.",
+        f"```\n{_NODES}\n```", _NODES,
+    ),
+    _rule(
+        "GASL030", "markup-before-command", "error",
+        "A bullet, a number, quotes or other markup stands around a command.",
+        "A command begins at the start of its line.",
+        f"1. {_NODES}", _NODES,
+    ),
+    _rule(
+        "GASL031", "text-after-command", "error",
+        "Something follows a command on its line.",
+        "A command ends with its line; nothing else parts commands.",
+        f"{_NODES};", _NODES,
+    ),
+    Rule(
+        "GASL032", "not-one-command", "error",
+        "One command was asked for, and the text has none or several.",
+        "A command is run and recorded by itself.",
+        language="gasl",
+    ),
+    _rule(
+        "GASL033", "not-a-name", "error",
+        "A name has blanks, signs or quotes, or is a word of the language.",
+        "Plain names have letters, digits and `_`; any other stands in backticks.",
+        "FIND nodes AS my-people", "FIND nodes AS my_people",
+    ),
+    _rule(
+        "GASL034", "split-command", "error",
+        "A command goes on over a line break outside brackets.",
+        "A line ends a command, so that a forgotten word doesn't swallow the next one.",
+        'FIND nodes\n  WHERE entity_type = "PERSON" AS people', _WHERE,
+    ),
+    _rule(
+        "GASL035", "quote-in-text", "error",
+        "A quote inside a string ends the string early.",
+        "The rest of the text would be lost; write a backslash before the quote, or use the other kind of quotes.",
+        'PROCESS people USING "Say "yes" or no." AS answers', 'PROCESS people USING "Say \\"yes\\" or no." AS answers',
+    ),
+)  # fmt: skip
+"""By code. What a statement that can't be read has is named by the first of these that explains it."""
