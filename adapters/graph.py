@@ -16,8 +16,8 @@ from ..lang.gasl import Order
 from ..lang.schema import Attribute, Schema
 
 __all__ = [
-    "AdapterError", "Attribute", "Caps", "Direction", "Found", "GraphAdapter", "Item", "NodeId", "Plan",
-    "Schema",
+    "DEFAULT_CAPS", "MOST_TEXTS", "AdapterError", "Attribute", "Caps", "Direction", "Found", "GraphAdapter", "Item", "NodeId",
+    "Plan", "Schema",
 ]  # fmt: skip
 
 Item: TypeAlias = dict[str, Any]
@@ -47,14 +47,20 @@ class Caps:
     timeout_s: float = 30.0
 
 
+DEFAULT_CAPS = Caps()
+MOST_TEXTS = 200_000
+"""Different texts of a field that are looked through for one that is spelt alike."""
+
+
 @frozen
 class Found:
-    """What a search gave. ``caps_hit`` names the caps (fields of ``Caps``) that cut it short; a LIMIT is not one.
+    """What a search gave. ``items`` may be lazy: a sequence that makes an item when it is read.
 
-    ``used`` says how: "index on entity_type", "column on age", "scan". ``examined`` counts the candidates looked at.
+    ``caps_hit`` names the caps (fields of ``Caps``) that cut it short; a LIMIT is not one. ``used`` says how: "index on
+    entity_type", "column on age", "scan". ``examined`` counts the candidates looked at.
     """
 
-    items: list[Item]
+    items: Sequence[Item]
     caps_hit: tuple[str, ...] = ()
     used: str = "scan"
     examined: int = 0
@@ -94,14 +100,31 @@ class GraphAdapter(Protocol):
         """The graph in summary; computed once."""
         ...
 
+    def texts(self, kind: Literal["nodes", "edges"], name: str, most: int = MOST_TEXTS) -> Sequence[str]:
+        """Return the different texts that a field has (a node's ``id`` too), at most ``most``: the first in the graph's order.
+
+        ``name`` is dotted where it reaches into an object. Values that are no texts, and elements of lists, are left out.
+        """
+        ...
+
     def nodes(
-        self, where: Condition | None, *, order: Sequence[Order] = (), limit: int | None = None, caps: Caps = Caps()
+        self,
+        where: Condition | None,
+        *,
+        order: Sequence[Order] = (),
+        limit: int | None = None,
+        caps: Caps = DEFAULT_CAPS,
     ) -> Found:
         """Find nodes. ``order`` sorts, null last; without it results have the graph's own order."""
         ...
 
     def edges(
-        self, where: Condition | None, *, order: Sequence[Order] = (), limit: int | None = None, caps: Caps = Caps()
+        self,
+        where: Condition | None,
+        *,
+        order: Sequence[Order] = (),
+        limit: int | None = None,
+        caps: Caps = DEFAULT_CAPS,
     ) -> Found:
         """Find edges, as ``nodes`` does nodes."""
         ...
@@ -115,7 +138,7 @@ class GraphAdapter(Protocol):
         where: Condition | None = None,
         shortest: bool = False,
         limit: int | None = None,
-        caps: Caps = Caps(),
+        caps: Caps = DEFAULT_CAPS,
     ) -> Found:
         """Find simple paths, start ≠ end, directed where the graph is, at most ``caps.max_path_length`` edges, shorter first.
 
@@ -131,22 +154,27 @@ class GraphAdapter(Protocol):
         via: Condition | None = None,
         depth: int = 1,
         direction: Direction = "out",
-        caps: Caps = Caps(),
+        caps: Caps = DEFAULT_CAPS,
     ) -> Found:
         """Return the nodes reached from ``starts`` in 1 to ``depth`` edges that satisfy ``via``, nearest first, starts left out."""
         ...
 
-    def subgraph(self, centers: Sequence[NodeId], radius: int, *, caps: Caps = Caps()) -> Found:
+    def subgraph(self, centers: Sequence[NodeId], radius: int, *, caps: Caps = DEFAULT_CAPS) -> Found:
         """Return one item ``{"nodes": [node...], "edges": [edge...]}``: all within ``radius`` of a center, edges either way."""
         ...
 
     def connect(
-        self, left: Sequence[NodeId], right: Sequence[NodeId], *, via: Condition | None = None, caps: Caps = Caps()
+        self,
+        left: Sequence[NodeId],
+        right: Sequence[NodeId],
+        *,
+        via: Condition | None = None,
+        caps: Caps = DEFAULT_CAPS,
     ) -> Found:
         """Return the edges that join a node of ``left`` with one of ``right``, in either direction."""
         ...
 
-    def measure(self, algorithm: str, among: Sequence[NodeId] | None = None, *, caps: Caps = Caps()) -> Found:
+    def measure(self, algorithm: str, among: Sequence[NodeId] | None = None, *, caps: Caps = DEFAULT_CAPS) -> Found:
         """Return ``{"id", algorithm: value}`` for each node (of ``among``), by an algorithm's name; see ``measures``."""
         ...
 

@@ -1,1 +1,27 @@
 """The port to graphs over NetworkX."""
+
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from .adapter import NetworkXAdapter
+    from .files.loading import Loaded, load
+    from .files.report import LoadReport
+
+__all__ = ["LoadReport", "Loaded", "NetworkXAdapter", "load"]
+
+
+def __getattr__(name: str) -> Any:
+    """Import a public name when it is asked for: reading graph files is not needed to search one, nor the other way."""
+    if name == "NetworkXAdapter":
+        from .adapter import NetworkXAdapter
+
+        return NetworkXAdapter
+    if name in ("Loaded", "load"):
+        from .files import loading
+
+        return getattr(loading, name)
+    if name == "LoadReport":
+        from .files.report import LoadReport
+
+        return LoadReport
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

@@ -1,0 +1,1 @@
+"""The graph by position: tables, columns and adjacency as arrays, kept beside it until it changes."""

@@ -1,0 +1,1 @@
+"""Graphs from files and generators: a format a room, and what loading changes."""

@@ -1,0 +1,145 @@
+"""What loading a graph did: where it came from, how large it is, and every change that was made to it, with examples."""
+
+from collections.abc import Iterator
+from typing import Any, Literal
+
+from attrs import define, field, frozen
+
+__all__ = ["HABITS", "Change", "ChangeKind", "ChangeLog", "LoadReport"]
+
+ChangeKind = Literal["quotes", "lists", "lines", "numbers", "ids", "names", "non-finite", "values"]
+
+_SAYS: dict[ChangeKind, str] = {
+    "quotes": "quotes around the whole value removed",
+    "lists": "<SEP>-separated text made a list",
+    "lines": "<SEP> in prose made a line break",
+    "numbers": "numbers written as text made numbers",
+    "ids": "ids that are neither text nor integer written as text",
+    "names": "attributes renamed, as a field of the item has their name",
+    "non-finite": "numbers that are not finite made null",
+    "values": "values that JSON can't hold converted",
+}
+
+HABITS: frozenset[ChangeKind] = frozenset({"quotes", "lists", "lines", "numbers"})
+"""Habits of some tools, left alone with ``raw``. The other changes are needed for items to be JSON."""
+
+
+@frozen
+class Change:
+    """One kind of change in one place: ``where`` is ``node id``, ``node NAME`` or ``edge NAME``, ``count`` the values changed.
+
+    ``examples`` are at most three pairs of before and after.
+    """
+
+    kind: ChangeKind
+    where: str
+    count: int
+    examples: tuple[tuple[Any, Any], ...]
+
+    @property
+    def says(self) -> str:
+        """What was done, in words."""
+        return _SAYS[self.kind]
+
+    @property
+    def habit(self) -> bool:
+        """Whether ``raw`` would leave it alone."""
+        return self.kind in HABITS
+
+
+@define
+class ChangeLog:
+    """Changes while they are made, by kind and place, in the order of their first; and warnings."""
+
+    counts: dict[tuple[ChangeKind, str], int] = field(factory=dict)
+    examples: dict[tuple[ChangeKind, str], list[tuple[Any, Any]]] = field(factory=dict)
+    warnings: list[str] = field(factory=list)
+
+    def add(self, kind: ChangeKind, where: str, before: Any, after: Any) -> None:
+        """Note one value changed."""
+        at = (kind, where)
+        self.counts[at] = self.counts.get(at, 0) + 1
+        examples = self.examples.setdefault(at, [])
+        if len(examples) < 3:
+            examples.append((before, after))
+
+    def changes(self) -> tuple[Change, ...]:
+        """Return what was noted."""
+        return tuple(
+            Change(kind, where, count, tuple(self.examples[kind, where]))
+            for (kind, where), count in self.counts.items()
+        )
+
+
+@frozen
+class LoadReport:
+    """What was read and what was changed. ``seconds`` is for reading and normalising; ``copied`` says that a graph object was copied.
+
+    ``format`` is "graphml", "gml", "gexf", "json", "csv", "generator" or "networkx".
+    """
+
+    source: str
+    format: str
+    directed: bool
+    multi: bool
+    nodes: int
+    edges: int
+    seconds: float
+    raw: bool = False
+    copied: bool = False
+    changes: tuple[Change, ...] = ()
+    warnings: tuple[str, ...] = ()
+
+    @property
+    def kind(self) -> str:
+        """The graph's kind in words: "directed multigraph"."""
+        return f"{'directed' if self.directed else 'undirected'} {'multigraph' if self.multi else 'graph'}"
+
+    def as_lines(self) -> Iterator[str]:
+        """Say it for a person, a line each."""
+        yield f"{self.source}: {self.kind} of {self.nodes:,} nodes and {self.edges:,} edges ({self.format})"
+        for change in self.changes:
+            yield f"{change.where}: {change.says} ({change.count:,})" + "".join(
+                f"; {_short(before)} -> {_short(after)}" for before, after in change.examples[:1]
+            )
+        yield from (f"warning: {warning}" for warning in self.warnings)
+
+    def as_json(self) -> dict[str, Any]:
+        """Return the same as a JSON object."""
+        return {
+            "source": self.source,
+            "format": self.format,
+            "directed": self.directed,
+            "multi": self.multi,
+            "nodes": self.nodes,
+            "edges": self.edges,
+            "seconds": round(self.seconds, 3),
+            "raw": self.raw,
+            "copied": self.copied,
+            "changes": [
+                {
+                    "kind": change.kind,
+                    "where": change.where,
+                    "count": change.count,
+                    "says": change.says,
+                    "examples": [
+                        {"before": _brief(before), "after": _brief(after)} for before, after in change.examples
+                    ],
+                }
+                for change in self.changes
+            ],
+            "warnings": list(self.warnings),
+        }
+
+
+def _short(value: Any) -> str:
+    shown = repr(value)
+    return shown if len(shown) <= 60 else shown[:57] + "..."
+
+
+def _brief(value: Any) -> Any:
+    if isinstance(value, str):
+        return value if len(value) <= 200 else value[:197] + "..."
+    if isinstance(value, list):
+        return [_brief(item) for item in value[:5]]
+    return value if isinstance(value, int | float | bool) or value is None else _short(value)

@@ -1,0 +1,326 @@
+"""``MEASURE``: algorithms of NetworkX by name, called through its dispatching functions, so that a backend may do the work.
+
+Everything is deterministic: seeds are fixed, and groups are numbered by size. What an algorithm can't take is put right where
+that is usual (parallel edges as one) and said in ``Found.used``; else it is refused.
+"""
+
+import math
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from itertools import islice
+from numbers import Real
+from types import MappingProxyType
+from typing import Any
+
+import networkx as nx
+from attrs import define, field, frozen
+
+from ...lang.diagnostic import nearest
+from ..graph import DEFAULT_CAPS, AdapterError, Caps, Found, NodeId
+from .rows.jsonable import node_id
+from .rows.scan import Deadline
+from .walking import resolved
+
+__all__ = ["MEASURES", "measure"]
+
+_STEPS_A_SECOND = 1_000_000
+"""Edges that a search in Python goes along in a second, roughly; it decides from when on betweenness is estimated."""
+
+_LOUVAIN_STEPS_A_SECOND = 20_000
+"""Nodes and ends of edges that louvain deals with in a second, all its rounds taken together, roughly."""
+
+_SEED = 0
+
+
+@define
+class _Task:
+    """What an algorithm is given, and what it says of how it went. ``nodes`` are those whose values are wanted."""
+
+    graph: Any
+    nodes: list[Any]
+    whole: bool
+    deadline: Deadline
+    seconds: float
+    notes: list[str] = field(factory=list)
+    caps_hit: list[str] = field(factory=list)
+
+    def simple(self, *, directed: bool = True, loops: bool = True) -> Any:
+        """Return the graph as the algorithm needs it, without attributes: parallel edges as one."""
+        graph = self.graph
+        undirect = graph.is_directed() and not directed
+        drop = not loops and any(True for _ in islice(nx.selfloop_edges(graph), 1))
+        if not (graph.is_multigraph() or undirect or drop):
+            return graph
+        if graph.is_multigraph():
+            self.notes.append("parallel edges as one")
+        if undirect:
+            self.notes.append("edges either way")
+        if drop:
+            self.notes.append("loops left out")
+        made: Any = nx.DiGraph() if graph.is_directed() and directed else nx.Graph()
+        made.add_nodes_from(graph)
+        made.add_edges_from((s, t) for s, t in graph.edges() if loops or s != t)
+        return made
+
+    def weight(self) -> str | None:
+        """Return ``weight`` where every edge that has one has a finite number of at least 0, else None."""
+        seen = False
+        for _, _, value in self.graph.edges(data="weight"):
+            if value is None:
+                continue
+            if isinstance(value, bool) or not isinstance(value, Real) or not 0 <= float(value) < math.inf:
+                self.notes.append("unweighted: a weight is no number of at least 0")
+                return None
+            seen = True
+        self.notes.append("weighted" if seen else "unweighted")
+        return "weight" if seen else None
+
+
+Values = Mapping[Any, Any]
+
+
+def measure(graph: Any, algorithm: str, among: Sequence[NodeId] | None = None, *, caps: Caps = DEFAULT_CAPS) -> Found:
+    """Return ``{"id", algorithm: value}`` for each node, or each of ``among``, in that order.
+
+    The whole graph is measured in both cases; ``among`` chooses what is shown. Values are integers for counts and groups, else
+    floats. What time did not suffice for is left out, or estimated (betweenness, by the shortest paths from sampled nodes),
+    with ``timeout_s`` in ``caps_hit``. Raises ``AdapterError``.
+    """
+    name = algorithm.lower()
+    if (known := MEASURES.get(name)) is None:
+        near = nearest(name, MEASURES)
+        raise AdapterError(
+            f"{algorithm[:60]!r} is no algorithm that MEASURE knows",
+            hint=f"did you mean {near}?" if near else f"known: {', '.join(MEASURES)}",
+        )
+    if known.directed and not graph.is_directed():
+        raise AdapterError(f"{name} is for directed graphs, and this one is undirected", hint=known.instead)
+    nodes = list(graph) if among is None else resolved(graph, among)
+    capped = len(nodes) > caps.max_results
+    task = _Task(graph, nodes[: caps.max_results], among is None, Deadline(caps.timeout_s), caps.timeout_s)
+    try:
+        values = known.compute(task) if task.nodes else {}
+    except (nx.NetworkXException, ArithmeticError, ImportError) as error:
+        raise AdapterError(f"{name} can't be computed on this graph: {str(error)[:200]}") from None
+    items = [{"id": node_id(node), name: values[node]} for node in task.nodes if node in values]
+    hit = (*(["max_results"] if capped else []), *task.caps_hit)
+    return Found(items, hit, ", ".join([name, *task.notes]), graph.number_of_nodes())
+
+
+# -- algorithms ---------------------------------------------------------------------------------------------------------
+
+
+def _pagerank(task: _Task) -> Values:
+    weight = task.weight()
+    if nx.config.backend_priority.algos:
+        ranks: Values = nx.pagerank(task.graph, weight=weight)
+        return ranks
+    return power_iteration(task.graph, weight)
+
+
+def power_iteration(graph: Any, weight: str | None, *, damping: float = 0.85, rounds: int = 1000) -> dict[Any, float]:
+    """Return PageRank as ``networkx.pagerank`` does, with numpy alone (that one needs scipy). Sums to 1.
+
+    Stops at a change of 1e-6 a node in all, as there. Source: Page, Brin, Motwani, Winograd 1999.
+    """
+    import numpy as np
+
+    nodes = list(graph)
+    place = {node: at for at, node in enumerate(nodes)}
+    count, edges = len(nodes), graph.number_of_edges()
+    both = [
+        (place[s], place[t], 1.0 if weight is None or w is None else float(w))
+        for s, t, w in graph.edges(data=weight if weight is not None else "weight")
+    ]
+    table = np.array(both, dtype=float).reshape(edges, 3)
+    if not graph.is_directed():
+        turned = table[table[:, 0] != table[:, 1]][:, [1, 0, 2]]
+        table = np.concatenate([table, turned])
+    source, target, weights = table[:, 0].astype(np.int64), table[:, 1].astype(np.int64), table[:, 2]
+    out = np.bincount(source, weights, count)
+    share = np.divide(weights, out[source], out=np.zeros_like(weights), where=out[source] > 0)
+    dangling = out == 0
+    rank = np.full(count, 1.0 / count)
+    for _ in range(rounds):
+        flow = np.bincount(target, rank[source] * share, count)
+        new = damping * (flow + rank[dangling].sum() / count) + (1 - damping) / count
+        settled = float(np.abs(new - rank).sum()) < count * 1e-6
+        rank = new
+        if settled:
+            break
+    return dict(zip(nodes, rank.tolist(), strict=True))
+
+
+def _degree(task: _Task) -> Values:
+    return dict(task.graph.degree(task.nodes))
+
+
+def _in_degree(task: _Task) -> Values:
+    return dict(task.graph.in_degree(task.nodes))
+
+
+def _out_degree(task: _Task) -> Values:
+    return dict(task.graph.out_degree(task.nodes))
+
+
+def _betweenness(task: _Task) -> Values:
+    graph = task.simple()
+    cost = graph.number_of_nodes() + 2 * graph.number_of_edges()
+    sources = int(task.seconds * _STEPS_A_SECOND / max(1, cost))
+    if sources >= graph.number_of_nodes():
+        exact: Values = nx.betweenness_centrality(graph)
+        return exact
+    sources = max(1, sources)
+    task.notes.append(f"estimated from {sources:,} sampled nodes (seed {_SEED})")
+    task.caps_hit.append("timeout_s")
+    estimated: Values = nx.betweenness_centrality(graph, k=sources, seed=_SEED)
+    return estimated
+
+
+def _closeness(task: _Task) -> Values:
+    graph = task.simple()
+    towards = graph.reverse(copy=False) if graph.is_directed() else graph
+    count = graph.number_of_nodes()
+    values: dict[Any, float] = {}
+    for node in task.nodes:
+        if task.deadline.passed():
+            _out_of_time(task, len(values))
+            break
+        distances = nx.single_source_shortest_path_length(towards, node)
+        total, reached = sum(distances.values()), len(distances) - 1
+        values[node] = reached / total * reached / (count - 1) if total > 0 and count > 1 else 0.0
+    return values
+
+
+def _eigenvector(task: _Task) -> Values:
+    graph = task.simple()
+    steps = graph.number_of_nodes() + 2 * graph.number_of_edges()
+    rounds = max(20, min(1000, int(task.seconds * _STEPS_A_SECOND / steps)))
+    try:
+        values: Values = nx.eigenvector_centrality(graph, max_iter=rounds)
+    except nx.PowerIterationFailedConvergence:
+        message = f"eigenvector does not settle in {rounds:,} rounds"
+        hint = (
+            "pagerank always settles; more time: SET adapter.caps.timeout_s"
+            if rounds < 1000
+            else "pagerank always settles"
+        )
+        raise AdapterError(message, hint=hint) from None
+    return values
+
+
+def _clustering(task: _Task) -> Values:
+    graph = task.simple()
+    values = _by_pieces(task, lambda nodes: nx.clustering(graph, nodes))
+    return {node: float(value) for node, value in values.items()}
+
+
+def _triangles(task: _Task) -> Values:
+    graph = task.simple(directed=False)
+    return _by_pieces(task, lambda nodes: nx.triangles(graph, nodes))
+
+
+def _by_pieces(task: _Task, compute: Callable[[list[Any]], Values]) -> Values:
+    values: dict[Any, Any] = {}
+    nodes = iter(task.nodes)
+    while piece := list(islice(nodes, 256)):
+        if task.deadline.passed():
+            _out_of_time(task, len(values))
+            break
+        values.update(compute(piece))
+    return values
+
+
+def _out_of_time(task: _Task, done: int) -> None:
+    task.notes.append(f"only {done:,} of {len(task.nodes):,} nodes in the time")
+    task.caps_hit.append("timeout_s")
+
+
+def _core_number(task: _Task) -> Values:
+    values: Values = nx.core_number(task.simple(loops=False))
+    return values
+
+
+def _components(task: _Task) -> Values:
+    find = nx.weakly_connected_components if task.graph.is_directed() else nx.connected_components
+    if task.graph.is_directed():
+        task.notes.append("edges either way")
+    return _numbered(task.graph, find(task.graph))
+
+
+def _strong_components(task: _Task) -> Values:
+    return _numbered(task.graph, nx.strongly_connected_components(task.graph))
+
+
+def _communities(task: _Task) -> Values:
+    weight = task.weight()
+    # Integers for nodes: louvain goes through sets, whose order must not hang on how texts are hashed in this process.
+    nodes = list(task.graph)
+    place = {node: at for at, node in enumerate(nodes)}
+    made: Any = nx.Graph()
+    made.add_nodes_from(range(len(nodes)))
+    for s, t, w in task.graph.edges(data=weight if weight is not None else "weight"):
+        source, target, add = place[s], place[t], 1.0 if weight is None or w is None else float(w)
+        if add > 0:
+            sum_ = made.adj[source].get(target, {}).get("weight", 0.0) + add
+            made.add_edge(source, target, weight=sum_)
+    if task.graph.is_directed():
+        # NetworkX's louvain for directed graphs may go on without end.
+        task.notes.append("edges either way")
+    if not made.number_of_edges():
+        return _numbered(task.graph, ({node} for node in nodes))
+    return _numbered(task.graph, ([nodes[at] for at in group] for group in _partition(task, made)))
+
+
+def _partition(task: _Task, graph: Any) -> Iterable[Collection[int]]:
+    if task.seconds * _LOUVAIN_STEPS_A_SECOND < graph.number_of_nodes() + 2 * graph.number_of_edges():
+        task.notes.append(f"by label propagation, as louvain would take too long (seed {_SEED})")
+        task.caps_hit.append("timeout_s")
+        quick: Iterable[Collection[int]] = nx.community.fast_label_propagation_communities(
+            graph, weight="weight", seed=_SEED
+        )
+        return quick
+    task.notes.append(f"by louvain (seed {_SEED})")
+    found: Iterable[Collection[int]] = []
+    for level in nx.community.louvain_partitions(graph, seed=_SEED):
+        found = level
+        if task.deadline.passed():
+            task.notes.append("not refined to the end")
+            task.caps_hit.append("timeout_s")
+            break
+    return found
+
+
+def _numbered(graph: Any, groups: Iterable[Collection[Any]]) -> Values:
+    """Return each node's group: 0 is the largest; of equal ones, the one with the node that was added first."""
+    place = {node: at for at, node in enumerate(graph)}
+    ranked = sorted((-len(group), min(place[node] for node in group), list(group)) for group in groups)
+    return {node: number for number, (_, _, group) in enumerate(ranked) for node in group}
+
+
+@frozen
+class Measure:
+    """An algorithm: how it is computed, whether it is for directed graphs only, and what others use instead."""
+
+    compute: Callable[[_Task], Values]
+    directed: bool = False
+    instead: str = ""
+
+
+MEASURES: Mapping[str, Measure] = MappingProxyType(
+    {
+        "pagerank": Measure(_pagerank),
+        "degree": Measure(_degree),
+        "in_degree": Measure(_in_degree, directed=True, instead="use degree"),
+        "out_degree": Measure(_out_degree, directed=True, instead="use degree"),
+        "betweenness": Measure(_betweenness),
+        "closeness": Measure(_closeness),
+        "eigenvector": Measure(_eigenvector),
+        "clustering": Measure(_clustering),
+        "triangles": Measure(_triangles),
+        "core_number": Measure(_core_number),
+        "components": Measure(_components),
+        "strong_components": Measure(_strong_components, directed=True, instead="use components"),
+        "communities": Measure(_communities),
+    }
+)
+"""The algorithms by name, for ``GraphAdapter.measures``."""

@@ -1,0 +1,1 @@
+"""FIND paths: from conditions on whole paths to a pruned search."""

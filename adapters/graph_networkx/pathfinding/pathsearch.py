@@ -1,0 +1,248 @@
+"""``FIND paths`` from its conditions to its items: where paths may start and end, what they may pass, which are kept."""
+
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any
+
+import numpy as np
+from attrs import frozen
+
+from ....lang.conditions import Condition
+from ....lang.evaluate import Predicate, compiled
+from ...graph import Caps, Found, Item, NodeId, Plan
+from ..columnar.computed import Computed
+from ..finding.search import plan_of, positions_of, predicate_of
+from ..rows.items import Items, edge_item, path_item
+from ..rows.jsonable import plain
+from ..rows.scan import Deadline
+from ..walking import resolved
+from .pathconditions import PathParts, both, parts_of, path_readers
+from .pathfilter import Filter
+from .paths import Block, Endpoints, search_paths
+
+__all__ = ["PathQuery", "find_paths", "path_plan"]
+
+_FEW = 64
+
+
+@frozen
+class PathQuery:
+    """What ``FIND paths`` asks. ``starts`` and ``ends`` are ids, a condition on nodes, or None for any node."""
+
+    starts: Sequence[NodeId] | Condition | None = None
+    ends: Sequence[NodeId] | Condition | None = None
+    via: Condition | None = None
+    where: Condition | None = None
+    shortest: bool = False
+    limit: int | None = None
+
+
+def find_paths(graph: Any, kept: Computed, query: PathQuery, caps: Caps, strict: bool) -> Found:
+    """Find paths. Raises ``ConditionError``."""
+    deadline = Deadline(caps.timeout_s)
+    predicate, parts = _question(graph, kept, query.where)
+    starts = _ends(graph, kept, query.starts, parts.starts, deadline, strict)
+    ends = _ends(graph, kept, query.ends, parts.ends, deadline, strict)
+    everywhere = np.arange(len(kept.nodes(graph)), dtype=np.int32)
+    points = Endpoints(everywhere if starts.at is None else starts.at, ends.at)
+    lengths, too_long = lengths_of(parts, caps, len(kept.nodes(graph)))
+    nodes = None if parts.nodes is None else Filter(kept.nodes(graph), predicate_of(graph, "nodes", parts.nodes))
+    over = both(query.via, parts.edges)
+    edges = None if over is None else Filter(kept.edges(graph), predicate_of(graph, "edges", over))
+    backward = None if ends.at is None else kept.incoming(graph)
+    keep = _keeping(graph, predicate, starts.holds, ends.holds)
+    blocks = search_paths(points, kept.outgoing(graph), backward, lengths, nodes, edges, deadline)
+    if query.shortest:
+        blocks = _shortest(graph, kept, blocks, keep, points)
+    cap = min(caps.max_paths, caps.max_results)
+    most = cap if query.limit is None else min(query.limit, cap)
+    found, examined = _taken(graph, kept, blocks, None if query.shortest else keep, most + 1)
+    capped = len(found) > cap and (query.limit is None or query.limit > cap)
+    hit = []
+    if too_long:
+        hit.append("max_path_length")
+    if capped:
+        hit.append("max_paths" if caps.max_paths <= caps.max_results else "max_results")
+    if deadline.hit:
+        hit.append("timeout_s")
+    used = f"paths from {starts.used} to {ends.used}"
+    return Found(Items(found[:most], _build), tuple(hit), used, examined)
+
+
+def _question(graph: Any, kept: Computed, where: Condition | None) -> tuple[Predicate | None, PathParts]:
+    """Return the condition as a predicate over rows ``(nodes, edges)``, and the parts of it that are asked early."""
+    if where is None:
+        return None, PathParts()
+
+    def make() -> tuple[Predicate, PathParts]:
+        return compiled(where, path_readers(graph), arity=2, plain=plain), parts_of(where)
+
+    return kept.prepared("paths", where, make)
+
+
+def lengths_of(parts: PathParts, caps: Caps, nodes: int) -> tuple[list[int], bool]:
+    """Return the lengths to look for, and whether the condition asks for longer paths than the cap allows.
+
+    A condition that says nothing of the length asks for the paths up to the cap, and no more.
+    """
+    longest = min(caps.max_path_length, max(nodes - 1, 0))
+    lengths = [length for length in range(1, longest + 1) if parts.allows(length)]
+    # `length >= 2` has no end and asks for "up to the cap" as well; `length = 5` and `length > 4` want what is beyond it.
+    beyond = [length for length in range(longest + 1, min(nodes, longest + 65)) if parts.allows(length)]
+    open_ended = bool(beyond) and beyond[-1] >= min(nodes, longest + 65) - 1
+    return lengths, bool(parts.lengths and beyond and (not lengths or not open_ended))
+
+
+@frozen(eq=False)
+class _End:
+    """Where paths may start, or end: positions, None for any node; how they were found; what a node must satisfy, still."""
+
+    at: Any
+    used: str
+    holds: Callable[..., bool] | None = None
+
+
+def _ends(
+    graph: Any,
+    kept: Computed,
+    given: Sequence[NodeId] | Condition | None,
+    also: Condition | None,
+    deadline: Deadline,
+    strict: bool,
+) -> _End:
+    if given is None or not isinstance(given, Sequence):
+        where = both(given, also)
+        if where is None:
+            return _End(None, "any node")
+        positions, used, predicate = positions_of(graph, kept, "nodes", where, deadline, strict)
+        return _End(positions, f"nodes by {used}", predicate.holds)
+    at = kept.nodes(graph).positions
+    nodes = resolved(graph, given)
+    if also is not None:
+        holds, data = predicate_of(graph, "nodes", also).holds, graph.nodes
+        nodes = [node for node in nodes if holds(node, data[node])]
+    return _End(np.array([at[node] for node in nodes], np.int32), f"{len(nodes):,} nodes")
+
+
+def _keeping(
+    graph: Any,
+    predicate: Predicate | None,
+    start: Callable[..., bool] | None,
+    end: Callable[..., bool] | None,
+) -> "Keep | None":
+    """Return what keeps of some paths those that satisfy everything on the live graph; None where there is nothing to ask."""
+    if predicate is None and start is None and end is None:
+        return None
+    data = graph.nodes
+
+    def keep(rows: "list[Row]") -> "list[Row]":
+        if predicate is not None:
+            rows = predicate.select(rows)
+        if start is not None:
+            rows = [row for row in rows if start(row[0][0], data[row[0][0]])]
+        if end is not None:
+            rows = [row for row in rows if end(row[0][-1], data[row[0][-1]])]
+        return rows
+
+    return keep
+
+
+Row = tuple[list[Any], list[tuple[Any, ...]]]
+Keep = Callable[[list[Row]], list[Row]]
+
+
+def _rows(graph: Any, kept: Computed, block: Block) -> list[Row]:
+    """Return ``(nodes, edges)`` for each path."""
+    nodes, table = kept.nodes(graph).nodes, kept.edges(graph)
+    length = block.edges.shape[1]
+    edges = table.rows(block.edges.ravel())
+    return [
+        ([nodes[at] for at in path], edges[length * i : length * (i + 1)])
+        for i, path in enumerate(block.nodes.tolist())
+    ]
+
+
+def _pieces(block: Block) -> Iterator[Block]:
+    """Yield a block in pieces that grow: the first paths are often enough."""
+    done, size = 0, _FEW
+    while done < len(block.nodes):
+        yield Block(block.nodes[done : done + size], block.edges[done : done + size])
+        done, size = done + size, min(size * 2, 8192)
+
+
+def _taken(graph: Any, kept: Computed, blocks: Iterator[Block], keep: Keep | None, most: int) -> tuple[list[Row], int]:
+    """Return at most ``most`` of the paths that ``keep`` keeps, and how many were looked at."""
+    found: list[Row] = []
+    examined = 0
+    for block in blocks:
+        for piece in _pieces(block):
+            examined += len(piece.nodes)
+            rows = _rows(graph, kept, piece)
+            found += rows if keep is None else keep(rows)
+            if len(found) >= most:
+                return found[:most], examined
+    return found, examined
+
+
+def _shortest(
+    graph: Any, kept: Computed, blocks: Iterator[Block], keep: Keep | None, points: Endpoints
+) -> Iterator[Block]:
+    """Yield of the paths that ``keep`` keeps those that are the shortest of their pair of start and end."""
+    pairs = len(points.starts) * len(points.ends) if points.ends is not None else None
+    lengths: dict[tuple[int, int], int] = {}
+    for block in blocks:
+        length = block.edges.shape[1]
+        if pairs is not None and len(lengths) >= pairs and all(known < length for known in lengths.values()):
+            return
+        couples = list(zip(block.nodes[:, 0].tolist(), block.nodes[:, -1].tolist(), strict=True))
+        open_ = [i for i, couple in enumerate(couples) if lengths.get(couple, length) == length]
+        if keep is not None and open_:
+            rows = _rows(graph, kept, Block(block.nodes[open_], block.edges[open_]))
+            kept_rows = set(map(id, keep(rows)))
+            open_ = [i for i, row in zip(open_, rows, strict=True) if id(row) in kept_rows]
+        for i in open_:
+            lengths[couples[i]] = length
+        if open_:
+            yield Block(block.nodes[open_], block.edges[open_])
+
+
+def _build(row: Row) -> Item:
+    nodes, edges = row
+    return path_item(nodes, [edge_item(*edge) for edge in edges])
+
+
+def path_plan(graph: Any, kept: Computed, query: PathQuery, caps: Caps, strict: bool) -> Plan:
+    """Say how ``find_paths`` would search: where it would start and end, what is asked early, how many paths there may be."""
+    parts = _question(graph, kept, query.where)[1]
+    starts, used_starts, many_starts = _planned(graph, kept, query.starts, parts.starts, strict)
+    ends, used_ends, many_ends = _planned(graph, kept, query.ends, parts.ends, strict)
+    lengths, too_long = lengths_of(parts, caps, len(kept.nodes(graph)))
+    notes = [f"lengths {lengths[0]} to {lengths[-1]}" if lengths else "no length satisfies the condition"]
+    notes += [*starts, *ends]
+    if many_ends is not None:
+        notes.append("pruned from both ends")
+    if parts.nodes is not None:
+        notes.append("a condition on every node is asked while paths grow")
+    if both(query.via, parts.edges) is not None:
+        notes.append("a condition on every edge is asked while paths grow")
+    if too_long:
+        notes.append("the condition asks for longer paths than max_path_length allows")
+    size, edges = len(kept.nodes(graph)), len(kept.edges(graph))
+    branching = edges * (1 if graph.is_directed() else 2) / max(size, 1)
+    hitting = 1.0 if many_ends is None else many_ends / max(size, 1)
+    many = size if many_starts is None else many_starts
+    rows = sum(many * branching**length * hitting for length in lengths)
+    most = min(caps.max_paths, caps.max_results, caps.max_paths if query.limit is None else query.limit)
+    return Plan(f"paths from {used_starts} to {used_ends}", min(round(rows), most), tuple(notes))
+
+
+def _planned(
+    graph: Any, kept: Computed, given: Sequence[NodeId] | Condition | None, also: Condition | None, strict: bool
+) -> tuple[tuple[str, ...], str, int | None]:
+    """Return notes, how ends would be found, and how many there may be; None for all."""
+    if given is None or not isinstance(given, Sequence):
+        where = both(given, also)
+        if where is None:
+            return (), "any node", None
+        plan = plan_of(graph, kept, "nodes", where, strict)
+        return plan.notes, f"nodes by {plan.used}", plan.rows
+    return (), f"{len(given):,} nodes", len(given)
