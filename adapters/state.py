@@ -98,7 +98,9 @@ class Declaration:
 
 @frozen
 class Difference:
-    """One way in which two states differ. ``kind``: "declared", "removed", "added" (items or fields), "changed", "count"."""
+    """One way in which two states differ. ``kind``: "declared", "removed" (a key, items or fields), "added" (items or fields),
+    "changed" (``{index: item}``, fields, or ``{"_meta": ...}``), "count", "provenance".
+    """
 
     key: str
     kind: str
@@ -179,6 +181,10 @@ class StateStore(Protocol):
 
         What changed no variable is written without waiting for the disk (a killed process loses nothing, a power cut may).
         """
+        ...
+
+    def sync(self) -> None:
+        """Wait until all that was committed is on the disk: what ends a plan where commits don't wait. Raises ``StoreError``."""
         ...
 
     def get(self, key: str) -> Any:

@@ -1,0 +1,143 @@
+"""The one JSON codec of journal and snapshot: what goes in comes out the same, or is refused at the door.
+
+orjson alone would write NaN as null, take integers to 2^64 and read larger ones as floats, and write dates and UUIDs as
+texts. So what was written is read again and compared, which is C on the good path; only a value that does not come back the
+same is walked, to name the place.
+"""
+
+import json
+from typing import Any
+
+import orjson
+
+__all__ = ["DEPTH", "decode", "encode", "encode_again", "encode_to_keep", "encoded_copy"]
+
+DEPTH = 200
+"""How deep lists and objects may lie in each other."""
+
+_ORJSON_DEPTH = 254  # orjson refuses to write what is deeper; a test holds this number
+_OPEN = b"[" * (_ORJSON_DEPTH - DEPTH)
+_OPTIONS = orjson.OPT_PASSTHROUGH_SUBCLASS | orjson.OPT_PASSTHROUGH_DATETIME | orjson.OPT_PASSTHROUGH_DATACLASS
+_KEPT = _OPTIONS | orjson.OPT_APPEND_NEWLINE
+_KEPT_SORTED = _KEPT | orjson.OPT_SORT_KEYS
+_LARGEST = 2**63 - 1
+_SMALLEST = -(2**63)
+_DIGITS_ALIKE = bytes(0x30 if 0x30 <= byte <= 0x39 else 0x20 for byte in range(256))
+_LONG = b"0" * 19  # digits of the smallest integer that may be beyond 64 bits
+
+
+def encode(value: Any) -> bytes:
+    """Return the value as compact JSON. Raises ``ValueError`` that names the JSON path.
+
+    Refused: NaN and the infinities, integers beyond 64 bits signed, lone surrogates, keys that are no strings, more than
+    200 levels, and whatever is no JSON. A tuple is written as a list.
+    """
+    return encoded_copy(value)[0]
+
+
+def encoded_copy(value: Any) -> tuple[bytes, Any]:
+    """Return what ``encode`` gives, and the value as it is read from that again: to look whether it is right, it was read anyway."""
+    wrapped = value
+    for _ in _OPEN:  # so that orjson's own limit of depth is ours
+        wrapped = [wrapped]
+    try:
+        written = orjson.dumps(wrapped, option=_OPTIONS)[len(_OPEN) : -len(_OPEN)]
+    except TypeError as error:
+        _walk(value)
+        raise ValueError(f"it is no JSON: {error}") from None
+    copy = orjson.loads(written)
+    if _has_long_number(written) or copy != value:
+        _walk(value)
+    return written, copy
+
+
+def encode_again(value: Any) -> bytes:
+    """Return as compact JSON what is made of values that ``encode`` or ``decode`` let through; a third of the cost."""
+    return orjson.dumps(value, option=_OPTIONS)
+
+
+def encode_to_keep(value: Any, *, sort_keys: bool = False) -> bytes:
+    """Return what ``encode_again`` gives, in a ``bytes`` of its own size.
+
+    orjson writes into a larger block and shrinks that, which leaves a hole behind each text that is kept: a small one then costs
+    a page of memory. The slice is a copy.
+    """
+    return orjson.dumps(value, option=_KEPT_SORTED if sort_keys else _KEPT)[:-1]
+
+
+def decode(written: bytes) -> Any:
+    """Return the value that was written. Raises ``ValueError``, also for integers beyond 64 bits signed."""
+    value = orjson.loads(written)
+    if _has_long_number(written):
+        json.loads(written, parse_int=_bounded)  # orjson made a float of what is too large
+    return value
+
+
+def _has_long_number(written: bytes) -> bool:
+    return _LONG in written.translate(_DIGITS_ALIKE)  # a tenth of a regular expression's time
+
+
+def _bounded(digits: str) -> int:
+    if len(digits) > 20 or not _SMALLEST <= int(digits) <= _LARGEST:
+        raise ValueError("an integer is beyond 64 bits")
+    return 0
+
+
+def _walk(value: Any) -> None:
+    """Raise ``ValueError`` for the first place that is no JSON. Depth first, so that a circle ends at the limit."""
+    waiting: list[tuple[Any, tuple[str | int, ...]]] = [(value, ())]
+    while waiting:
+        item, path = waiting.pop()
+        if type(item) is dict or type(item) is list or type(item) is tuple:
+            if len(path) >= DEPTH:
+                raise ValueError(f"{_place(path)} lies deeper than {DEPTH} levels")
+            if type(item) is dict:
+                for key in item:
+                    _check_key(key, path)
+                waiting.extend((part, (*path, key)) for key, part in reversed(item.items()))
+            else:
+                waiting.extend((item[index], (*path, index)) for index in range(len(item) - 1, -1, -1))
+        else:
+            _check_leaf(item, path)
+
+
+def _check_key(key: Any, path: tuple[str | int, ...]) -> None:
+    if type(key) is not str:
+        raise ValueError(f"{_place(path)} has a key that is no text: {str(key)[:40]!r}")
+    if _surrogate(key):
+        raise ValueError(f"{_place(path)} has a key with a lone surrogate: {ascii(key)[:60]}")
+
+
+def _check_leaf(item: Any, path: tuple[str | int, ...]) -> None:
+    kind = type(item)
+    if item is None or kind is bool:
+        return
+    if kind is int:
+        if not _SMALLEST <= item <= _LARGEST:
+            raise ValueError(f"{_place(path)} is an integer beyond 64 bits")
+    elif kind is float:
+        if not item - item == 0:  # NaN and the infinities are not 0 here
+            raise ValueError(f"{_place(path)} is {item}, which JSON does not have")
+    elif kind is str:
+        if _surrogate(item):
+            raise ValueError(f"{_place(path)} has a lone surrogate, which is no text")
+    else:
+        raise ValueError(f"{_place(path)} is a {kind.__name__}, which JSON does not have")
+
+
+def _surrogate(text: str) -> bool:
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        return True
+    return False
+
+
+def _place(path: tuple[str | int, ...]) -> str:
+    """Return the JSON path, as in ``$.authors[3].name``; of a long one the end."""
+    shown = "".join(f"[{part}]" if isinstance(part, int) else _step(part) for part in path[-8:])
+    return f"${'...' if len(path) > 8 else ''}{shown}"
+
+
+def _step(key: str) -> str:
+    return f".{key}" if key.isidentifier() else f"[{json.dumps(key[:60])}]"

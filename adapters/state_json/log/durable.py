@@ -1,0 +1,322 @@
+"""The durable log under the state store: an append-only journal behind a snapshot, in a directory that one process writes.
+
+``append`` returns when the record is in the file, with ``sync`` when it is on the disk. After a crash ``open`` gives back the
+snapshot and every acknowledged record behind it, in order, or refuses with the place of the damage.
+"""
+
+import os
+import stat
+import sys
+from collections.abc import Iterable
+from contextlib import suppress
+from pathlib import Path
+from typing import Any
+
+from attrs import define, field, frozen
+from orjson import Fragment
+
+from ...state import StoreError
+from .codec import encode, encode_again
+from .files import Files, reason
+from .journal import NOTHING, link, wrapped
+from .locking import lock
+from .recovery import Found, Records, begin, find, journal_path, settle, snapshot_path
+from .snapshots import encoded
+from .snapshots import write as write_snapshot
+from .verify import Damage, VerifyReport, verify
+
+__all__ = ["Damage", "Log", "Recovered", "VerifyReport", "verify"]
+
+SMALLEST = 1 << 20
+"""Below this many bytes a journal is not worth a compaction."""
+
+
+@frozen
+class Recovered:
+    """What was kept: the snapshot (None where there is none yet), the records behind it, and what a person should know."""
+
+    snapshot: Any | None
+    records: Iterable[Any]
+    notices: tuple[str, ...]
+
+
+@define(eq=False)
+class Log:
+    """An open log. ``Log.open`` makes one; ``close`` lets go of the lock."""
+
+    _files: Files
+    _directory: Path
+    _lock: int
+    _file: int
+    _generation: int
+    _end: int
+    _hash: str
+    _synced: int
+    _worth: int
+    _records: Records | None
+    _read_only: bool = False
+    _broken: str = ""
+    _pid: int = field(factory=os.getpid)
+
+    @classmethod
+    def open(cls, directory: Path, *, read_only: bool = False, files: Files | None = None) -> "tuple[Log, Recovered]":
+        """Open the log in a directory, which is made (0700) unless ``read_only``. Raises ``StoreError``.
+
+        The records are read while they are iterated; iterate them before the first ``compact`` and ``close``.
+        """
+        files = files or Files()
+        if read_only:
+            _check_directory(directory, read_only=True)
+            found = find(directory, alone=False)
+            if found is None:
+                raise StoreError(f"{directory} holds no state")
+            records = _records_of(found)
+            log = cls(files, directory, -1, -1, found.generation, found.end, found.hash, found.end, 0, records, True)
+            torn = found.torn
+            notices = () if torn is None else (
+                f"{found.path.name} ends at byte {found.end} in {found.size - found.end} bytes that are no whole record "
+                f"({torn.reason}): a commit under way, or one that a crash tore",
+            )  # fmt: skip
+            return log, Recovered(found.kept.state if found.kept else None, records, notices)
+        try:
+            _make_directory(files, directory)
+            _check_directory(directory, read_only=False)
+        except OSError as error:
+            raise StoreError(f"{directory} can't be made: {reason(error)}") from error
+        held = lock(files, directory / "LOCK")
+        try:
+            return cls._locked(files, directory, held)
+        except BaseException:
+            files.close(held)
+            raise
+
+    @classmethod
+    def _locked(cls, files: Files, directory: Path, held: int) -> "tuple[Log, Recovered]":
+        found = find(directory, alone=True)
+        file = -1
+        try:
+            if found is None:
+                file, end, digest = _new_journal(files, directory)
+                return cls(files, directory, held, file, 0, end, digest, end, SMALLEST, None), Recovered(None, (), ())
+            file = files.open(found.path)
+            notices = settle(files, directory, found, file)
+        except BaseException as error:
+            if file >= 0:
+                files.close(file)
+            if found is not None:
+                found.file.close()
+            if isinstance(error, OSError):
+                raise StoreError(f"{directory} can't be written: {reason(error)}") from error
+            raise
+        state, size = (found.kept.state, found.kept.size) if found.kept else (None, 0)
+        records = _records_of(found)
+        log = cls(
+            files, directory, held, file, found.generation, found.end, found.hash, found.end, max(SMALLEST, size), records
+        )  # fmt: skip
+        return log, Recovered(state, records, tuple(notices))
+
+    @property
+    def size(self) -> int:
+        """The journal's length in bytes."""
+        return self._end
+
+    @property
+    def wants_compaction(self) -> bool:
+        """Whether the journal has outgrown 1 MiB and the snapshot."""
+        return not self._read_only and not self._broken and self._end > self._worth
+
+    def append(self, record: Any, *, sync: bool) -> None:
+        """Write a record with one write, and wait for the disk if ``sync``. Raises ``StoreError``, and ``ValueError`` for no JSON.
+
+        A record that is an ``orjson.Fragment`` is JSON text made of what went through the codec; it is not looked at once more.
+        A write that failed is cut back, and the next one may succeed. After a failed sync nobody knows what is on the disk: the
+        record is taken back and the log refuses everything until it is opened again.
+        """
+        self._check()
+        written = encode_again(record) if isinstance(record, Fragment) else encode(record)
+        digest, line = link(self._hash, wrapped(written, self._synced))
+        self._broken = "a commit was interrupted"
+        try:
+            if self._files.write(self._file, line, self._end) != len(line):
+                raise OSError("the disk took only a part of it")
+        except OSError as error:
+            self._cut_back()
+            raise StoreError(
+                f"the commit can't be written: {reason(error)}",
+                hint="nothing of it was kept; make room and commit again",
+            ) from error
+        if sync:
+            try:
+                self._files.sync(self._file)
+            except OSError as error:
+                self._cut_back()
+                self._broken = f"the disk refused to sync: {reason(error)}"
+                raise StoreError(f"the commit can't be brought on the disk: {reason(error)}", hint=_REOPEN) from error
+        self._end += len(line)
+        self._hash = digest
+        if sync:
+            self._synced = self._end
+        self._broken = ""
+
+    def sync(self) -> None:
+        """Wait until all that was appended is on the disk. Raises ``StoreError``, and then the log refuses everything."""
+        self._check()
+        if self._synced == self._end:
+            return
+        try:
+            self._files.sync(self._file)
+        except OSError as error:
+            self._broken = f"the disk refused to sync: {reason(error)}"
+            raise StoreError(f"the commits can't be brought on the disk: {reason(error)}", hint=_REOPEN) from error
+        self._synced = self._end
+
+    def compact(self, snapshot: Any) -> str:
+        """Write the state as it is after the last record, and begin a new journal. Return "", or why it was put off.
+
+        The snapshot is made of values that were in records: what is no JSON may be refused (``ValueError``), NaN is not looked for.
+
+        What fails on the disk only puts the compaction off until the journal has grown by as much again; should the disk refuse at
+        the very end, what is on it is unclear and the log refuses the next commits until it is opened again.
+        """
+        self._check()
+        number = self._generation + 1
+        kept, path = snapshot_path(self._directory, number), journal_path(self._directory, number)
+        unfinished = kept.with_name(f"{kept.name}.new")
+        body = encoded(number, self._hash, snapshot)
+        self._broken = "a compaction was interrupted"
+        file = -1
+        try:
+            write_snapshot(self._files, unfinished, body)
+            file, end, digest = begin(self._files, path, number, self._hash)
+            self._files.sync_directory(self._directory)  # or the snapshot might be found without its journal
+            self._files.rename(unfinished, kept)
+        except OSError as error:
+            if file >= 0:
+                self._files.close(file)
+            return self._put_off(error, unfinished, path, kept)
+        try:
+            self._files.sync_directory(self._directory)  # or the next commits might be found without their snapshot
+        except OSError as error:
+            self._files.close(file)
+            self._broken = f"the disk refused to sync the compaction: {reason(error)}"
+            return self._broken
+        old, self._file = self._file, file
+        self._generation, self._end, self._synced, self._hash = number, end, end, digest
+        self._worth = max(SMALLEST, len(body))
+        self._broken = ""
+        self._let_go()
+        self._files.close(old)
+        for leftover in (snapshot_path(self._directory, number - 1), journal_path(self._directory, number - 1)):
+            with suppress(OSError):  # the next opening tries again
+                self._files.unlink(leftover)
+        return ""
+
+    def close(self) -> None:
+        """Wait for the disk and let go of the lock; more than once is fine. Raises ``StoreError``, closed all the same."""
+        self._let_go()
+        if self._lock < 0:
+            self._broken = self._broken or "it is closed"
+            return
+        try:
+            if not self._broken and self._pid == os.getpid():
+                self.sync()
+        finally:
+            self._broken = "it is closed"
+            file, self._file, held, self._lock = self._file, -1, self._lock, -1
+            self._files.close(file)
+            self._files.close(held)
+
+    def _check(self) -> None:
+        if self._read_only:
+            raise StoreError("the state was opened for reading only")
+        if self._broken:
+            hint = "" if self._lock < 0 else _REOPEN
+            raise StoreError(f"the state takes no more commits: {self._broken}", hint=hint)
+        if self._pid != os.getpid():
+            raise StoreError(
+                "the state belongs to the process that opened it", hint="open it in this process, after that one"
+            )
+
+    def _cut_back(self) -> None:
+        try:
+            self._files.truncate(self._file, self._end)
+        except OSError as error:
+            self._broken = f"a part of a commit can't be cut off: {reason(error)}"
+        else:
+            self._broken = ""
+
+    def _put_off(self, error: OSError, unfinished: Path, path: Path, kept: Path) -> str:
+        if kept.exists():  # a rename that said it failed, and did not
+            self._broken = f"a compaction came to no clear end: {reason(error)}"
+            return self._broken
+        for leftover in (unfinished, path):
+            with suppress(OSError):
+                self._files.unlink(leftover)
+        self._worth = self._end + self._worth
+        self._broken = ""
+        return f"the compaction was put off: {reason(error)}"
+
+    def _let_go(self) -> None:
+        if self._records is not None:
+            self._records.close()
+            self._records = None
+
+
+_REOPEN = "open the state again: what was acknowledged is there"
+
+
+def _new_journal(files: Files, directory: Path) -> tuple[int, int, str]:
+    """Begin the first journal. Before it has its name, the directory and all above it are on the disk."""
+    _sync_above(files, directory)
+    path = journal_path(directory, 0)
+    unfinished = path.with_name(f"{path.name}.new")
+    file, end, digest = begin(files, unfinished, 0, NOTHING)
+    files.close(file)
+    files.rename(unfinished, path)
+    files.sync_directory(directory)
+    return files.open(path), end, digest
+
+
+def _sync_above(files: Files, directory: Path) -> None:
+    """Sync every directory above, up to the filesystem's root: a process that was killed may have made them just now."""
+    device = os.stat(directory).st_dev
+    for parent in directory.resolve().parents:
+        if os.stat(parent).st_dev != device:
+            break
+        with suppress(PermissionError):  # what we may not read, somebody else has made
+            files.sync_directory(parent)
+
+
+def _records_of(found: Found) -> Records:
+    return Records(found.path, found.file, found.first.hash, found.first.end, count=found.count)
+
+
+def _make_directory(files: Files, directory: Path) -> None:
+    missing = []
+    path = directory.absolute()
+    while not os.path.lexists(path):
+        missing.append(path)
+        path = path.parent
+    for path in reversed(missing):
+        with suppress(FileExistsError):  # another process was faster
+            files.make_directory(path)
+
+
+def _check_directory(directory: Path, *, read_only: bool) -> None:
+    """Refuse what is no directory, is not ours, or lets others write. Raises ``StoreError``."""
+    try:
+        there = os.stat(directory)
+    except OSError as error:
+        raise StoreError(f"{directory} can't be opened: {reason(error)}") from error
+    if not stat.S_ISDIR(there.st_mode):
+        raise StoreError(f"{directory} is not a directory", hint="a state lies in a directory of its own")
+    needed = os.R_OK | os.X_OK | (0 if read_only else os.W_OK)
+    if not os.access(directory, needed):
+        raise StoreError(f"{directory} is not ours to {'read' if read_only else 'write'}")
+    if sys.platform != "win32" and not read_only:
+        if os.geteuid() not in (0, there.st_uid):
+            raise StoreError(
+                f"{directory} belongs to another user", hint="open it for reading only, or make one of your own"
+            )
+        if there.st_mode & stat.S_IWOTH:
+            raise StoreError(f"{directory} can be written by everybody", hint=f"chmod 700 {directory}")

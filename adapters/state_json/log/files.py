@@ -1,0 +1,115 @@
+"""What the log asks of the operating system, in one place: every write, sync and rename goes through a ``Files``.
+
+So a test can hand in files that fail, or that note what was done to replay a power cut. Reading needs no such door.
+"""
+
+import errno
+import os
+import stat
+import sys
+from pathlib import Path
+from typing import BinaryIO
+
+from ...state import StoreError
+
+__all__ = ["Files", "open_to_read", "reason", "said_of"]
+
+_FLAGS = getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_CLOEXEC", 0) | getattr(os, "O_BINARY", 0)
+_NO_WAIT = getattr(os, "O_NONBLOCK", 0)  # a FIFO must not hold us up
+
+
+class Files:
+    """The real files. Every method raises ``OSError``; files are made 0600 and directories 0700."""
+
+    def make_directory(self, path: Path) -> None:
+        """Make a directory; its parent must be there."""
+        os.mkdir(path, 0o700)
+
+    def create(self, path: Path) -> int:
+        """Make an empty file, or empty the one that is there, and open it for writing."""
+        return os.open(path, os.O_RDWR | os.O_CREAT | os.O_TRUNC | _FLAGS, 0o600)
+
+    def create_new(self, path: Path) -> int:
+        """Make an empty file. Raises ``FileExistsError`` where there is one."""
+        return os.open(path, os.O_RDWR | os.O_CREAT | os.O_EXCL | _FLAGS, 0o600)
+
+    def open_or_create(self, path: Path) -> int:
+        """Open a file for writing as it is, or make it."""
+        return os.open(path, os.O_RDWR | os.O_CREAT | _NO_WAIT | _FLAGS, 0o600)
+
+    def open(self, path: Path) -> int:
+        """Open a file that is there for writing."""
+        return os.open(path, os.O_RDWR | _NO_WAIT | _FLAGS)
+
+    def write(self, file: int, data: bytes, at: int) -> int:
+        """Write at a position with one system call, and return how many bytes the disk took."""
+        if sys.platform == "win32":
+            os.lseek(file, at, os.SEEK_SET)
+            return os.write(file, data)
+        else:
+            return os.pwrite(file, data, at)
+
+    def truncate(self, file: int, size: int) -> None:
+        """Cut a file."""
+        os.ftruncate(file, size)
+
+    def sync(self, file: int) -> None:
+        """Return when the file's bytes and its length are on the disk."""
+        if sys.platform == "darwin":
+            import fcntl
+
+            fcntl.fcntl(file, fcntl.F_FULLFSYNC)  # fsync there does not reach the disk
+        elif sys.platform == "win32":
+            os.fsync(file)
+        else:
+            os.fdatasync(file)
+
+    def sync_directory(self, path: Path) -> None:
+        """Return when the names in a directory are on the disk."""
+        if sys.platform != "win32":  # there a directory can't be opened, and renaming writes through
+            directory = os.open(path, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+            try:
+                os.fsync(directory)
+            except OSError as error:
+                if error.errno not in (errno.EINVAL, errno.ENOTSUP):  # some network filesystems have no such thing
+                    raise
+            finally:
+                os.close(directory)
+
+    def rename(self, old: Path, new: Path) -> None:
+        """Give a file another name in one step."""
+        os.rename(old, new)
+
+    def unlink(self, path: Path) -> None:
+        """Remove a file."""
+        os.unlink(path)
+
+    def close(self, file: int) -> None:
+        """Close a file."""
+        os.close(file)
+
+
+def open_to_read(path: Path) -> BinaryIO:
+    """Open a regular file for reading, not through a symbolic link. Raises ``FileNotFoundError`` and ``StoreError``."""
+    try:
+        number = os.open(path, os.O_RDONLY | _NO_WAIT | _FLAGS)
+    except FileNotFoundError:
+        raise
+    except OSError as error:
+        raise StoreError(f"{path} can't be read: {said_of(error, path)}") from error
+    if not stat.S_ISREG(os.fstat(number).st_mode):
+        os.close(number)
+        raise StoreError(f"{path} is no regular file")
+    return open(number, "rb", buffering=1 << 18)
+
+
+def said_of(error: OSError, path: Path) -> str:
+    """Say what is wrong with a path that can't be opened."""
+    if path.is_symlink():
+        return "it is a symbolic link"
+    return reason(error)
+
+
+def reason(error: OSError) -> str:
+    """Say an operating system's error in its own words, in lower case."""
+    return (error.strerror or str(error) or type(error).__name__).lower()

@@ -1,0 +1,285 @@
+"""From what lies in a directory to a state: which generation counts, how far its journal is whole, and what a crash left over.
+
+Nothing is removed or moved before all that counts was read and found whole. What is missing or damaged is refused with its place;
+there is no falling back to something older.
+"""
+
+import os
+import re
+import time
+from collections.abc import Iterator
+from contextlib import suppress
+from pathlib import Path
+from typing import Any, BinaryIO
+
+from attrs import define, field, frozen
+
+from ...state import StoreError
+from .files import Files, open_to_read, reason
+from .journal import NOTHING, Damaged, Fault, Line, checked, expect, header, lines, link, opened, written_later
+from .snapshots import Kept, put
+from .snapshots import read as read_snapshot
+
+__all__ = ["Found", "Generations", "Records", "begin", "find", "generations", "journal_path", "settle", "snapshot_path"]
+
+_NAME = re.compile(r"(snap|wal)-(0|[1-9][0-9]{0,14})\.(?:json|jsonl)(\.new)?")
+_TRIES = 60
+_PIECE = 1 << 20
+
+
+def snapshot_path(directory: Path, generation: int) -> Path:
+    """Return where the snapshot lies that a generation begins with; generation 0 has none."""
+    return directory / f"snap-{generation}.json"
+
+
+def journal_path(directory: Path, generation: int) -> Path:
+    """Return where a generation's journal lies."""
+    return directory / f"wal-{generation}.jsonl"
+
+
+@frozen
+class Generations:
+    """What lies in a directory: numbers of snapshots and journals, and files that were never finished."""
+
+    snapshots: frozenset[int]
+    journals: frozenset[int]
+    unfinished: frozenset[str]
+
+    @property
+    def current(self) -> int | None:
+        """The generation that counts: the newest snapshot's; 0, or what a journal asks for; None where there is nothing yet."""
+        if self.snapshots:
+            return max(self.snapshots)
+        return 0 if 0 in self.journals else max(self.journals, default=None)
+
+
+def generations(directory: Path) -> Generations:
+    """List a directory. Raises ``StoreError``."""
+    try:
+        found = [match for name in os.listdir(directory) if (match := _NAME.fullmatch(name))]
+    except OSError as error:
+        raise StoreError(f"{directory} can't be read: {reason(error)}") from error
+    return Generations(
+        frozenset(int(match[2]) for match in found if match[1] == "snap" and not match[3]),
+        frozenset(int(match[2]) for match in found if match[1] == "wal" and not match[3]),
+        frozenset(match[0] for match in found if match[3]),
+    )
+
+
+@define
+class Found:
+    """A generation, read: its snapshot, its journal's file, and where that ends.
+
+    ``end`` is behind the last whole record, ``size`` where the file ends, ``torn`` what is wrong in between. Up to ``synced`` the
+    journal was on the disk when its last record was written.
+    """
+
+    generation: int
+    kept: Kept | None
+    path: Path
+    file: BinaryIO
+    first: Line
+    end: int
+    hash: str
+    synced: int
+    count: int
+    torn: Fault | None
+
+    @property
+    def size(self) -> int:
+        """How long the journal's file is."""
+        return os.fstat(self.file.fileno()).st_size
+
+
+@define
+class Records:
+    """The journal's records in order, read as they are asked for, again at every iteration. ``close`` lets go of the file."""
+
+    _path: Path
+    _file: BinaryIO
+    _previous: str
+    _start: int
+    _count: int = field(kw_only=True)
+
+    def __len__(self) -> int:
+        return self._count
+
+    def __iter__(self) -> Iterator[Any]:
+        if self._count == 0:
+            return
+        try:
+            for read, line in enumerate(lines(self._file, self._previous, self._start), start=1):
+                whole = expect(line, self._path, self._start)  # it was whole a moment ago
+                try:
+                    record = opened(whole)
+                except ValueError as error:
+                    raise Damaged(self._path, Fault(whole.start, str(error))) from error
+                yield record
+                if read == self._count:
+                    return
+        except OSError as error:
+            raise StoreError(f"{self._path} can't be read: {reason(error)}") from error
+
+    def close(self) -> None:
+        """Close the file; more than once is fine."""
+        self._file.close()
+
+
+def find(directory: Path, *, alone: bool) -> Found | None:
+    """Read what counts in a directory; None where nothing was begun yet. Raises ``StoreError``.
+
+    Unless we are ``alone`` a writer may compact meanwhile, files that were listed are gone then, and the directory is read anew; or
+    it may just be writing a line, which is then waited for.
+    """
+    before: Generations | None = None
+    for attempt in range(_TRIES):
+        there = generations(directory)
+        try:
+            return _read(directory, there, alone)
+        except (FileNotFoundError, _Missing) as error:
+            if alone or there == before:
+                raise StoreError(
+                    str(error) if isinstance(error, _Missing) else f"{error.filename} is missing",
+                    hint="bring the directory back from a copy; knotwork state verify shows what is whole",
+                ) from error
+            before = there
+            time.sleep(0.001 * (attempt + 1))
+        except OSError as error:
+            raise StoreError(f"{directory} can't be read: {reason(error)}") from error
+    raise StoreError(f"{directory} changes faster than it can be read")
+
+
+class _Missing(Exception):
+    """A file that should be there is not, unless a writer just compacts."""
+
+
+def _read(directory: Path, there: Generations, alone: bool) -> Found | None:
+    current = there.current
+    if current is None:
+        return None
+    for later in sorted(number for number in there.journals if number > current):
+        with open_to_read(journal_path(directory, later)) as file:
+            if written_later(file, -1):  # else it is what a compaction that was cut short began
+                raise _Missing(
+                    f"{snapshot_path(directory, later)} is missing, and {journal_path(directory, later).name} goes on from it"
+                )
+    path = journal_path(directory, current)
+    file = open_to_read(path)
+    try:
+        kept = read_snapshot(snapshot_path(directory, current), current) if current else None
+        return _followed(path, file, current, kept, 0 if alone else 3)
+    except BaseException:
+        file.close()
+        raise
+
+
+def _followed(path: Path, file: BinaryIO, generation: int, kept: Kept | None, patience: int) -> Found:
+    """Follow the journal's chain to its end, or to what is torn there. Raises ``StoreError`` for damage before whole records."""
+    first: Line | None = None
+    last: Line | None = None
+    previous, position, count, tries = kept.chain if kept else NOTHING, 0, 0, patience
+    while True:
+        fault = None
+        for line in lines(file, previous, position, records=first is not None):
+            if isinstance(line, Fault):
+                fault = line
+                break
+            previous, position = line.hash, line.end
+            if first is None:
+                first = line
+                checked(first, path, "journal", generation)
+                break
+            last, count, tries = line, count + 1, patience
+        else:
+            break
+        if fault is None:
+            continue  # behind the first line come records
+        if tries == 0:
+            later = written_later(file, fault.position)
+            if later and not isinstance(next(lines(file, previous, position, records=first is not None), None), Fault):
+                continue  # the writer was only slow: what stands later was written after this line was whole
+            if later:
+                raise Damaged(path, fault)
+            break
+        tries -= 1
+        time.sleep(0.001)  # a writer may just be writing this line
+    begun = expect(first or fault, path, 0)
+    synced = max(begun.end, last.synced) if last else begun.end
+    return Found(generation, kept, path, file, begun, position, previous, synced, count, fault)
+
+
+def begin(files: Files, path: Path, generation: int, chain: str) -> tuple[int, int, str]:
+    """Write a journal's first line and wait for the disk; return the open file, its size and the hash. Raises ``OSError``."""
+    digest, line = link(chain, header("journal", generation))
+    file = files.create(path)
+    try:
+        put(files, file, line)
+        files.sync(file)
+    except BaseException:
+        files.close(file)
+        raise
+    return file, len(line), digest
+
+
+def settle(files: Files, directory: Path, found: Found, file: int) -> list[str]:
+    """Bring on the disk what was read, move a torn end aside, remove what is left over. Raises ``OSError``.
+
+    What a killed process wrote may still be on its way to the disk, names and bytes; nothing may be built on it before.
+    ``file``: the journal, open for writing.
+    """
+    notices = []
+    files.sync_directory(directory)
+    if found.torn is not None:
+        lost = found.size - found.end
+        aside = _set_aside(files, directory, found)
+        files.truncate(file, found.end)
+        notices.append(
+            f"{found.path.name} was torn at byte {found.end} ({found.torn.reason}): {lost} bytes that are no whole record "
+            f"were moved to {aside.name}"
+        )
+    _write_again(files, found, file)
+    files.sync(file)
+    there = generations(directory)
+    old = [snapshot_path(directory, number) for number in there.snapshots if number != found.generation]
+    old += [journal_path(directory, number) for number in there.journals if number != found.generation]
+    for path in (*old, *(directory / name for name in there.unfinished)):
+        with suppress(OSError):  # it counts for nothing, and the next opening tries again
+            files.unlink(path)
+    return notices
+
+
+def _write_again(files: Files, found: Found, file: int) -> None:
+    """Write the bytes again that may not be on the disk: after a failed sync the system takes them for written, and they are not."""
+    position = found.synced
+    while position < found.end:
+        found.file.seek(position)
+        part = found.file.read(min(_PIECE, found.end - position))
+        put(files, file, part, position)
+        position += len(part)
+
+
+def _set_aside(files: Files, directory: Path, found: Found) -> Path:
+    """Copy the torn end into a file of its own and wait for the disk."""
+    number = 1
+    while True:
+        more = f"-{number}" if number > 1 else ""
+        path = directory / f"torn-{found.generation}-{found.end}{more}"
+        try:
+            aside = files.create_new(path)
+            break
+        except FileExistsError:
+            number += 1
+    try:
+        position = found.end
+        while True:
+            found.file.seek(position)
+            part = found.file.read(_PIECE)
+            if not part:
+                break
+            put(files, aside, part, position - found.end)
+            position += len(part)
+        files.sync(aside)
+    finally:
+        files.close(aside)
+    files.sync_directory(directory)
+    return path

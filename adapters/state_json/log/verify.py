@@ -1,0 +1,172 @@
+"""Walk a store's whole directory and say what is whole and what is not. Reads only, and goes on behind damage."""
+
+from pathlib import Path
+from typing import BinaryIO
+
+from attrs import frozen
+
+from ...state import StoreError
+from .files import open_to_read, reason
+from .journal import NOTHING, Damaged, Fault, Line, behind, checked, lines, opened, written_later
+from .recovery import Generations, generations, journal_path, snapshot_path
+from .snapshots import read as read_snapshot
+
+__all__ = ["Damage", "VerifyReport", "verify"]
+
+
+@frozen
+class Damage:
+    """What is wrong: the file's name, the byte, and what it is."""
+
+    file: str
+    position: int
+    reason: str
+
+
+@frozen
+class VerifyReport:
+    """What lies in the directory. ``records`` and ``journal_bytes`` count the journal of ``generation``; bytes are of whole lines.
+
+    ``torn`` is an end that a crash may leave and that opening for writing moves aside; ``damage`` is what makes opening refuse.
+    ``left_over`` are names that count for nothing.
+    """
+
+    directory: Path
+    generation: int
+    snapshot_bytes: int
+    journal_bytes: int
+    records: int
+    chain: str
+    damage: tuple[Damage, ...]
+    torn: Damage | None
+    left_over: tuple[str, ...]
+
+    @property
+    def ok(self) -> bool:
+        """Whether every record of the chain is there and whole."""
+        return not self.damage
+
+
+def verify(directory: Path) -> VerifyReport:
+    """Check every file that counts, byte by byte. Raises ``StoreError`` only where there is no store to look at."""
+    there = generations(directory)
+    while True:
+        try:
+            report = _verified(directory, there)
+        except OSError as error:
+            raise StoreError(f"{directory} can't be read: {reason(error)}") from error
+        before, there = there, generations(directory)
+        if report.ok or there == before:  # else a writer compacted meanwhile
+            return report
+
+
+def _verified(directory: Path, there: Generations) -> VerifyReport:
+    current = there.current
+    if current is None:
+        raise StoreError(f"{directory} holds no state")
+    damage: list[Damage] = []
+    snapshot = snapshot_path(directory, current)
+    chain, snapshot_bytes = (NOTHING, 0) if current == 0 else _snapshot(snapshot, current, damage)
+    path = journal_path(directory, current)
+    walked = _Walk(path, damage)
+    try:
+        with open_to_read(path) as file:
+            walked.walk(file, current, chain)
+    except FileNotFoundError:
+        damage.append(Damage(path.name, 0, "it is missing"))
+    left_over = set(there.unfinished)
+    for number in there.journals - {current}:
+        left_over.add(journal_path(directory, number).name)
+        if number > current and _has_records(journal_path(directory, number)):
+            damage.append(Damage(snapshot_path(directory, number).name, 0, "it is missing, and its journal is there"))
+    left_over |= {snapshot_path(directory, number).name for number in there.snapshots - {current}}
+    return VerifyReport(
+        directory, current, snapshot_bytes, walked.bytes, walked.records, walked.chain, tuple(damage), walked.torn,
+        tuple(sorted(left_over)),
+    )  # fmt: skip
+
+
+def _snapshot(path: Path, generation: int, damage: list[Damage]) -> tuple[str | None, int]:
+    """Return the chain's hash, None where it can't be read, and the size in bytes."""
+    try:
+        kept = read_snapshot(path, generation)
+    except FileNotFoundError:
+        damage.append(Damage(path.name, 0, "it is missing"))
+    except StoreError as error:
+        damage.append(_as_damage(path, error))
+    else:
+        return kept.chain, kept.size
+    return None, 0
+
+
+def _has_records(path: Path) -> bool:
+    try:
+        with open_to_read(path) as file:
+            return written_later(file, -1)
+    except (FileNotFoundError, StoreError):
+        return False
+
+
+def _as_damage(path: Path, error: StoreError) -> Damage:
+    if isinstance(error, Damaged):
+        return Damage(path.name, error.fault.position, error.fault.reason)
+    return Damage(path.name, 0, error.message)
+
+
+class _Walk:
+    """A walk over a journal that goes on behind what is damaged."""
+
+    def __init__(self, path: Path, damage: list[Damage]) -> None:
+        self.path = path
+        self.damage = damage
+        self.records = 0
+        self.bytes = 0
+        self.chain = ""
+        self.torn: Damage | None = None
+
+    def walk(self, file: BinaryIO, generation: int, chain: str | None) -> None:
+        """Follow the chain from ``chain`` on; None: from whatever the first line says."""
+        first = next(lines(file, chain, 0, records=False), Fault(0, "it ends there"))
+        position: int | None = 0
+        if isinstance(first, Fault):
+            self._note(first)
+            position = self._behind(file, first)
+        else:
+            try:
+                checked(first, self.path, "journal", generation)
+            except StoreError as error:
+                self.damage.append(_as_damage(self.path, error))
+            self._count(first)
+            position = first.end
+        previous = None if isinstance(first, Fault) else first.hash
+        while position is not None:
+            fault = self._follow(file, previous, position)
+            if fault is None:
+                return
+            if not written_later(file, fault.position):
+                self.torn = Damage(self.path.name, fault.position, fault.reason)
+                return
+            self._note(fault)
+            previous, position = None, self._behind(file, fault)
+
+    def _follow(self, file: BinaryIO, previous: str | None, position: int) -> Fault | None:
+        for line in lines(file, previous, position):
+            if isinstance(line, Fault):
+                return line
+            self._count(line)
+            self.records += 1
+            try:
+                opened(line)
+            except ValueError as error:
+                self._note(Fault(line.start, f"it is no JSON: {error}"))
+        return None
+
+    def _count(self, line: Line) -> None:
+        self.bytes += line.end - line.start
+        self.chain = line.hash
+
+    def _note(self, fault: Fault) -> None:
+        self.damage.append(Damage(self.path.name, fault.position, fault.reason))
+
+    def _behind(self, file: BinaryIO, fault: Fault) -> int | None:
+        return next((start for start, _ in behind(file, fault.position)), None)

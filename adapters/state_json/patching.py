@@ -1,0 +1,156 @@
+"""From one state to another, as JSON for the journal: how a rollback is kept. It costs what differs, whichever way one came.
+
+Operations: ``{"do": "put", "key", "form", "proofs"}`` (a key and all below it, as seed 003 writes it), ``{"do": "drop", "key"}``,
+``{"do": "list" | "dict" | "counter", "key", ...}`` with what changes in items, fields, counts and evidence. A vector's change is
+``{"length", "set": {index: value}, "more": [...]}``, a table's ``{"set": {name: value}, "drop": [name]}``.
+"""
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from .seedform import node_of, with_proof
+from .snapshot import written_form
+from .values.identities import Items
+from .values.nodes import CounterNode, DictNode, ListNode, Node, find, put, walk
+from .values.tables import EMPTY_TABLE, Table
+from .values.values import as_text, evidence_text, field_of, parsed, plain
+from .values.vectors import Vector
+
+__all__ = ["OPERATIONS", "patch", "patched"]
+
+OPERATIONS = frozenset({"put", "drop", "list", "dict", "counter"})
+
+
+def patch(before: DictNode, after: DictNode) -> list[dict[str, Any]]:
+    """Return the operations that make ``after`` of ``before``."""
+    return _children(before, after, "")
+
+
+def patched(root: DictNode, operation: Mapping[str, Any]) -> DictNode:
+    """Return the state after one operation. Raises ``KeyError``, ``ValueError`` or ``StateError`` for one that does not fit."""
+    do, key = operation["do"], operation["key"]
+    if do == "put":
+        root = put(root, key, node_of(operation["form"], key))
+        for path, proof in operation["proofs"].items():
+            node = find(root, path)
+            if node is None:
+                raise ValueError(f"{path} is not there")
+            root = put(root, path, with_proof(node, proof, path))
+        return root
+    if do == "drop":
+        above, _, name = key.rpartition(".")
+        parent = find(root, above) if above else root
+        if not isinstance(parent, DictNode):
+            raise ValueError(f"{key} is not there")
+        rest = DictNode(parent.description, parent.children.without([name]), parent.fields, parent.evidence)
+        return put(root, above, rest) if above else rest
+    return put(root, key, _PATCHED[do](find(root, key), operation))
+
+
+def _children(before: DictNode, after: DictNode, key: str) -> list[dict[str, Any]]:
+    operations: list[dict[str, Any]] = []
+    for name in before.children.differing(after.children):
+        path = f"{key}.{name}" if key else name
+        old, new = before.children.get(name), after.children.get(name)
+        if new is None:
+            operations.append({"do": "drop", "key": path})
+        elif old is None or type(old) is not type(new) or old.description != new.description:
+            proofs = {each: proof for each, node in [(path, new), *walk(new, path)] if (proof := node.proof())}
+            operations.append({"do": "put", "key": path, "form": written_form(new), "proofs": proofs})
+        else:
+            operations += _node(path, old, new)
+    return operations
+
+
+def _node(key: str, old: Node, new: Node) -> list[dict[str, Any]]:
+    if isinstance(old, DictNode) and isinstance(new, DictNode):
+        operations = _children(old, new, key)
+        fields = _table(old.fields, new.fields, plain)
+        proofs = _table(old.evidence, new.evidence, _proof)
+        return [*operations, {"do": "dict", "key": key, "fields": fields, "proofs": proofs}]
+    if isinstance(old, ListNode) and isinstance(new, ListNode):
+        items = _vector(old.items.vector, new.items.vector, parsed)
+        return [{"do": "list", "key": key, "items": items, "proofs": _vector(old.evidence, new.evidence, _proof)}]
+    if isinstance(old, CounterNode) and isinstance(new, CounterNode):
+        operation: dict[str, Any] = {"do": "counter", "key": key}
+        operation["proofs"] = _vector(old.evidence.vector, new.evidence.vector, parsed)
+        if isinstance(new.count, Table):
+            base = old.count if isinstance(old.count, Table) else EMPTY_TABLE
+            return [operation | {"counts": _table(base, new.count, plain)}]
+        return [operation | {"count": new.count}]
+    raise TypeError(f"{key} is two kinds of node")
+
+
+def _proof(texts: tuple[bytes, ...]) -> list[Any]:
+    return [parsed(text) for text in texts]
+
+
+def _proof_of(proof: list[Any]) -> tuple[bytes, ...]:
+    return tuple(evidence_text(each) for each in proof)
+
+
+def _vector(old: Vector, new: Vector, out: Callable[[Any], Any]) -> dict[str, Any]:
+    return {
+        "length": len(new),
+        "set": {str(at): out(new[at]) for at in old.differing(new)},
+        "more": [out(element) for element in new.from_index(len(old))],
+    }
+
+
+def _vector_of(old: Vector, change: Mapping[str, Any], back: Callable[[Any], Any]) -> Vector:
+    kept = old.taken(change["length"])
+    kept = kept.changed({int(at): back(element) for at, element in change["set"].items()})
+    new = kept.extended([back(element) for element in change["more"]])
+    if len(new) != change["length"]:
+        raise ValueError("a list's change does not fit")
+    return new
+
+
+def _table(old: Table, new: Table, out: Callable[[Any], Any]) -> dict[str, Any]:
+    names = old.differing(new)
+    held = {name: new.get(name) for name in names}
+    return {
+        "set": {name: out(value) for name, value in held.items() if value is not None},
+        "drop": [name for name, value in held.items() if value is None],
+    }
+
+
+def _table_of(old: Table, change: Mapping[str, Any], back: Callable[[Any], Any]) -> Table:
+    kept = old.without(change["drop"]) if change["drop"] else old
+    return kept.updated({name: back(value) for name, value in change["set"].items()})
+
+
+def _items(old: Items, change: Mapping[str, Any], back: Callable[[Any], bytes]) -> Items:
+    if not change["set"]:
+        return old.spliced(min(change["length"], len(old)), [back(element) for element in change["more"]])
+    return Items(_vector_of(old.vector, change, back), old.identify)
+
+
+def _list(node: Node | None, operation: Mapping[str, Any]) -> Node:
+    if not isinstance(node, ListNode):
+        raise ValueError("a LIST is expected")
+    items = _items(node.items, operation["items"], as_text)
+    return ListNode(node.description, items, _vector_of(node.evidence, operation["proofs"], _proof_of))
+
+
+def _dict(node: Node | None, operation: Mapping[str, Any]) -> Node:
+    if not isinstance(node, DictNode):
+        raise ValueError("a DICT is expected")
+    fields = _table_of(node.fields, operation["fields"], field_of)
+    return DictNode(node.description, node.children, fields, _table_of(node.evidence, operation["proofs"], _proof_of))
+
+
+def _counter(node: Node | None, operation: Mapping[str, Any]) -> Node:
+    if not isinstance(node, CounterNode):
+        raise ValueError("a COUNTER is expected")
+    count: Any = operation.get("count")
+    if count is None:
+        base = node.count if isinstance(node.count, Table) else EMPTY_TABLE
+        count = _table_of(base, operation["counts"], lambda number: number)
+    evidence = _items(node.evidence, operation["proofs"], evidence_text)
+    return CounterNode(node.description, count, evidence)
+
+
+_PATCHED: Mapping[str, Callable[[Node | None, Mapping[str, Any]], Node]] = {
+    "list": _list, "dict": _dict, "counter": _counter
+}  # fmt: skip

@@ -1,0 +1,98 @@
+"""A state at one moment, as the port shows it."""
+
+from collections.abc import Sequence
+from functools import cached_property
+from typing import Any
+
+from attrs import frozen
+from orjson import Fragment
+
+from ...lang.gasl import StateType
+from ..state import Declaration
+from .values.merging import undeclared
+from .values.nodes import CounterNode, DictNode, ListNode, Node, find, walk
+from .values.tables import Table
+from .values.values import as_fragment, parsed, plain
+
+__all__ = ["JSONSnapshot", "written_form"]
+
+
+@frozen(eq=False)
+class JSONSnapshot:
+    """A state that never changes. It shares what it has in common with every other."""
+
+    root: DictNode
+
+    @cached_property
+    def hash(self) -> str:
+        """See ``state.Snapshot``: blake3 in hex; only what changed since the last one is hashed."""
+        return self.root.digest.hex()
+
+    def _node(self, key: str) -> Node:
+        node = find(self.root, key)
+        if node is None:
+            raise undeclared(self.root, key)
+        return node
+
+    def get(self, key: str) -> Any:
+        """See ``state.Snapshot``."""
+        return self._node(key).value()
+
+    def evidence(self, key: str) -> Any:
+        """See ``state.Snapshot``."""
+        return self._node(key).proof()
+
+    def declared(self, key: str | None = None) -> Sequence[Declaration]:
+        """See ``state.Snapshot``; each key's children follow it."""
+        node = self.root if key is None else self._node(key)
+        below = walk(node, key or "")
+        pairs = list(below) if key is None else [(key, node), *below]
+        return [Declaration(path, each.type, each.description, each.size) for path, each in pairs]
+
+    def kind(self, key: str) -> StateType | None:
+        """See ``state.Snapshot``."""
+        node = find(self.root, key)
+        return None if node is None else node.type
+
+    def sample(self, key: str, most: int) -> tuple[int, list[Any]]:
+        """See ``state.Snapshot``. Of a DICT or a COUNTER: one-key objects of some fields or counts, or the one number."""
+        node = self._node(key)
+        if isinstance(node, ListNode):
+            return node.size, _spread(node, most)
+        table = node.fields if isinstance(node, DictNode) else node.count
+        if isinstance(table, Table):
+            return len(table), [{name: plain(value)} for name, value in table.some(most)]
+        return 1, [table][:most]
+
+    def variables(self, *, raw: bool = False) -> dict[str, Any]:
+        """See ``state.Snapshot``; ``raw`` as in ``written_form``."""
+        return {name: written_form(node, raw=raw) for name, node in self.root.children.items()}
+
+    def provenance(self, *, raw: bool = False) -> dict[str, Any]:
+        """See ``state.Snapshot``; ``raw`` as in ``written_form``."""
+        kept = ((key, node) for key, node in walk(self.root) if len(node.evidence))
+        return {key: Fragment(node.proof_text()) if raw else node.proof() for key, node in kept}
+
+
+def _spread(node: ListNode, most: int) -> list[Any]:
+    size = node.size
+    if most <= 0:
+        return []
+    if size <= most:
+        return node.value()
+    if most == 1:
+        return [parsed(node.items.vector[0])]
+    return [parsed(node.items.vector[at * (size - 1) // (most - 1)]) for at in range(most)]
+
+
+def written_form(node: Node, *, raw: bool = False) -> dict[str, Any]:
+    """Return a node in seed 003's form; ``raw``: with ``orjson.Fragment`` where JSON text is at hand."""
+    form: dict[str, Any] = {"_meta": {"type": node.type, "description": node.description}}
+    if isinstance(node, ListNode):
+        form["items"] = Fragment(node.text()) if raw else node.value()
+    elif isinstance(node, CounterNode):
+        form["value"] = node.value()
+    else:
+        form |= {name: written_form(child, raw=raw) for name, child in node.children.items()}
+        form |= {name: as_fragment(value) if raw else plain(value) for name, value in node.fields.items()}
+    return form

@@ -1,0 +1,301 @@
+"""The state store: a working moment, the last committed one, and a log between them and the disk. See ``state.StateStore``."""
+
+from collections.abc import Callable, Mapping, Sequence
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any, Literal
+
+import orjson
+from attrs import define, evolve, field, frozen
+
+from ..state import Change, Difference, Evidence, MergeInto, ReplaceWith, Snapshot, StateError, StoreError
+from .commits import Commits
+from .difference import differences
+from .log.durable import Log
+from .moment import Entries, Moment, flagged, with_about
+from .patching import patch
+from .recording import applied, past, record
+from .seedform import as_json, replay_of
+from .snapshot import JSONSnapshot
+from .statefile import write_state
+from .summaries import summary
+from .values.changes import written
+from .values.nodes import DictNode
+from .values.values import parsed, whole_copy, whole_text
+
+__all__ = ["Durability", "JSONStateStore", "utc_now"]
+
+Durability = Literal["command", "plan"]
+
+
+def utc_now() -> str:
+    """Return the time as ISO 8601 in UTC, to the millisecond."""
+    return datetime.now(UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")
+
+
+@frozen(eq=False)
+class _Mark:
+    moment: Moment
+    staged: int
+    commits: int
+
+
+@define(eq=False)
+class JSONStateStore:
+    """``opening.open_store`` makes one. In memory there is no log: ``commit`` then keeps the state for ``rollback`` only.
+
+    With ``durability`` "plan" a commit does not wait for the disk; ``sync`` does, at the end of a plan. ``notices`` are what a
+    person should know of the opening and of compactions.
+    """
+
+    _now: Moment
+    _kept: Moment
+    _log: Log | None = None
+    _directory: Path | None = None
+    _durability: Durability = "command"
+    _clock: Callable[[], str] = utc_now
+    _commits: Commits = field(factory=Commits)
+    _read_only: bool = False
+    notices: list[str] = field(factory=list)
+    _staged: list[bytes] = field(factory=list)
+    _rolled_back: set[int] = field(factory=set)
+    _number: int = 0
+    _closed: bool = False
+
+    # Changing
+
+    def stage(self, change: Change) -> None:
+        """See ``state.StateStore``."""
+        self._stage(*written(change))
+
+    def _stage(self, text: bytes, change: Mapping[str, Any]) -> None:
+        self._check_writable()
+        root = applied(self._now.root, change)
+        if root is not self._now.root:
+            self._now = evolve(self._now, root=root)
+            if self._log is not None:
+                self._staged.append(text)
+
+    def note(self, entry: Mapping[str, Any]) -> None:
+        """See ``state.StateStore``. Raises ``StateError`` for what is no JSON object."""
+        self._check_writable()
+        self._now = evolve(self._now, history=self._now.history.extended([_object("an entry of the history", entry)]))
+
+    def answered(self, answer: Mapping[str, Any]) -> None:
+        """See ``state.StateStore``. Raises ``StateError`` for what is no JSON object."""
+        self._check_writable()
+        self._now = evolve(self._now, answers=self._now.answers.extended([_object("an answer", answer)]))
+
+    def ran(self, command: str) -> None:
+        """See ``state.StateStore``. Raises ``StateError`` for what is no text."""
+        self._check_writable()
+        if not isinstance(command, str):
+            raise StateError("a command must be a text", status="error")
+        self._now = evolve(self._now, commands=self._now.commands.extended([whole_text("a command", command)]))
+
+    def configure(
+        self, *, query: str | None = None, config: Mapping[str, Any] | None = None, seed: int | None = None
+    ) -> None:
+        """See ``state.StateStore``. Raises ``StateError`` for what is no text, object or integer."""
+        self._check_writable()
+        changes: dict[str, Any] = {}
+        if query is not None:
+            changes["query"] = query
+        if config is not None:
+            changes["config"] = {**self._now.about.config, **config}
+        if seed is not None:
+            changes["seed"] = seed
+        for name, kind in (("query", str), ("seed", int)):
+            if type(changes.get(name, kind())) is not kind:
+                raise StateError(f"the {name} must be {'a text' if kind is str else 'an integer'}", status="error")
+        fresh = parsed(whole_text("the configuration", changes))
+        if any(getattr(self._now.about, name) != value for name, value in fresh.items()):
+            self._now = with_about(self._now, **fresh)
+
+    def mark(self) -> object:
+        """See ``state.StateStore``."""
+        self._check()
+        return _Mark(self._now, len(self._staged), self._number)
+
+    def back(self, mark: object) -> None:
+        """See ``state.StateStore``. A mark from before a commit is fine: then the way back is what is staged."""
+        self._check_writable()
+        if not isinstance(mark, _Mark):
+            raise TypeError("back takes what mark gave")
+        noted = range(len(mark.moment.history), len(self._now.history))
+        self._rolled_back.update(at for at in noted if at < len(self._kept.history))
+        self._now = evolve(self._now, root=mark.moment.root, history=flagged(self._now.history, noted))
+        if mark.commits == self._number:
+            del self._staged[mark.staged :]
+        elif self._log is not None:
+            self._staged = [orjson.dumps(each) for each in patch(self._kept.root, mark.moment.root)]
+
+    # Keeping
+
+    def commit(self) -> str:
+        """See ``state.StateStore``. After a ``StoreError`` what was staged is still staged, and nothing of it is kept."""
+        self._check_writable()
+        state = self.hash
+        if not self._pending:
+            return state
+        changed = bool(self._staged) or self._now.about != self._kept.about
+        self._now = with_about(self._now, updated_at=self._clock())
+        if self._log is not None:
+            line = record(self._kept, self._now, self._staged, sorted(self._rolled_back))
+            self._log.append(line, sync=changed and self._durability == "command")
+        self._kept = self._now
+        self._staged = []
+        self._rolled_back = set()
+        self._number += 1
+        self._commits = self._commits.with_commit(self._now.root)
+        if self._log is not None and self._log.wants_compaction:
+            put_off = self._log.compact({"hash": state, "state": as_json(self._now, raw=True)})
+            if put_off:
+                self.notices.append(put_off)
+        return state
+
+    @property
+    def _pending(self) -> bool:
+        now, kept = self._now, self._kept
+        same = now.root is kept.root and now.history is kept.history and now.answers is kept.answers
+        return not (same and now.commands is kept.commands and now.about == kept.about)
+
+    def sync(self) -> None:
+        """Wait until all commits are on the disk. Raises ``StoreError``."""
+        self._check_writable()
+        if self._log is not None:
+            self._log.sync()
+
+    def persist(self) -> None:
+        """See ``state.StateStore``. What is staged is not in it."""
+        self._check_writable()
+        if self._directory is not None:
+            write_state(self._directory / "state.json", self._kept)
+
+    def close(self) -> None:
+        """See ``state.StateStore``; more than once is fine. The lock is let go of whatever fails."""
+        if self._closed:
+            return
+        try:
+            if not self._read_only:
+                self.commit()
+                if self._log is not None:
+                    self._log.sync()
+                self.persist()
+        finally:
+            self._closed = True
+            if self._log is not None:
+                self._log.close()
+
+    # Seed 003's names
+
+    def merge(self, key: str, value: Any) -> None:
+        """See ``state.StateStore``."""
+        self.stage(MergeInto(key, value))
+        self.commit()
+
+    def replace(self, key: str, value: Any) -> None:
+        """See ``state.StateStore``."""
+        self.stage(ReplaceWith(key, value))
+        self.commit()
+
+    def append_history(self, record: Mapping[str, Any]) -> None:
+        """See ``state.StateStore``."""
+        self.note(record)
+        self.commit()
+
+    def attach_provenance(self, key: str, indices: Sequence[int], provenance_items: Sequence[Evidence]) -> None:
+        """See ``state.StateStore``. The first index goes with the first piece, and so on. Raises ``StateError``."""
+        pieces = [dict(piece) for piece in provenance_items]
+        change = {"do": "attach", "key": key, "indices": list(indices), "evidence": pieces}
+        self._stage(*whole_copy(f"the evidence for {key}", change))
+        self.commit()
+
+    # Reading
+
+    def get(self, key: str) -> Any:
+        """See ``state.StateStore``."""
+        return self.snapshot().get(key)
+
+    def summary(self, keys: Sequence[str] | None = None) -> dict[str, Any]:
+        """See ``state.StateStore``."""
+        return summary(self.snapshot(), keys)
+
+    def replay_info(self) -> dict[str, Any]:
+        """See ``state.StateStore``."""
+        self._check()
+        return replay_of(self._now)
+
+    @property
+    def history(self) -> Sequence[Mapping[str, Any]]:
+        """See ``state.StateStore``; entries are read when they are asked for."""
+        self._check()
+        return Entries(self._now.history)
+
+    @property
+    def hash(self) -> str:
+        """See ``state.StateStore``."""
+        return self.snapshot().hash
+
+    def snapshot(self) -> JSONSnapshot:
+        """See ``state.StateStore``."""
+        self._check()
+        return JSONSnapshot(self._now.root)
+
+    def as_json(self) -> dict[str, Any]:
+        """See ``state.StateStore``."""
+        self._check()
+        return as_json(self._now)
+
+    # Other states
+
+    def fork(self) -> "JSONStateStore":
+        """See ``state.StateStore``. What is staged here is staged there."""
+        self._check()
+        return JSONStateStore(self._now, self._kept, clock=self._clock, commits=self._commits)
+
+    def diff(self, before: Snapshot | str, after: Snapshot | str) -> list[Difference]:
+        """See ``state.StateStore``. Raises ``StateError`` (error) for a hash that no commit at hand has."""
+        return differences(self._root(before), self._root(after))
+
+    def rollback(self, to: Snapshot | str) -> None:
+        """See ``state.StateStore``. Raises ``StateError`` (error) for a hash that no commit at hand has."""
+        self._check_writable()
+        root = self._root(to)
+        if root.digest != self._now.root.digest:
+            if self._log is not None:
+                self._staged += [orjson.dumps(each) for each in patch(self._now.root, root)]
+            self._now = evolve(self._now, root=root)
+        self.commit()
+
+    def _root(self, which: Snapshot | str) -> DictNode:
+        self._check()
+        if isinstance(which, JSONSnapshot):
+            return which.root
+        if not isinstance(which, str):
+            raise TypeError("a snapshot of this store or the hash of a commit is expected")
+        found = self._commits.find(which)
+        if found is None and self._directory is not None:
+            found = past(self._directory, which)
+        if found is None:
+            raise StateError(
+                f"no commit at hand has a hash that begins with {which}",
+                status="error",
+                hint="at hand are the latest commits, and those since the journal was last compacted; older ones are gone",
+            )
+        return found
+
+    def _check(self) -> None:
+        if self._closed:
+            raise StoreError("the state is closed")
+
+    def _check_writable(self) -> None:
+        self._check()
+        if self._read_only:
+            raise StoreError("the state is open for reading only")
+
+
+def _object(what: str, value: Mapping[str, Any]) -> bytes:
+    if not isinstance(value, Mapping):
+        raise StateError(f"{what} must be an object", status="error")
+    return whole_text(what, value if isinstance(value, dict) else dict(value))

@@ -1,0 +1,1 @@
+"""Immutable values that share what did not change: trees, their hashes, and what changes make of them."""
