@@ -1,4 +1,5 @@
+from .runtime.facade import gasl as gasl
 from .runtime.facade import lwt as lwt
 
 __version__: str
-__all__ = ["__version__", "lwt"]
+__all__ = ["__version__", "gasl", "lwt"]

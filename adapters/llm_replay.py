@@ -8,9 +8,10 @@ A cassette is JSONL with sorted keys. The first line is a header, every other li
 
 ``request`` has the prompt and the options that say what is asked for (system, temperature, schema, ...). A request that
 is there several times is answered in that order, and from then on by the last; ``sample`` picks by index instead.
-``answer`` has text, and may have finish_reason, usage ({"prompt_tokens", "completion_tokens"}) and model. Written by
-hand, a request may be ``{"prompt_contains": "..."}``: it answers every prompt with that text in it (and with the options
-that stand beside it, if any) for which there is no whole request; the first such line wins. Empty lines are skipped.
+``answer`` has text, and may have finish_reason, usage ({"prompt_tokens", "completion_tokens"}) and model; without one it is
+of the header's model. Written by hand, a request may be ``{"prompt_contains": "..."}``: it answers every prompt with that
+text in it (and with the options that stand beside it, if any) for which there is no whole request; the first such line
+wins. Empty lines are skipped.
 No key and no header of a call is ever in a cassette.
 """
 
@@ -135,11 +136,11 @@ class ReplayModel(Own):
     def _head(self, entry: dict[str, Any]) -> None:
         if entry.get(_HEADER) != 1:
             raise ValueError('a cassette begins with {"cassette": 1, "made_by": ..., "model": ...}')
-        self.spec = str(entry.get("model", ""))
+        self.spec = str(entry.get("model") or "")
 
     def _enter(self, entry: dict[str, Any]) -> None:
         request = dict(_dict(entry["request"], "request"))
-        answer = _read_answer(entry)
+        answer = _read_answer(entry, self.spec)
         if (part := request.pop("prompt_contains", None)) is not None:
             if "prompt" in request:
                 raise ValueError("a request has a prompt or prompt_contains, not both")
@@ -156,7 +157,7 @@ class ReplayModel(Own):
             self._prompts.append(prompt)
 
 
-def _read_answer(entry: dict[str, Any]) -> _Answer:
+def _read_answer(entry: dict[str, Any], made_with: str) -> _Answer:
     if ("error" in entry) == ("answer" in entry):
         raise ValueError("a line has an answer or an error")
     if "error" in entry:
@@ -174,7 +175,7 @@ def _read_answer(entry: dict[str, Any]) -> _Answer:
             text=_str(answer["text"], "text"),
             finish_reason=_str(answer.get("finish_reason", "stop"), "finish_reason"),
             usage=Usage(*counts),
-            model=_str(answer.get("model", ""), "model"),
+            model=_str(answer.get("model", made_with), "model"),
         ),
         None,
     )
@@ -249,7 +250,7 @@ class RecordModel(Layer):
                 "prompt_tokens": answer.usage.prompt_tokens,
                 "completion_tokens": answer.usage.completion_tokens,
             }
-        if answer.model:
+        if answer.model != self.spec:  # an empty one too: without it the header's would be read
             kept["model"] = answer.model
         self._write(prompt, options, {"answer": kept})
         return answer

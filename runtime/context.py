@@ -55,6 +55,10 @@ class ContextStore:
         """Say whether ``var`` is bound."""
         return var in self._values
 
+    def forget(self, var: str) -> None:
+        """Unbind ``var``, if it is bound."""
+        self._values.pop(var, None)
+
     def names(self) -> tuple[str, ...]:
         """Return the bound names, in the order of binding."""
         return tuple(self._values)

@@ -18,9 +18,14 @@ from .events import (
     CallFinished,
     CallRetried,
     CallStarted,
+    CommandFinished,
+    CommandStarted,
     Event,
+    PlanFinished,
+    PlanStarted,
     RunFinished,
     RunStarted,
+    StateChanged,
     StepFinished,
     StepSkipped,
     StepStarted,
@@ -90,6 +95,19 @@ def _told(event: Event) -> tuple[int, str, str]:
             cached = ", cached" if event.cached else ""
             end = f" {event.error}" if event.error else ""
             return 3, f"({_place(event)}) answer{end} in {event.seconds:.2f} s, {tokens}{cached}:", event.text
+        case PlanStarted():
+            return 1, f"Executing plan {event.plan}: {event.commands} commands...", ""
+        case PlanFinished():
+            return 1, f"Plan {event.plan} {event.status} in {event.seconds:.2f} s", ""
+        case CommandStarted():
+            return 2, f"({event.step}) {event.command}", ""
+        case CommandFinished():
+            count = f", {event.count}" if event.count is not None else ""
+            message = f": {event.message}" if event.message else ""
+            least = 1 if event.status in ("error", "binding_failure", "schema_mismatch") else 2
+            return least, f"({event.step}) {event.status}{count} in {event.seconds:.2f} s{message}", ""
+        case StateChanged():
+            return 3, f"({event.step}) state {event.hash[:12]}", ""
         case BudgetReached():
             return 1, f"({event.step}) budget: {event.message}", ""
         case Warned():

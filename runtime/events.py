@@ -12,8 +12,9 @@ import attrs
 from attrs import define, field, frozen
 
 __all__ = [
-    "EVENTS", "BudgetReached", "CallFinished", "CallRetried", "CallStarted", "Event", "Events", "RunFinished",
-    "RunStarted", "StepFinished", "StepSkipped", "StepStarted", "Warned", "as_json",
+    "EVENTS", "BudgetReached", "CallFinished", "CallRetried", "CallStarted", "CommandFinished", "CommandStarted", "Event",
+    "Events", "PlanFinished", "PlanStarted", "RunFinished", "RunStarted", "StateChanged", "StepFinished", "StepSkipped",
+    "StepStarted", "Warned", "as_json",
 ]  # fmt: skip
 
 
@@ -110,6 +111,59 @@ class CallFinished(Event):
 
 
 @frozen
+class PlanStarted(Event):
+    """``plan.started``: a GASL plan was checked and begins; ``commands`` counts those of the outermost level."""
+
+    name = "plan.started"
+    plan: str
+    commands: int
+    why: str = ""
+
+
+@frozen
+class PlanFinished(Event):
+    """``plan.finished``: nothing of the plan is under way any more; ``status`` is the plan's as a whole."""
+
+    name = "plan.finished"
+    plan: str
+    status: str
+    seconds: float
+
+
+@frozen
+class CommandStarted(Event):
+    """``command.started``: a GASL command begins. ``step`` is its number, with a point those that it runs ("3.1")."""
+
+    name = "command.started"
+    plan: str
+    step: str
+    command: str
+
+
+@frozen
+class CommandFinished(Event):
+    """``command.finished``: a GASL command ended, with its status; ``message`` says what was not as wanted."""
+
+    name = "command.finished"
+    plan: str
+    step: str
+    status: str
+    seconds: float
+    count: int | None = None
+    message: str = ""
+
+
+@frozen
+class StateChanged(Event):
+    """``state.changed``: a command's change of the state is committed; ``hash`` is the state's hash from now on."""
+
+    name = "state.changed"
+    plan: str
+    step: str
+    hash: str
+
+
+@frozen
 class BudgetReached(Event):
     """``budget.reached``: a call was not made because it would exceed the budget."""
 
@@ -129,7 +183,7 @@ class Warned(Event):
 
 EVENTS: tuple[type[Event], ...] = (
     RunStarted, RunFinished, StepStarted, StepFinished, StepSkipped, CallStarted, CallRetried, CallFinished,
-    BudgetReached, Warned,
+    PlanStarted, PlanFinished, CommandStarted, CommandFinished, StateChanged, BudgetReached, Warned,
 )  # fmt: skip
 """Every event there is, in the order of the reference."""
 

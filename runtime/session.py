@@ -20,9 +20,10 @@ __all__ = ["Runner", "Session"]
 class Session:
     """One plan under way. Runners read all of it and write ``context`` and ``state`` only (through their results: see ``Runner``).
 
-    ``models`` are the clients that ``SET llm.model`` may name. ``options`` are the model's options in force (temperature,
-    max_tokens ...), ``caps`` the caps in force, ``ceiling`` the most that SET may raise them to. ``chunks`` gives the text of a
-    chunk by its id, for snippets. ``plan_id`` is the plan's. ``label`` names the command in events ("3", "3.1").
+    ``models`` are the clients that ``SET llm.model`` may name; the name is ``options["model"]`` then. The other ``options`` are
+    the model's in force (temperature, max_tokens ...), ``caps`` the caps in force, ``ceiling`` the most that SET may raise them
+    to. ``chunks`` gives the text of a chunk by its id, for snippets. ``plan_id`` is the plan's. ``label`` names the command in
+    events ("3", "3.1"). ``cancel`` is set when the plan is cancelled; the command under way is then cancelled as a task too.
     """
 
     graph: GraphAdapter

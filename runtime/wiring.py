@@ -8,6 +8,7 @@ import re
 from collections.abc import Callable, Mapping
 from importlib.util import find_spec
 from pathlib import Path
+from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
 
 from attrs import field, frozen
@@ -19,7 +20,25 @@ from ..adapters.llm_budget import Budget, Ledger, Price, Priced
 from ..adapters.llm_cache import Cached
 from ..adapters.llm_layers import Again, Client, Throttled, Validated
 
-__all__ = ["SPECS", "Ledger", "ModelSettings", "Price", "default_spec", "open_adapter", "open_model"]
+if TYPE_CHECKING:
+    from ..adapters.graph_networkx import Loaded, NetworkXAdapter
+    from ..adapters.state_json.log.durable import VerifyReport
+    from ..adapters.state_json.store import Durability, JSONStateStore
+
+__all__ = [
+    "SPECS", "Ledger", "ModelSettings", "NetworkXAdapter", "Price", "default_spec", "fork_state", "open_adapter", "open_graph",
+    "open_model", "open_state", "read_brief", "read_state", "verify_state",
+]  # fmt: skip
+
+
+def __getattr__(name: str) -> Any:
+    """Load a concrete adapter's class when it is named."""
+    if name == "NetworkXAdapter":
+        from ..adapters.graph_networkx import NetworkXAdapter
+
+        return NetworkXAdapter
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+
 
 SPECS = (
     "local",
@@ -188,3 +207,65 @@ def _record(rest: str, environ: Mapping[str, str], stream: bool) -> Client:
     from ..adapters.llm_replay import RecordModel
 
     return RecordModel(open_adapter(inner, environ, stream=stream), path, inner)
+
+
+def open_graph(source: Any, *, raw: bool = False, strict: bool = False) -> "Loaded":
+    """Load a graph: a file, ``nx:NAME`` or a networkx graph. ``.adapter`` answers, ``.report`` says what was changed.
+
+    ``raw`` leaves the habits of tools alone (quotes, ``<SEP>``, numbers written as text); ``strict`` looks at the live graph
+    every time. Raises ``AdapterError``.
+    """
+    from ..adapters.graph_networkx import load
+
+    return load(source, raw=raw, strict=strict)
+
+
+def open_state(
+    path: Path | str | None = None,
+    *,
+    query: str = "",
+    config: Mapping[str, Any] | None = None,
+    durability: "Durability" = "command",
+    read_only: bool = False,
+) -> "JSONStateStore":
+    """Open a state: in memory, in a directory, or out of a ``state.json`` (into memory). Raises ``StoreError``."""
+    from ..adapters.state_json.opening import open_store
+
+    return open_store(path, query=query, config=config, durability=durability, read_only=read_only)
+
+
+def read_state(path: Path | str) -> dict[str, Any]:
+    """Return seed 003's object of a directory or a ``state.json``, which may be in use. Raises ``StoreError``."""
+    from ..adapters.state import StoreError
+
+    if not Path(path).exists():
+        raise StoreError(f"there is no state at {path}")
+    store = open_state(path, read_only=True)
+    try:
+        return store.as_json()
+    finally:
+        store.close()
+
+
+def read_brief(path: Path | str) -> dict[str, Any]:
+    """Return what ``read_state`` returns, for a report: without ``replay``, and with a history that is read bit by bit.
+
+    ``answers`` counts the answers of models. Raises ``StoreError``.
+    """
+    from ..adapters.state_json.brief import read_brief as read
+
+    return read(Path(path))
+
+
+def fork_state(source: Path | str, into: Path | str) -> str:
+    """Make a directory ``into`` with a state that begins as ``source`` is, and return its hash. Raises ``StoreError``."""
+    from ..adapters.state_json.forking import fork_directory
+
+    return fork_directory(Path(source), Path(into))
+
+
+def verify_state(directory: Path | str) -> "VerifyReport":
+    """Check a state's files byte by byte. Raises ``StoreError`` only where there is nothing to look at."""
+    from ..adapters.state_json.log.durable import verify
+
+    return verify(Path(directory))

@@ -58,7 +58,7 @@ def test_a_cassette_is_reviewable(path):
     header, line = path.read_text().splitlines()
     assert json.loads(header) == {"cassette": 1, "made_by": "knotwork", "model": "openai:m"}
     assert line == (
-        '{"answer":{"finish_reason":"stop","text":"Oslo","usage":{"completion_tokens":5,"prompt_tokens":10}},'
+        '{"answer":{"finish_reason":"stop","model":"","text":"Oslo","usage":{"completion_tokens":5,"prompt_tokens":10}},'
         '"request":{"prompt":"Capital?","temperature":0.0}}'
     )
 
@@ -109,8 +109,32 @@ def test_a_cassette_written_by_hand_may_name_a_part_of_the_prompt(path):
     )
     answers = replay(path, ("in Norway?",), ("Norway",), ("all of Norway",), ("x", {"system": "s"}), ("x",))
     assert [answer.text for answer in answers[:4]] == ["Oslo", "Bergen", "whole", "anything"]
-    assert answers[2] == Completion("whole", usage=Usage(3, 0))
+    assert answers[2] == Completion("whole", usage=Usage(3, 0), model="openai:m")
     assert type(answers[4]) is NotRecorded
+
+
+def test_an_answer_without_a_model_of_its_own_is_of_the_headers(path):
+    path.write_text(
+        '{"cassette": 1, "made_by": "a person", "model": "hand-written"}\n'
+        '{"request": {"prompt": "a"}, "answer": {"text": "x"}}\n'
+        '{"request": {"prompt_contains": "b"}, "answer": {"text": "y"}}\n'
+        '{"request": {"prompt": "c"}, "answer": {"text": "z", "model": "m-1"}}\n'
+        '{"request": {"prompt": "d"}, "answer": {"text": "z", "model": ""}}\n'
+    )
+    assert [answer.model for answer in replay(path, ("a",), ("bb",), ("c",), ("d",))] == [
+        "hand-written", "hand-written", "m-1", "",
+    ]  # fmt: skip
+    path.write_text('{"cassette": 1, "model": null}\n{"request": {"prompt": "a"}, "answer": {"text": "x"}}\n')
+    assert replay(path, ("a",))[0].model == ""
+
+
+def test_a_recording_gives_back_the_model_that_was_told(path):
+    class Named(Scripted):
+        async def generate(self, prompt, **options):
+            return Completion("x", model=prompt)
+
+    for name in ("openai:m", "m-2026", ""):
+        assert record(path, Named(), (name,)) == replay(path, (name,))
 
 
 @pytest.mark.parametrize(

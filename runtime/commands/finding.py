@@ -1,0 +1,163 @@
+"""FIND: nodes, edges and paths of the graph, with their sources. Nothing here asks a model."""
+
+import asyncio
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import attrs
+
+from ...adapters.graph import Caps, Found, NodeId
+from ...lang.conditions import Condition
+from ...lang.gasl import Find, FindPaths, Name
+from ..context import Value
+from ..records import ExecutionResult
+from ..session import Session
+from .bindings import bound, node_ids, refusing, rows_of
+from .evidence import found as evidence_of
+from .near import known_of_graph, near
+
+__all__ = ["caps_message", "near_in_graph", "of_graph", "run_find", "run_find_paths", "searched", "unknown_nodes"]
+
+_CAPS = {
+    "max_path_length": "max_path_length ({0.max_path_length})",
+    "max_results": "max_results ({0.max_results:,})",
+    "max_paths": "max_paths ({0.max_paths:,})",
+    "timeout_s": "timeout_s ({0.timeout_s:g} s)",
+}
+
+
+@refusing
+async def run_find(command: Find, session: Session) -> ExecutionResult:
+    """FIND nodes or edges. Raises ``Unbound``, ``ConditionError``, ``AdapterError``."""
+    where = bound(command.where, session)
+    search = session.graph.nodes if command.kind == "nodes" else session.graph.edges
+    answer = await searched(lambda: search(where, order=command.order, limit=command.limit, caps=session.caps))
+    result = of_graph(answer, session, session.caps)
+    if result.status == "empty" and command.limit != 0:
+        return await _with_near(
+            result, f"no {command.kind[:-1]} satisfies the condition", command.kind, [where], session
+        )
+    return result
+
+
+@refusing
+async def run_find_paths(command: FindPaths, session: Session) -> ExecutionResult:
+    """FIND paths, at most MAXLEN edges long, which can't go above the host's ceiling."""
+    start, end = _ends(command.start, session), _ends(command.end, session)
+    via, where = bound(command.via, session), bound(command.where, session)
+    caps, above = session.caps, False
+    if command.max_length is not None:
+        ceiling = session.ceiling.max_path_length
+        above = command.max_length > ceiling
+        caps = attrs.evolve(caps, max_path_length=min(command.max_length, ceiling))
+    answer = await searched(
+        lambda: session.graph.paths(
+            start, end, via=via, where=where, shortest=command.shortest, limit=command.limit, caps=caps
+        )
+    )
+    if above and "max_path_length" not in answer.caps_hit:
+        answer = attrs.evolve(answer, caps_hit=(*answer.caps_hit, "max_path_length"))
+    result = of_graph(answer, session, caps)
+    if above:
+        told = f"MAXLEN {command.max_length} is above the host's ceiling of {caps.max_path_length}"
+        return attrs.evolve(result, message=told, hint="")
+    if result.status != "empty" or command.limit == 0:
+        return result
+    for side, ids in ((command.start, start), (command.end, end)):
+        if isinstance(side, Name) and not ids:
+            return attrs.evolve(result, message=f"no path was found: {side.text} is empty")
+    if unknown := await unknown_nodes(
+        [node_id for ids in (start, end) if isinstance(ids, list) for node_id in ids], session
+    ):
+        return attrs.evolve(result, message="no path was found", hint=unknown)
+    ends = [each for each in (start, end) if not isinstance(each, list)]
+    hints = [await near_in_graph(ends, "nodes", session), await near_in_graph([via, where], "paths", session)]
+    message = f"no path of at most {caps.max_path_length} edges was found"
+    return attrs.evolve(result, message=message, hint="; ".join(filter(None, hints)))
+
+
+_CHECKED = 20
+"""Ids that are looked for in the graph when nothing was found from them."""
+
+
+async def unknown_nodes(ids: Sequence[NodeId], session: Session) -> str:
+    """Say which of the first ids no node has, and which node bears such a name instead; "" for none."""
+
+    def look() -> str:
+        hints = []
+        for node_id in dict.fromkeys(ids[:_CHECKED]):
+            node = session.graph.get_node(node_id)
+            if node is None:
+                hints.append(f"the graph has no node {node_id!r}")
+            elif node["id"] != node_id:
+                hints.append(f"no node has the id {node_id!r}; the one of that name is {node['id']!r}")
+        return "; ".join(hints[:3])
+
+    return await asyncio.to_thread(look)
+
+
+def _ends(side: Name | Condition | None, session: Session) -> list[NodeId] | Condition | None:
+    return node_ids(rows_of(side, session)) if isinstance(side, Name) else bound(side, session)
+
+
+async def searched(search: Callable[[], Found]) -> Found:
+    """Run a search of the graph beside the event loop (others go on, an interrupt is heard) and make its items there.
+
+    An engine may hand out items that are made when they are asked for; a variable holds plain lists.
+    """
+
+    def run() -> Found:
+        found = search()
+        return found if type(found.items) is list else attrs.evolve(found, items=list(found.items))
+
+    return await asyncio.to_thread(run)
+
+
+def of_graph(found: Found, session: Session, caps: Caps, value: Any = None) -> ExecutionResult:
+    """Return what the graph answered as a result: its items (or ``value`` made of them), with their evidence."""
+    items = list(found.items) if not isinstance(found.items, list) else found.items
+    evidence = evidence_of(items, session.chunks)
+    count = len(items)
+    return ExecutionResult(
+        "partial" if found.caps_hit else "success" if items else "empty",
+        Value(items if value is None else value, evidence),
+        count,
+        {"count": count},
+        caps_hit=tuple(found.caps_hit),
+        used=found.used,
+        message=caps_message(found.caps_hit, caps),
+        hint=_raise_hint(found.caps_hit),
+    )
+
+
+def caps_message(hit: Sequence[str], caps: Caps) -> str:
+    """Say which caps cut a result short, "" for none."""
+    if not hit:
+        return ""
+    named = [_CAPS[name].format(caps) if name in _CAPS else name for name in hit]
+    return f"cut short by {' and '.join(named)}; there may be more"
+
+
+def _raise_hint(hit: Sequence[str]) -> str:
+    return f"narrow the condition, or SET adapter.caps.{hit[0]} higher" if hit else ""
+
+
+async def _with_near(
+    result: ExecutionResult, message: str, kind: str, conditions: Sequence[Condition | None], session: Session
+) -> ExecutionResult:
+    """Say what is near to what was looked for; of no condition, only that there is nothing."""
+    given = [condition for condition in conditions if condition is not None]
+    if not given:
+        return attrs.evolve(result, message=f"the graph has no {kind}")
+    hints = await near_in_graph(given, kind, session)
+    return attrs.evolve(result, message=message, hint=hints)
+
+
+async def near_in_graph(conditions: Sequence[Condition | None], kind: str, session: Session) -> str:
+    """Return what is near in the graph to what the conditions ask for, "" for nothing."""
+
+    def look() -> str:
+        known = known_of_graph(session.graph, kind)
+        return "; ".join(dict.fromkeys(filter(None, (near(condition, known) for condition in conditions))))
+
+    return await asyncio.to_thread(look) if any(condition is not None for condition in conditions) else ""

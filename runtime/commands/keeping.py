@@ -1,0 +1,62 @@
+"""DECLARE, RESET and UPDATE: the only commands that change the state. They stage; who runs the plan commits."""
+
+from collections.abc import Mapping, Sequence
+
+from ...adapters.state import DeclareKey, Evidence, MergeInto, ReplaceWith, ResetKey
+from ...lang.gasl import Declare, Reset, Update
+from ..records import ExecutionResult
+from ..session import Session
+from .bindings import refusing, unbound
+from .evidence import united
+
+__all__ = ["run_declare", "run_reset", "run_update"]
+
+
+@refusing
+async def run_declare(command: Declare, session: Session) -> ExecutionResult:
+    """DECLARE a key. Raises ``StateError``."""
+    key = command.key.text
+    session.state.stage(DeclareKey(key, command.type, command.description))
+    size = _size(session, key)
+    return ExecutionResult("success", None, size, {"key": key, "type": command.type, "count": size})
+
+
+@refusing
+async def run_reset(command: Reset, session: Session) -> ExecutionResult:
+    """RESET a key: empty it, keep its declaration. Raises ``StateError``."""
+    key = command.key.text
+    before = _size(session, key)
+    session.state.stage(ResetKey(key))
+    size = _size(session, key)
+    return ExecutionResult("success", None, size, {"key": key, "count": size, "removed": before - size})
+
+
+@refusing
+async def run_update(command: Update, session: Session) -> ExecutionResult:
+    """UPDATE a key with a variable and its evidence; the count is what the key has now. Raises ``StateError``.
+
+    What takes what is the state's to say. The evidence goes along: of an object to each of its fields, to a COUNTER united.
+    """
+    key = command.key.text
+    value = session.context.value(command.source.text)
+    if value is None:
+        raise unbound(command.source.text, session)
+    kind = session.state.snapshot().kind(key)
+    before = _size(session, key)
+    evidence: Sequence[Sequence[Evidence]] | Mapping[str, Sequence[Evidence]] = value.evidence
+    if kind == "DICT" and isinstance(value.value, dict):
+        pieces = value.evidence_at(0)
+        evidence = dict.fromkeys(value.value, pieces) if pieces else ()
+    elif kind == "COUNTER":
+        evidence = [pieces] if (pieces := united(value.evidence)) else ()
+    change = ReplaceWith if command.mode == "REPLACE" else MergeInto
+    session.state.stage(change(key, value.value, evidence))
+    size = _size(session, key)
+    return ExecutionResult(
+        "success", None, size, {"key": key, "count": size, "added": size - before, "mode": command.mode or "MERGE"}
+    )
+
+
+def _size(session: Session, key: str) -> int:
+    snapshot = session.state.snapshot()
+    return snapshot.declared(key)[0].size if snapshot.kind(key) is not None else 0

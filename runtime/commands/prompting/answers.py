@@ -1,0 +1,206 @@
+"""Reading what a model answered to PROCESS and ANALYZE: each row is checked by itself, and what is wrong is said, not bent."""
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from attrs import frozen
+
+from ....lang.gasl import Column
+from ....lang.ladder import Reading, kind_of, read, short
+
+__all__ = ["Fault", "Judged", "Row", "analysis", "rows"]
+
+_LONGEST = 1_000_000
+"""Characters of an answer that are read."""
+_MOST_ROWS = 1_000
+"""Rows of one batch that are kept; a batch has 20 items."""
+_MOST_FAULTS = 100
+_INT64 = 2**63
+
+
+@frozen
+class Row:
+    """A row that fits: its fields without the citation, and the indices of the items that it cites."""
+
+    fields: dict[str, Any]
+    cited: tuple[int, ...]
+
+
+@frozen
+class Fault:
+    """What is wrong with a row (from 1), or with the answer (``row`` is None), and the items that it cites.
+
+    ``rows`` that are left out for it.
+    """
+
+    reason: str
+    row: int | None = None
+    cited: tuple[int, ...] = ()
+    rows: int = 1
+
+    def __str__(self) -> str:
+        return self.reason if self.row is None else f"row {self.row}: {self.reason}"
+
+
+@frozen
+class Judged:
+    """What of an answer fits, and what does not. ``usable``: the answer as a whole could be read."""
+
+    rows: tuple[Row, ...]
+    faults: tuple[Fault, ...]
+    usable: bool = True
+
+
+def rows(text: str, known: Mapping[str, int], columns: Sequence[Column], cite: str) -> Judged:
+    """Return the rows of a batch's answer. ``known`` has the index of what may be cited."""
+    value = _value(text)
+    if isinstance(value, Fault):
+        return Judged((), (value,), usable=False)
+    listed = value.get("rows") if isinstance(value, dict) else value
+    if not isinstance(listed, list):
+        return Judged(
+            (), (Fault(f'there is no list under "rows": the answer is {kind_of(value)}', rows=0),), usable=False
+        )
+    fitting: list[Row] = []
+    faults: list[Fault] = []
+    for number, row in enumerate(listed[:_MOST_ROWS], 1):
+        judged = _row(row, known, columns, cite, number)
+        if isinstance(judged, Row):
+            fitting.append(judged)
+        elif len(faults) < _MOST_FAULTS:
+            faults.append(judged)
+        else:
+            left = len(listed) - number + 1
+            faults.append(Fault(f"more than {_MOST_FAULTS} rows do not fit: the rest is not read", rows=left))
+            break
+    else:
+        if (left := len(listed) - _MOST_ROWS) > 0:
+            faults.append(Fault(f"the first {_MOST_ROWS:,} of {len(listed):,} rows are read", rows=left))
+    return Judged(tuple(fitting), tuple(faults))
+
+
+def _value(text: str) -> Any:
+    if len(text) > _LONGEST:
+        return Fault(f"the answer is longer than {_LONGEST:,} characters", rows=0)
+    found = read(text)
+    if not isinstance(found, Reading) or found.how not in ("json", "fence"):
+        reason = "it is not JSON" if isinstance(found, Reading) else found.reason
+        return Fault(f"the answer can't be read: {reason}", rows=0)
+    return found.value
+
+
+def _row(row: Any, known: Mapping[str, int], columns: Sequence[Column], cite: str, number: int) -> Row | Fault:
+    if not isinstance(row, dict):
+        return Fault(f"it is {kind_of(row)}, not an object", number)
+    cited, wrong = _cited(row.get(cite), known, cite)
+    if wrong:
+        return Fault(wrong, number, cited)
+    fields = {name: value for name, value in row.items() if name != cite}
+    wrong = _columns(fields, columns) if columns else "" if fields else "it has no field but the references"
+    for name, value in fields.items():
+        wrong = wrong or _unkeepable(value, name) or _unkeepable(name, "a name")
+    if wrong:
+        return Fault(wrong, number, cited)
+    ordered = {column.name: _as(fields[column.name], column) for column in columns} if columns else fields
+    return Row(ordered, cited)
+
+
+def _cited(given: Any, known: Mapping[str, int], cite: str) -> tuple[tuple[int, ...], str]:
+    if not isinstance(given, list) or not given:
+        return (), f'"{cite}" must list at least one reference'
+    found: dict[int, None] = {}
+    for each in given:
+        name = str(each) if isinstance(each, int) and not isinstance(each, bool) else each
+        if not isinstance(name, str) or name not in known:
+            told = short(each) if isinstance(each, str) else kind_of(each)
+            return tuple(found), f"{told} is none of the references that were shown"
+        found[known[name]] = None
+    return tuple(found), ""
+
+
+def _columns(fields: Mapping[str, Any], columns: Sequence[Column]) -> str:
+    """Return what is wrong with a row's fields, "" for nothing. Null is fine for every type."""
+    for column in columns:
+        if column.name not in fields:
+            return f"{short(column.name)} is missing"
+        value = fields[column.name]
+        if value is not None and not _is(value, column):
+            told = (
+                short(value)
+                if isinstance(value, str)
+                else str(value)[:40]
+                if isinstance(value, int | float)
+                else kind_of(value)
+            )
+            return f"{short(column.name)} must be {column.type}, not {told}"
+    names = {column.name for column in columns}
+    for name in fields:
+        if name not in names:
+            return f"{short(name)} was not asked for"
+    return ""
+
+
+def _is(value: Any, column: Column) -> bool:
+    if column.type == "TEXT":
+        return isinstance(value, str)
+    if column.type == "BOOL":
+        return isinstance(value, bool)
+    if column.type == "LIST":
+        return isinstance(value, list)
+    if isinstance(value, bool):
+        return False
+    return isinstance(value, int) or (column.type == "FLOAT" and isinstance(value, float))
+
+
+def _as(value: Any, column: Column) -> Any:
+    return float(value) if column.type == "FLOAT" and value is not None else value
+
+
+def _unkeepable(value: Any, name: str) -> str:
+    """Say why the state could not keep ``value``, "" if it can: integers of 64 bits, finite floats, text without halves."""
+    level: list[Any] = [value]
+    while level:
+        following: list[Any] = []
+        for each in level:
+            if isinstance(each, str):
+                try:
+                    each.encode()
+                except UnicodeEncodeError:
+                    return f"{short(name)} has half of a surrogate pair"
+            elif isinstance(each, int) and not -_INT64 <= each < _INT64:
+                return f"{short(name)} has a number of more than 64 bits"
+            elif isinstance(each, dict):
+                following += each.keys()
+                following += each.values()
+            elif isinstance(each, list):
+                following += each
+        level = following
+    return ""
+
+
+def analysis(text: str, known: Mapping[str, int]) -> tuple[dict[str, Any] | None, tuple[int, ...], tuple[str, ...]]:
+    """Return ANALYZE's answer (None where it does not fit), the indices that it cites, and what is wrong.
+
+    An answer whose evidence names what was not shown is an answer still; what it names wrongly is among the faults.
+    """
+    value = _value(text)
+    if isinstance(value, Fault):
+        return None, (), (value.reason,)
+    if not isinstance(value, dict):
+        return None, (), (f"the answer is {kind_of(value)}, not an object",)
+    for name in ("answer", "rationale"):
+        if not isinstance(value.get(name), str):
+            return None, (), (f'"{name}" must be a text, not {kind_of(value.get(name))}',)
+        if wrong := _unkeepable(value[name], name):
+            return None, (), (wrong,)
+    evidence = value.get("evidence")
+    if not isinstance(evidence, list):
+        return None, (), (f'"evidence" must be a list, not {kind_of(evidence)}',)
+    found: dict[int, None] = {}
+    faults: list[str] = []
+    for each in evidence[:_MOST_ROWS]:
+        index, wrong = _cited([each], known, "evidence")
+        found.update(dict.fromkeys(index))
+        if wrong and len(faults) < _MOST_FAULTS:
+            faults.append(wrong)
+    return {"answer": value["answer"], "rationale": value["rationale"]}, tuple(found), tuple(dict.fromkeys(faults))

@@ -1,0 +1,216 @@
+"""PROCESS: a model makes rows of items, in batches, a few at a time. Each row cites what it was shown and is checked by itself.
+
+A batch that fails costs its own items only; a row that does not fit, also when asked once more, is left out and named.
+"""
+
+import asyncio
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+from attrs import define, field
+
+from ....adapters.state import Evidence
+from ....lang.gasl import Column, Process
+from ...context import Value
+from ...records import STOPPING, ExecutionResult, Status
+from ...results import Failed
+from ...session import Session
+from ..bindings import Rows, refusing, rows_of
+from ..evidence import derived, united
+from .answers import Fault, Judged, Row, rows
+from .asking import Answer, Asker, Unanswered
+from .showing import Shown, batches, shown
+from .wording import build_process_prompt, build_repair_prompt, process_schema
+
+__all__ = ["run_process"]
+
+
+_TOO_MUCH = frozenset({"prompt_too_long", "truncated"})
+"""Failures that fewer items may not have."""
+
+
+@define
+class _Batch:
+    """One batch: the items' indices, the answer and what it gave, or why there is none; ``halves`` if it was too much at once."""
+
+    indices: range
+    rows: Sequence[Row] = ()
+    answer: Answer | None = None
+    faults: Sequence[Fault] = ()
+    failed: Failed | None = None
+    halves: "Sequence[_Batch]" = ()
+
+    def parts(self) -> "Iterator[_Batch]":
+        """Yield the batches that were answered or failed, in the order of the items."""
+        if not self.halves:
+            yield self
+        for half in self.halves:
+            yield from half.parts()
+
+
+@define
+class _Work:
+    """What all batches of a command share."""
+
+    command: Process
+    rows: Rows
+    shown: Shown
+    asker: Asker
+    cite: str
+    batches: list[_Batch] = field(factory=list)
+
+    async def do(self, number: int) -> None:
+        """Ask about one batch; about its halves where it is too much for the model at once."""
+        await self._do(self.batches[number], number)
+
+    async def _do(self, batch: _Batch, number: int) -> None:
+        try:
+            await self._answered(batch, number)
+        except Unanswered as unanswered:
+            indices = batch.indices
+            if unanswered.failed.kind not in _TOO_MUCH or len(indices) == 1:
+                batch.failed = unanswered.failed
+                return
+            self.asker.retried(f"{unanswered.failed.message}; asked in halves", number)
+            middle = len(indices) // 2
+            batch.halves = [_Batch(indices[:middle]), _Batch(indices[middle:])]
+            for half in batch.halves:
+                await self._do(half, number)
+
+    async def _answered(self, batch: _Batch, number: int) -> None:
+        """Ask, and once more where rows do not fit and no layer below has done so. Raises ``Unanswered``."""
+        references = [self.shown.references[index] for index in batch.indices]
+        lines = "\n".join(self.shown.line(index) for index in batch.indices)
+        columns = self.command.returning
+        prompt = build_process_prompt(lines, self.command.instruction, columns, cite=self.cite, first=references[0])
+        schema = process_schema(columns, references, cite=self.cite)
+        known = self.shown.known(batch.indices)
+        answer, judged = await self._ask(prompt, number, schema, known)
+        if judged.faults and not answer.repaired:
+            self.asker.retried(str(judged.faults[0]), number)
+            again = build_repair_prompt(prompt, answer.text, [str(fault) for fault in judged.faults])
+            try:
+                second, rejudged = await self._ask(again, number, schema, known)
+            except Unanswered:
+                pass  # the first answer's rows that fit are kept
+            else:
+                if rejudged.usable and len(rejudged.rows) >= len(judged.rows):
+                    answer, judged = second, rejudged
+        batch.answer, batch.rows, batch.faults = answer, judged.rows, judged.faults
+
+    async def _ask(
+        self, prompt: str, number: int, schema: dict[str, Any], known: dict[str, int]
+    ) -> tuple[Answer, Judged]:
+        """Return an answer and what of it fits: also of one that a layer below gave up on."""
+        try:
+            answer = await self.asker.ask(prompt, number, schema=schema)
+        except Unanswered as unanswered:
+            if unanswered.answer is None:
+                raise
+            judged = rows(unanswered.answer.text, known, self.command.returning, self.cite)
+            if not judged.rows:
+                raise
+            return unanswered.answer, judged
+        return answer, rows(answer.text, known, self.command.returning, self.cite)
+
+
+@refusing
+async def run_process(command: Process, session: Session) -> ExecutionResult:
+    """PROCESS. ``failed_items`` has the items of batches that failed, and the rows that were left out.
+
+    An item that no row cites is no failure, since there may be nothing to say of it; but it is told how many were cited.
+    """
+    source = rows_of(command.source, session)
+    if not source.items:
+        return ExecutionResult(
+            "empty", Value([]), 0, {"count": 0}, message=f"{source.name} is empty: no model was asked"
+        )
+    seen = shown(source.items, name=source.name)
+    work = _Work(command, source, seen, Asker(session), _cite_name(command.returning))
+    parts = await asyncio.to_thread(batches, seen)
+    work.batches = [_Batch(indices) for indices in parts]
+    await work.asker.each(len(work.batches), work.do)
+    work.batches = [part for batch in work.batches for part in batch.parts()]
+    return _result(work)
+
+
+def _cite_name(columns: Sequence[Column]) -> str:
+    names, cite = {column.name for column in columns}, "ids"
+    while cite in names:
+        cite = f"cited_{cite}"
+    return cite
+
+
+def _result(work: _Work) -> ExecutionResult:
+    made = [
+        (batch.indices, batch.answer, row) for batch in work.batches if batch.answer is not None for row in batch.rows
+    ]
+    items = [row.fields for _, _, row in made]
+
+    def evidence(at: int) -> Sequence[Evidence]:
+        indices, answer, row = made[at]
+        shown_ids, cited = ([work.shown.ids[index] for index in among] for among in (indices, row.cited))
+        own = united([work.rows.value.evidence_at(index) for index in row.cited])
+        return (answer.evidence(work.asker.temperature, shown_ids, cited), *own)
+
+    failures = _failures(work)
+    cited = len({index for _, _, row in made for index in row.cited})
+    status, message, hint = _judged(work, len(items), cited)
+    kept = status not in STOPPING
+    value = Value(items, derived(len(items), evidence, [work.rows.value])) if kept else None
+    summary = {"count": len(items), "batches": len(work.batches), "items": len(work.rows), "cited": cited}
+    kind = next((batch.failed.kind for batch in work.batches if batch.failed is not None), "")
+    return work.asker.metered(
+        ExecutionResult(
+            status, value, len(items), summary, message=message, hint=hint, failed_items=tuple(failures), kind=kind
+        )
+    )
+
+
+def _failures(work: _Work) -> list[dict[str, Any]]:
+    failures: list[dict[str, Any]] = []
+    for number, batch in enumerate(work.batches, 1):
+        if batch.failed is not None:
+            failures += [{"id": work.shown.ids[index], "reason": batch.failed.message} for index in batch.indices]
+        for fault in batch.faults:
+            cited = [work.shown.ids[index] for index in fault.cited]
+            where: dict[str, Any] = {"id": cited[0] if len(cited) == 1 else None, "batch": number}
+            if fault.row is not None:
+                where["row"] = fault.row
+            failures.append({**where, "reason": fault.reason})
+    return failures
+
+
+def _judged(work: _Work, count: int, cited: int) -> tuple[Status, str, str]:
+    """Return status, message and hint of all batches together."""
+    failed = [batch.failed for batch in work.batches if batch.failed is not None]
+    told = []
+    if failed:
+        told.append(f"{len(failed)} of {len(work.batches)} batches failed: {failed[0].message}")
+    unfit = _unfit(work)
+    told += unfit
+    message = "; ".join(told)
+    if len(failed) == len(work.batches):
+        shape = all(failure.kind == "bad_answer" for failure in failed)
+        return "schema_mismatch" if shape else "error", message, failed[0].hint
+    if not count:
+        if unfit:
+            return "schema_mismatch", f"no row fits: {message}", ""
+        if failed:
+            return "partial", message, failed[0].hint
+        return "empty", "the model found nothing to say about the items", ""
+    if cited < sum(len(batch.indices) for batch in work.batches if batch.failed is None):
+        told.append(f"cited {cited:,} of {len(work.rows):,} items")
+    return "partial" if failed or unfit else "success", "; ".join(told), failed[0].hint if failed else ""
+
+
+def _unfit(work: _Work) -> list[str]:
+    """Say how many rows were left out, and how many answers could not be used, each with the first reason."""
+    faults = [fault for batch in work.batches for fault in batch.faults]
+    told = []
+    if left := [fault for fault in faults if fault.rows]:
+        rows = sum(fault.rows for fault in left)
+        told.append(f"{rows:,} {'row was' if rows == 1 else 'rows were'} left out: {left[0]}")
+    if useless := [fault for fault in faults if not fault.rows]:
+        told.append(f"{len(useless)} of {len(work.batches)} answers can't be used: {useless[0]}")
+    return told

@@ -1,0 +1,252 @@
+"""``knotwork.gasl``: the graph-analysis language in Python. Read, check, format and run commands and plans.
+
+Everything is loaded when it is first used: ``gasl.check`` brings no graph library, no model library and no event loop.
+"""
+
+from collections.abc import Callable, Collection, Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Literal, TypeAlias
+
+if TYPE_CHECKING:
+    from ...adapters.graph import AdapterError, Caps, GraphAdapter
+    from ...adapters.llm import LLM as LLMClient
+    from ...adapters.state import StateError, StateStore, StoreError
+    from ...lang.diagnostic import Diagnostic
+    from ...lang.evaluate import ConditionError
+    from ...lang.gasl import StateType
+    from ...lang.schema import Schema
+    from ...lang.source import Source
+    from ..context import ContextStore
+    from ..events import Events
+    from ..executor import ExecutionError, GASLExecutor, ParseError, PlanError
+    from ..records import ExecutionRecord, ExecutionResult, plan_status
+    from ..replay import Verdict
+    from ..wiring import NetworkXAdapter
+    from .programs import Condition, GASLParser, Program
+
+    Chunks: TypeAlias = Mapping[str, str] | Callable[[str], str | None] | str | Path
+
+__all__ = [
+    "AdapterError", "Caps", "Condition", "ConditionError", "ContextStore", "Events", "ExecutionError", "ExecutionRecord",
+    "ExecutionResult", "GASLExecutor", "GASLParser", "GraphAdapter", "LLMClient", "NetworkXAdapter", "ParseError",
+    "PlanError", "Program", "StateError", "StateStore", "StoreError", "Verdict", "areplay", "check", "format", "open", "parse",
+    "parse_condition", "plan_status", "replay", "run_plan",
+]  # fmt: skip
+
+_NAMES = {
+    "AdapterError": "adapters.graph", "Caps": "adapters.graph", "GraphAdapter": "adapters.graph",
+    "NetworkXAdapter": "runtime.wiring", "StateError": "adapters.state", "StateStore": "adapters.state",
+    "StoreError": "adapters.state", "ConditionError": "lang.evaluate", "ContextStore": "runtime.context",
+    "Events": "runtime.events", "ExecutionError": "runtime.executor", "GASLExecutor": "runtime.executor",
+    "ParseError": "runtime.executor", "PlanError": "runtime.executor", "ExecutionRecord": "runtime.records",
+    "ExecutionResult": "runtime.records", "plan_status": "runtime.records", "Verdict": "runtime.replay",
+    "Condition": "runtime.facade.programs", "GASLParser": "runtime.facade.programs",
+    "Program": "runtime.facade.programs",
+}  # fmt: skip
+_ALIASES = {"LLMClient": ("adapters.llm", "LLM")}
+"""Seed 003's names for what is called otherwise here."""
+
+
+def __getattr__(name: str) -> Any:
+    """Load a class when it is first named."""
+    room, inner = _ALIASES.get(name) or (_NAMES.get(name), name)
+    if room is not None:
+        from importlib import import_module
+
+        return getattr(import_module(f"...{room}", __package__), inner)
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+
+
+def __dir__() -> list[str]:
+    return sorted(__all__)
+
+
+def parse(source: "Source | str") -> "Program":
+    """Read a program. Never raises for what the text says: ``diagnostics`` of the result has the faults."""
+    from .programs import program
+
+    return program(source)
+
+
+def parse_condition(source: "Source | str") -> "Condition":
+    """Read a condition; ``.matches(item)`` is True, False or None (unknown). Raises ``ConditionError``."""
+    from .programs import condition
+
+    return condition(source)
+
+
+def check(
+    program: "Program | Source | str",
+    *,
+    schema: "Schema | None" = None,
+    state: "Mapping[str, StateType] | None" = None,
+    ceiling: Mapping[str, float] | None = None,
+    measures: Collection[str] | None = None,
+    variables: Collection[str] = (),
+    models: Collection[str] | None = None,
+) -> "list[Diagnostic]":
+    """Return all that is wrong with a program, by place.
+
+    ``schema`` is that of a graph (``adapter.schema``), ``state`` the declared keys with their types, ``ceiling`` the most
+    that SET may ask for, by its keys, ``variables`` what is bound before the program begins.
+    """
+    from ...lang.gasl import Program as Tree
+    from ...lang.linter.gasl import check as lint
+
+    read = program if isinstance(program, Tree) else parse(program)
+    return lint(
+        read, schema=schema, state=state, ceiling=ceiling, measures=measures, variables=variables, models=models
+    )
+
+
+def format(program: "Program | Source | str") -> str:
+    """Return the program in its one formatted spelling, comments kept. Raises ``ParseError`` where it can't be read."""
+    from ...lang.gasl import Program as Tree
+    from .programs import Program as Printable
+
+    if isinstance(program, Printable):
+        return program.format()
+    if isinstance(program, Tree):
+        return Printable(program.items, program.source, program.diagnostics, span=program.span).format()
+    return parse(program).format()
+
+
+def open(
+    graph: Any,
+    state: "StateStore | str | Path | None" = None,
+    llm: Any = None,
+    *,
+    chunks: "Chunks | None" = None,
+    ceiling: "Caps | None" = None,
+    strict: bool = False,
+    raw: bool = False,
+    query: str = "",
+    models: Mapping[str, Any] | None = None,
+    caps: "Caps | None" = None,
+    context: "ContextStore | None" = None,
+    events: "Events | None" = None,
+    max_concurrency: int = 8,
+    durability: 'Literal["command", "plan"]' = "command",
+) -> "GASLExecutor":
+    """Return an executor over a graph, a state and a model; ``close()`` it, or use it in ``with``.
+
+    ``graph``: a networkx graph, a file, ``"nx:les_miserables"``, or an adapter. ``raw`` leaves a file's values as they are,
+    ``strict`` scans the graph for each command instead of keeping indexes. ``state``: a directory, which is made where there
+    is none; None keeps it in memory; or a store, which is closed with the executor. ``query`` is kept in the state. ``llm``: a
+    spec (``openai:MODEL``, ``local`` ...) or a client, as for ``lwt.run``; ``models`` are those that ``SET llm.model`` may
+    name. ``chunks`` gives texts by chunk id: a mapping, a function or a file (``{id: text}``). ``caps`` are those that a plan
+    begins with, ``ceiling`` the most that SET may raise them to. With ``durability="plan"`` a plan is on the disk when it has
+    ended, and not each command. Raises ``AdapterError``, ``StoreError``, ``NotConfigured``.
+    """
+    from .. import wiring
+    from ..executor import GASLExecutor as Executor
+
+    adapter = graph if _is_adapter(graph) else wiring.open_graph(graph, raw=raw, strict=strict).adapter
+    texts = _chunks(chunks)
+    owned: list[Any] = []
+
+    def client(model: Any) -> Any:
+        if not isinstance(model, str):
+            return model
+        owned.append(wiring.open_model(model))
+        return owned[-1]
+
+    asked = None if llm is None else client(llm)
+    named = {name: client(model) for name, model in (models or {}).items()}
+    kept = state
+    if kept is None or isinstance(kept, str | Path):
+        config = _config(graph, llm, caps, raw)
+        kept = wiring.open_state(kept, query=query, config=config, durability=durability)
+    try:
+        return Executor(
+            adapter, asked, kept, context, models=named, caps=caps, ceiling=ceiling, max_concurrency=max_concurrency,
+            chunks=texts, events=events, owned=owned,
+        )  # fmt: skip
+    except BaseException:
+        if kept is not state:
+            kept.close()
+        raise
+
+
+def run_plan(
+    plan: Any, graph: Any, state: "StateStore | str | Path | None" = None, llm: Any = None, **options: Any
+) -> "list[ExecutionRecord]":
+    """Run one plan and close what was opened for it. ``options`` are those of ``open``. Raises ``PlanError`` as well."""
+    with open(graph, state, llm, **options) as executor:
+        return executor.run_plan(plan)
+
+
+async def areplay(
+    state: "Mapping[str, Any] | str | Path",
+    graph: Any,
+    llm: Any = None,
+    *,
+    strict: bool = False,
+    raw: bool = False,
+    context: "ContextStore | None" = None,
+    chunks: "Chunks | None" = None,
+) -> "Verdict":
+    """Run what a state says was run once more, beside it, and say whether the same comes of it.
+
+    ``state`` is a directory, a ``state.json`` or its object; it is only read. A model, where one is given, is asked only
+    for answers that were not kept. ``context`` are the variables that the host gave to every plan, ``chunks`` is as for
+    ``open``. Raises ``StoreError``, ``AdapterError``, ``NotConfigured``.
+    """
+    from .. import replay as replaying
+    from .. import wiring
+
+    adapter = graph if _is_adapter(graph) else wiring.open_graph(graph, raw=raw, strict=strict).adapter
+    recorded = state if isinstance(state, Mapping) else wiring.read_state(state)
+    client = wiring.open_model(llm) if isinstance(llm, str) else llm
+    try:
+        return await replaying.areplay(
+            recorded, adapter, wiring.open_state(None), client, context=context, chunks=_chunks(chunks)
+        )
+    finally:
+        if client is not llm:
+            await client.aclose()
+
+
+def replay(
+    state: "Mapping[str, Any] | str | Path",
+    graph: Any,
+    llm: Any = None,
+    *,
+    strict: bool = False,
+    raw: bool = False,
+    context: "ContextStore | None" = None,
+    chunks: "Chunks | None" = None,
+) -> "Verdict":
+    """Replay from code that is not async; see ``areplay``."""
+    import asyncio
+
+    try:
+        asyncio.get_running_loop()
+    except RuntimeError:
+        return asyncio.run(areplay(state, graph, llm, strict=strict, raw=raw, context=context, chunks=chunks))
+    raise RuntimeError("an event loop is running here: use `await gasl.areplay(...)`")
+
+
+def _chunks(chunks: "Chunks | None") -> "Callable[[str], str | None] | None":
+    if isinstance(chunks, str | Path):
+        from ...adapters.chunks import open_chunks
+
+        return open_chunks(chunks)
+    return chunks.get if isinstance(chunks, Mapping) else chunks
+
+
+def _is_adapter(graph: Any) -> bool:
+    return hasattr(graph, "find_nodes") and hasattr(graph, "explain")
+
+
+def _config(graph: Any, llm: Any, caps: "Caps | None", raw: bool) -> dict[str, Any]:
+    """Return seed 003's ``config``: which graph, which model. A client that is no spec is named by its class."""
+    named = str(getattr(graph, "name", ""))
+    where = {"path": str(graph)} if isinstance(graph, str | Path) else {"name": named} if named else {}
+    params: dict[str, Any] = {} if caps is None else {"max_path_len": caps.max_path_length}
+    if raw:
+        params["raw"] = True
+    config: dict[str, Any] = {"adapter": {"type": "networkx", **where, "params": params}}
+    if llm is not None:
+        config["llm"] = {"model": llm if isinstance(llm, str) else type(llm).__name__}
+    return config

@@ -1,0 +1,111 @@
+"""JOIN, UNION, INTERSECT and EXCEPT."""
+
+from typing import Any
+
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from knotwork.adapters.graph import Caps
+from support.runners import plain, run, session
+
+PEOPLE: list[Any] = [{"id": "Ada", "city": 1}, {"id": "Alan", "city": 2}, {"id": "Grace", "city": None}]
+CITIES: list[Any] = [
+    {"id": "London", "nr": 1.0},
+    {"id": "Oslo", "nr": 3},
+    {"id": "Londres", "nr": 1},
+    {"id": "?", "nr": None},
+]
+
+
+def test_a_join_has_a_row_for_each_pair_and_keeps_both_values_of_a_shared_name() -> None:
+    result = run("JOIN people WITH cities ON city = nr AS x", people=PEOPLE, cities=CITIES)
+    assert plain(result) == [
+        {"id": "Ada", "city": 1, "right.id": "London", "nr": 1.0},
+        {"id": "Ada", "city": 1, "right.id": "Londres", "nr": 1},
+    ]
+
+
+def test_null_joins_nothing() -> None:
+    assert run("JOIN a WITH b ON x AS y", a=[{"x": None}, {"x": 1}], b=[{"x": None}, {"x": 2}]).status == "empty"
+
+
+def test_a_shared_field_that_is_the_same_is_kept_once() -> None:
+    result = run("JOIN a WITH b ON id AS y", a=[{"id": 1, "n": 5}], b=[{"id": 1, "n": 5, "m": 6}])
+    assert plain(result) == [{"id": 1, "n": 5, "m": 6}]
+
+
+def test_joining_twice_does_not_overwrite() -> None:
+    at = session(variables={"a": [{"k": 1, "n": 1}], "b": [{"k": 1, "n": 2}], "c": [{"k": 1, "n": 3}]})
+    run("JOIN a WITH b ON k AS ab", at)
+    assert plain(run("JOIN ab WITH c ON k AS abc", at)) == [{"k": 1, "n": 1, "right.n": 2, "right.right.n": 3}]
+
+
+def test_types_that_never_meet_are_told() -> None:
+    result = run("JOIN a WITH b ON x AS y", a=[{"x": "1"}], b=[{"x": 1}])
+    assert result.message == "no x of a is a x of b"
+    assert result.hint == "they differ in type: text, number"
+
+
+def test_more_pairs_than_allowed_are_cut() -> None:
+    many = [{"x": 1, "n": n} for n in range(1_000)]
+    at = session(variables={"a": many, "b": many}, caps=Caps(max_results=50))
+    result = run("JOIN a WITH b ON x AS y", at)
+    assert (result.status, result.count, result.caps_hit) == ("partial", 50, ("max_results",))
+
+
+def test_a_field_that_one_side_lacks_is_a_mismatch() -> None:
+    result = run("JOIN people WITH cities ON city AS y", people=PEOPLE, cities=CITIES)
+    assert (result.status, result.message) == ("schema_mismatch", "no item of cities has a field city")
+
+
+def test_whole_items_are_compared_as_equals_has_them() -> None:
+    at = session(variables={"a": [{"x": 1}, {"x": "1"}, {"x": 1.0}, "t"], "b": ["t", {"x": True}]})
+    assert plain(run("UNION a WITH b AS y", at)) == [{"x": 1}, {"x": "1"}, "t", {"x": True}]
+    assert plain(run("INTERSECT a WITH b AS y", at)) == ["t"]
+    assert plain(run("EXCEPT a WITH b AS y", at)) == [{"x": 1}, {"x": "1"}]
+
+
+def test_on_a_field_every_item_of_the_left_stays_or_goes() -> None:
+    left = [{"k": 1, "n": 1}, {"k": 1, "n": 2}, {"k": 2, "n": 3}, {"k": None, "n": 4}]
+    at = session(variables={"a": left, "b": [{"c": 1}, {"c": None}]})
+    assert [item["n"] for item in plain(run("INTERSECT a WITH b ON k = c AS y", at))] == [1, 2]
+    assert [item["n"] for item in plain(run("EXCEPT a WITH b ON k = c AS y", at))] == [3, 4]
+
+
+def test_union_on_a_field_keeps_the_first_of_each_and_all_without_it() -> None:
+    at = session(variables={"a": [{"id": 1, "n": 1}, {"n": 2}], "b": [{"id": 1, "n": 3}, {"id": 2, "n": 4}, {"n": 5}]})
+    assert [item["n"] for item in plain(run("UNION a WITH b ON id AS y", at))] == [1, 2, 4, 5]
+
+
+def test_an_empty_outcome_says_so() -> None:
+    result = run("EXCEPT a WITH a AS y", a=[{"x": 1}])
+    assert (result.status, result.message) == ("empty", "a EXCEPT a has no items")
+
+
+values = st.lists(st.sampled_from([None, 0, 1, 1.0, True, "1", "a"]).map(lambda x: {"x": x}), max_size=8)
+
+
+@settings(deadline=None)
+@given(values, values)
+def test_the_set_operations_agree_with_each_other(a: list[Any], b: list[Any]) -> None:
+    at = session(variables={"a": a, "b": b})
+    union, both, left, right = (
+        plain(run(f"{text} AS y", at))
+        for text in ("UNION a WITH b", "INTERSECT a WITH b", "EXCEPT a WITH b", "EXCEPT b WITH a")
+    )
+    assert len(union) == len(both) + len(left) + len(right)
+    at.context.set("parts", [*both, *left, *right])
+    assert plain(run("UNION a WITH parts AS y", at)) == plain(run("UNION a WITH b AS y", at))
+
+
+@settings(deadline=None)
+@given(values, values)
+def test_a_join_has_exactly_the_pairs_that_a_loop_would_find(a: list[Any], b: list[Any]) -> None:
+    left = [{**item, "l": n} for n, item in enumerate(a)]
+    right = [{**item, "r": n} for n, item in enumerate(b)]
+
+    def same(one: Any, other: Any) -> bool:
+        return one is not None and one == other and isinstance(one, bool) == isinstance(other, bool)
+
+    wanted = [(one["l"], other["r"]) for one in left for other in right if same(one["x"], other["x"])]
+    result = run("JOIN a WITH b ON x AS y", a=left, b=right)
+    assert [(row["l"], row["r"]) for row in plain(result)] == wanted
