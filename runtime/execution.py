@@ -3,7 +3,7 @@
 import asyncio
 from collections.abc import Mapping
 from time import perf_counter
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from attrs import define, evolve, field
 
@@ -16,6 +16,9 @@ from .operations import OPERATIONS, Context, Operation, find
 from .results import Failed, Outcome, Record, Run, Status, StepFailed, StepResult, Trace, add_costs
 from .scheduler import Policy, Scheduler
 from .templates import Scope
+
+if TYPE_CHECKING:
+    from .operations.workshop import Workshop
 
 __all__ = ["Execution"]
 
@@ -31,6 +34,7 @@ class Execution:
     results: dict[str, StepResult] = field(factory=dict)
     warnings: list[str] = field(factory=list)
     record: Record | None = None
+    workshop: "Workshop | None" = None
     began: float = field(factory=perf_counter)
     _steps: dict[str, Step] = field(factory=dict)
     _inputs: dict[str, tuple[str, ...]] = field(factory=dict)
@@ -42,7 +46,7 @@ class Execution:
     @classmethod
     def of(
         cls, input: Any, llm: LLM | None, models: Mapping[str, LLM] | None, mode: Mode, schedule: Policy, limit: int,
-        events: Events | None, record: Record | None, prompts: bool,
+        events: Events | None, record: Record | None, prompts: bool, workshop: "Workshop | None" = None,
     ) -> "Execution":  # fmt: skip
         """Put a run together."""
         if limit < 1:
@@ -50,7 +54,14 @@ class Execution:
         trace = Trace(prompts={} if prompts else None)
         results: dict[str, StepResult] = {}
         scope = Scope("", input, results, trace, lambda step, message: None, mode)
-        made = cls(scope, Caller(llm, models or {}, events, trace, limit, record), events, results, record=record)
+        made = cls(
+            scope,
+            Caller(llm, models or {}, events, trace, limit, record),
+            events,
+            results,
+            record=record,
+            workshop=workshop,
+        )
         made.scope.warn = made.caller.warn = made.warn
         made._broken_before = len(events.broken) if events is not None else 0
         made.scheduler = Scheduler(made.work, made.skip, limit, schedule)
@@ -83,7 +94,9 @@ class Execution:
         outcome: Outcome | None = None
         try:
             operation = self._operations.get(step.call.operation) or self._find(step.call.operation)
-            outcome = await operation.run(step.call, Context(step_id, self.scope.of(step_id), self.caller))
+            outcome = await operation.run(
+                step.call, Context(step_id, self.scope.of(step_id), self.caller, self.workshop)
+            )
         except StepFailed as error:
             result = self._failure(step, error, began)
         except Exception as error:  # a plugin's runner may raise anything; it fails its step, not the run

@@ -22,6 +22,7 @@ from .scheduler import Policy
 
 if TYPE_CHECKING:
     from ..lang.linter.lwt import Context
+    from .operations.workshop import Workshop
 
 __all__ = ["check", "require", "run", "run_stream"]
 
@@ -104,19 +105,21 @@ async def run(
     record: Record | None = None,
     cancel: asyncio.Event | None = None,
     prompts: bool = False,
+    workshop: "Workshop | None" = None,
 ) -> Run:
     """Run ``script`` and return what came of it.
 
     ``input`` is a JSON value (None: there is none); ``llm`` answers, ``models`` are offered to ``model=``; ``mode`` is the
     script's own unless given; ``record`` keeps the run and knows an earlier one; ``prompts`` puts every prompt into the
-    trace. Setting ``cancel`` ends the run early with status "cancelled" and the results so far.
+    trace; ``workshop`` has the graph and the state of ``GASL``. Setting ``cancel`` ends the run early
+    with status "cancelled" and the results so far.
 
     Raises ``ScriptError`` for a script with errors, before any call. Failures of steps are results, not exceptions.
     """
     plan = _checked(script, input, models)
     graph, final, wanted = plan.graph, plan.final, plan.graph.keys() if all_steps else plan.needed
     execution = Execution.of(
-        input, llm, models, mode or script.mode, schedule, max_concurrency, events, record, prompts
+        input, llm, models, mode or script.mode, schedule, max_concurrency, events, record, prompts, workshop
     )  # fmt: skip
     if execution.events:
         planned = {step: graph[step] for step in graph if step in wanted}
@@ -143,6 +146,7 @@ async def run_stream(
     record: Record | None = None,
     cancel: asyncio.Event | None = None,
     prompts: bool = False,
+    workshop: "Workshop | None" = None,
 ) -> Run:
     """Run a script while its text is still arriving, read leniently.
 
@@ -153,7 +157,7 @@ async def run_stream(
     """
     from ..lang.parse.lwt import StepFeed
 
-    execution = Execution.of(input, llm, models, "lenient", "eager", max_concurrency, events, record, prompts)
+    execution = Execution.of(input, llm, models, "lenient", "eager", max_concurrency, events, record, prompts, workshop)
     feed, graph = StepFeed(), dict[str, tuple[str, ...]]()
 
     def take(steps: list[Step]) -> None:

@@ -7,11 +7,13 @@ import re
 import shlex
 import subprocess
 import sys
+from collections.abc import Callable
 from pathlib import Path
 
 import platformdirs
 import pytest
-from knotwork import lwt
+from knotwork import gasl, lwt
+from knotwork.lang.gasl import Statement
 
 ROOT = Path(__file__).parent.parent
 PAGES = [ROOT / "README.md", ROOT / "CHANGELOG.md", *sorted((ROOT / "docs").rglob("*.md"))]
@@ -21,12 +23,12 @@ BLOCK = re.compile(
 )
 
 
-def blocks(kind: str, rest: str | None = None) -> list[pytest.param]:
+def blocks(kind: str) -> list[pytest.param]:
     return [
         pytest.param(match, id=f"{page.relative_to(ROOT)}:{number}")
         for page in PAGES
         for number, match in enumerate(BLOCK.finditer(page.read_text(encoding="utf-8")), 1)
-        if match["kind"] == kind and (rest is None or match["rest"].strip() == rest)
+        if match["kind"] == kind
     ]
 
 
@@ -50,10 +52,35 @@ def test_scripts_check_run_and_are_formatted(block: re.Match[str]) -> None:
     script = lwt.parse(block["text"], mode=mode)
     given = json.loads(block["input"]) if block["input"] else None
     assert [d for d in lwt.check(script, input=given) if d.severity == "error"] == []
-    run = asyncio.run(lwt.run(script, input=given, llm=Obliging()))
+    run = asyncio.run(lwt.run(script, input=given, llm=Obliging(), graph="nx:les_miserables"))
     assert run.status == "complete"
     if mode == "strict" and '\n\n"]' not in block["text"]:
         assert lwt.format(script).split() == block["text"].split()
+
+
+ON = re.compile(r"<!-- graph: (?P<graph>\S+)(?: · llm: (?P<llm>\S+))? -->\n$")
+
+
+@pytest.mark.parametrize("block", blocks("gasl"))
+def test_programs_run_and_come_to_what_their_comments_say(
+    block: re.Match[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(ROOT)
+    on = ON.search(block.string, 0, block.start())
+    text = block["text"]
+    with gasl.open(on["graph"] if on else "nx:les_miserables", llm=on["llm"] if on else None) as executor:
+        program = gasl.parse(text)
+        assert program.diagnostics == ()
+        records = executor.run_plan(text)
+        assert len(records) == len(program.statements)
+    told = iter(records)
+    for item in program.items:
+        if isinstance(item, Statement):
+            record = next(told)
+        elif item.trailing and (said := re.fullmatch(r"# (\w+)(?:, ([\d,]+))?", item.text)):
+            count = record.metrics.get("count")
+            assert said[0] == f"# {record.status}" + (f", {count:,}" if said[2] else ""), record.command
+    assert gasl.format(text).split() == text.split()
 
 
 @pytest.mark.parametrize("block", blocks("python"))
@@ -64,8 +91,8 @@ def test_python_runs(block: re.Match[str], tmp_path: Path) -> None:
     assert run.returncode == 0, run.stderr
 
 
-def session(text: str, home: Path) -> str:
-    """Run the ``$`` lines of a session in the repository and return the session as it went."""
+def session(text: str, home: Path, folder: Path) -> str:
+    """Run the ``$`` lines of a session in ``folder``, which sees ``docs``, and return the session as it went."""
     environment = {
         key: value
         for key, value in os.environ.items()
@@ -78,7 +105,7 @@ def session(text: str, home: Path) -> str:
             run = subprocess.run(
                 words,
                 shell=True,
-                cwd=ROOT,
+                cwd=folder,
                 env=environment,
                 stdout=subprocess.PIPE,
                 stderr=subprocess.STDOUT,
@@ -90,24 +117,41 @@ def session(text: str, home: Path) -> str:
 
 
 def steady(text: str) -> str:
-    """Put fixed words for what differs from run to run: times, run ids, paths of the home."""
+    """Put fixed words for what differs from run to run: times, run ids, hashes, paths of the home."""
     text = re.sub(r"\d+(?:\.\d+)? m?s\b", "N s", text)
     text = re.sub(r"\b\d{8}-\d{6}-\w+", "RUN", text)
+    text = re.sub(r"\b[0-9a-f]{12}(?:[0-9a-f]{52})?\b|[\d,]+ bytes", "N", text)  # hashes; records have times in them
     text = re.sub(r"[^\s'\"]*/(?=runs/|models/)", "HOME/", text)
     return "\n".join(line.rstrip() for line in text.strip().splitlines())
 
 
-def compare(block: re.Match[str], home: Path, update: bool) -> None:
-    """Run a session; it must print what stands there, or with ``--update-golden`` what it prints will stand there."""
-    went = session(block["text"], home)
-    if update:
-        went = went.replace(str(home), "~/.local/state/knotwork")
-        for page in PAGES:
+def compare(page: Path, rest: str, work: Path, update: bool, prepare: Callable[[Path], None] = Path.mkdir) -> None:
+    """Run a page's sessions in their order, in one folder, each with a home of its own.
+
+    They must print what stands there, or with ``--update-golden`` what they print will stand there.
+    """
+    folder = work / "here"
+    folder.mkdir()
+    (folder / "docs").symlink_to(ROOT / "docs")
+    for number, block in enumerate(sessions(page, rest)):
+        home = work / f"home{number}"
+        prepare(home)
+        went = session(block["text"], home, folder)
+        if update:
+            went = went.replace(str(home), "~/.local/state/knotwork")
             text = page.read_text(encoding="utf-8")
-            if block[0] in text:
-                page.write_text(text.replace(block[0], block[0].replace(block["text"], went + "\n")), encoding="utf-8")
-    else:
-        assert steady(went) == steady(block["text"])
+            page.write_text(text.replace(block[0], block[0].replace(block["text"], went + "\n")), encoding="utf-8")
+        else:
+            assert steady(went) == steady(block["text"])
+
+
+def sessions(page: Path, rest: str) -> list[re.Match[str]]:
+    found = BLOCK.finditer(page.read_text(encoding="utf-8"))
+    return [block for block in found if block["kind"] == "console" and block["rest"].strip() == rest]
+
+
+def pages(rest: str) -> list[pytest.param]:
+    return [pytest.param(page, id=str(page.relative_to(ROOT))) for page in PAGES if sessions(page, rest)]
 
 
 @pytest.fixture
@@ -115,21 +159,23 @@ def update(request: pytest.FixtureRequest) -> bool:
     return bool(request.config.getoption("--update-golden"))
 
 
-@pytest.mark.parametrize("block", blocks("console", ""))
-def test_sessions_print_what_stands_there(block: re.Match[str], tmp_path: Path, update: bool) -> None:
-    compare(block, tmp_path, update)
+@pytest.mark.parametrize("page", pages(""))
+def test_sessions_print_what_stands_there(page: Path, tmp_path: Path, update: bool) -> None:
+    compare(page, "", tmp_path, update)
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("block", blocks("console", "local"))
-def test_sessions_on_the_local_model_print_what_stands_there(
-    block: re.Match[str], tmp_path: Path, update: bool
-) -> None:
+@pytest.mark.parametrize("page", pages("local"))
+def test_sessions_on_the_local_model_print_what_stands_there(page: Path, tmp_path: Path, update: bool) -> None:
     # The weights stay where the session has them; runs and caches are this test's own.
     found = Path(os.environ.get("KNOTWORK_HOME") or platformdirs.user_cache_path("knotwork")) / "models"
-    if found.is_dir():
-        (tmp_path / "models").symlink_to(found)
-    compare(block, tmp_path, update)
+
+    def with_weights(home: Path) -> None:
+        home.mkdir()
+        if found.is_dir():
+            (home / "models").symlink_to(found)
+
+    compare(page, "local", tmp_path, update, with_weights)
 
 
 def test_links_lead_somewhere() -> None:

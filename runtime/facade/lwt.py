@@ -97,18 +97,21 @@ async def run(
     llm: Any = None,
     models: Mapping[str, Any] | None = None,
     record: "Record | bool" = False,
+    graph: Any = None,
+    state: Any = None,
     **options: "Unpack[RunOptions]",
 ) -> "Run":
     """Run a script.
 
     ``input`` is a JSON value. A text is read strictly unless ``mode="lenient"``. ``llm`` is a spec (``openai:MODEL``,
     ``local`` ...) or anything with ``async generate(prompt, **options)`` that returns a text or a ``Completion``;
-    ``models`` are the ones that ``model=`` may name. ``record=True`` keeps the run in a folder, for ``resume``. The
-    other options are those of ``knotwork.runtime.scripts.run``.
+    ``models`` are the ones that ``model=`` may name. ``record=True`` keeps the run in a folder, for ``resume``. ``graph`` and
+    ``state`` are what ``GASL`` works on, as for ``gasl.open``. The other options are those of ``knotwork.runtime.scripts.run``.
 
     Raises ``ScriptError`` for a script with errors, before any call. A step that fails does not raise: see ``Run``.
     """
     from .. import scripts
+    from .workshop import on_graph
 
     read = _script(script, options.get("mode"))
     async with _Models(llm, models) as clients:
@@ -116,7 +119,10 @@ async def run(
             scripts.require(read, input, clients.named)
         keep = _recorder(read, input, llm) if record is True else record or None
         try:
-            return await scripts.run(read, input=input, llm=clients.llm, models=clients.named, record=keep, **options)
+            with on_graph(graph, state, read, clients.llm, clients.named, keep, options.get("events")) as workshop:
+                return await scripts.run(
+                    read, input=input, llm=clients.llm, models=clients.named, record=keep, workshop=workshop, **options
+                )
         finally:
             if keep is not None:
                 keep.close()
@@ -129,6 +135,8 @@ def run_sync(
     llm: Any = None,
     models: Mapping[str, Any] | None = None,
     record: "Record | bool" = False,
+    graph: Any = None,
+    state: Any = None,
     **options: "Unpack[RunOptions]",
 ) -> "Run":
     """Run a script from code that is not async; in code that is (a notebook too), ``await lwt.run(...)``."""
@@ -137,7 +145,9 @@ def run_sync(
     try:
         asyncio.get_running_loop()
     except RuntimeError:
-        return asyncio.run(run(script, input=input, llm=llm, models=models, record=record, **options))
+        return asyncio.run(
+            run(script, input=input, llm=llm, models=models, record=record, graph=graph, state=state, **options)
+        )
     raise RuntimeError("an event loop is running here: use `await lwt.run(...)`")
 
 
@@ -170,6 +180,8 @@ async def resume(
     llm: Any = None,
     models: Mapping[str, Any] | None = None,
     force: bool = False,
+    graph: Any = None,
+    state: Any = None,
     **options: "Unpack[RunOptions]",
 ) -> "Run":
     """Go on with a kept run: what is finished is reused, what is missing or failed runs again.
@@ -180,6 +192,7 @@ async def resume(
     from ...lang.parse.lwt import parse_lwt
     from ...lang.source import Source
     from .. import runs, scripts
+    from .workshop import on_graph
 
     stored = runs.load(run)
     given = None if script is None else _script(script, stored.head["mode"])
@@ -188,7 +201,10 @@ async def resume(
     keep = stored.resume(given, input=input, force=force)
     try:
         async with _Models(llm if llm is not None else stored.head["model"] or None, models) as clients:
-            return await scripts.run(read, input=data, llm=clients.llm, models=clients.named, record=keep, **options)
+            with on_graph(graph, state, read, clients.llm, clients.named, keep, options.get("events")) as workshop:
+                return await scripts.run(
+                    read, input=data, llm=clients.llm, models=clients.named, record=keep, workshop=workshop, **options
+                )
     finally:
         keep.close()
 

@@ -5,7 +5,9 @@ from knotwork import __version__
 from knotwork.runtime.interfaces.cli import MEANINGS, Exit
 from support.command import call
 
-COMMANDS = ("run", "check", "fmt", "plan", "grammar", "rules", "runs", "model")
+COMMANDS = (
+    "run", "check", "fmt", "plan", "gasl", "graph", "state", "replay", "report", "grammar", "rules", "runs", "model",
+)  # fmt: skip
 
 
 def test_version() -> None:
@@ -20,11 +22,28 @@ def test_help_names_every_command_and_exit_code() -> None:
     assert set(MEANINGS) == set(Exit)
 
 
-@pytest.mark.parametrize("command", [*COMMANDS, "runs show", "model pull", "model list"])
+@pytest.mark.parametrize(
+    "command",
+    [
+        *COMMANDS,
+        "runs show",
+        "model pull",
+        "model list",
+        "graph info",
+        "graph schema",
+        "state show",
+        "state log",
+        "state diff",
+        "state fork",
+        "state rollback",
+        "state export",
+        "state verify",
+    ],
+)
 def test_every_command_has_help_with_an_example(command: str) -> None:
     told = call(*command.split(), "-h")
     assert told.code == 0
-    assert command == "model" or f"Example: knotwork {command}" in " ".join(told.out.split())
+    assert command in ("model", "graph", "state") or f"Example: knotwork {command}" in " ".join(told.out.split())
 
 
 @pytest.mark.parametrize(
@@ -44,12 +63,9 @@ def test_every_command_has_help_with_an_example(command: str) -> None:
         ("run - --input -", "stdin (-) can be read only once"),
         ("run cafes.lwt", "--input FILE"),
         ("run --resume yesterday", "there is no run 'yesterday'"),
-        ("run plan.json", "this version of knotwork takes LWT scripts"),
-        ("check x.gasl", "x.gasl is a GASL file"),
-        ("fmt allergy.seed.json", "a Formula Seed"),
         ("runs 20260101-000000-abcd", "knotwork runs show 20260101-000000-abcd"),
         ("runs show yesterday", "knotwork runs lists them"),
-        ("grammar gasl", "'gasl' is not one of 'lwt'"),
+        ("grammar cobol", "'cobol' is not one of 'lwt', 'gasl'"),
         ("rules LWT099", "did you mean LWT039?"),
     ],
 )
@@ -74,11 +90,11 @@ def test_a_bug_is_one_line(cafes: str, monkeypatch: pytest.MonkeyPatch) -> None:
     def broken(*_: object, **__: object) -> None:
         raise ZeroDivisionError("oops")
 
-    monkeypatch.setattr("knotwork.runtime.interfaces.cli.shared.checking.check", broken)
+    monkeypatch.setattr("knotwork.runtime.interfaces.cli.shared.scripts.check", broken)
     result = call("check", "cafes.lwt")
     assert result.code == 1
     assert result.err == ("error: internal error: ZeroDivisionError: oops; set KNOTWORK_DEBUG=3 for the traceback\n")
-    monkeypatch.setattr("knotwork.runtime.interfaces.cli.shared.checking.check", broken)
+    monkeypatch.setattr("knotwork.runtime.interfaces.cli.shared.scripts.check", broken)
     monkeypatch.setenv("KNOTWORK_DEBUG", "3")
     assert "Traceback" in call("check", "cafes.lwt").err
 

@@ -16,6 +16,8 @@ from knotwork.adapters import llm
 from knotwork.adapters.llm import LLM, Usage
 from knotwork.adapters.llm_local import LocalModel, choice_grammar, is_continued
 
+pytestmark = pytest.mark.slow
+
 LONG = "Write a long story about a fox and the sea."
 OBJECT = {
     "type": "object",

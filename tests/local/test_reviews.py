@@ -4,8 +4,11 @@ import asyncio
 import json
 from pathlib import Path
 
+import pytest
 from knotwork import lwt
 from knotwork.adapters.llm_local import LocalModel
+
+pytestmark = pytest.mark.slow
 
 FOLDER = Path(__file__).parents[2] / "docs" / "examples" / "reviews"
 

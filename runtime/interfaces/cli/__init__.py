@@ -6,6 +6,7 @@ needs it: ``--help`` and ``check`` are typed all day.
 """
 
 import contextlib
+import errno
 import os
 import sys
 from collections.abc import Sequence
@@ -51,6 +52,8 @@ def _told(argv: list[str]) -> int:
     except (BrokenPipeError, KeyboardInterrupt):
         raise
     except OSError as error:
+        if error.errno == errno.ENOSPC and not error.filename:  # a long output does not wait for the flush at the end
+            raise
         name = f"{error.filename}: " if error.filename else ""
         complain(f"{name}{error.strerror or error}")
         return Exit.FAILED
@@ -59,13 +62,18 @@ def _told(argv: list[str]) -> int:
 
 
 def _explained(error: Exception) -> int:
+    from ....adapters.graph import AdapterError
     from ....adapters.llm import LLMError, NotConfigured
+    from ....adapters.state import StoreError
     from ...debuglog import level
     from .shared.output import complain
 
     if isinstance(error, LLMError):
         complain(error.message, error.hint)
         return Exit.USAGE if isinstance(error, NotConfigured) else Exit.FAILED
+    if isinstance(error, AdapterError | StoreError):
+        complain(error.message, error.hint)
+        return Exit.FAILED
     if level() >= 3:
         import traceback
 

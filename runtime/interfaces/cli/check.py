@@ -1,10 +1,10 @@
-"""``knotwork check``: everything that is wrong with scripts, before anything is spent."""
+"""``knotwork check``: everything that is wrong with scripts and programs, before anything is spent."""
 
 from typing import Annotated, Literal
 
 import typer
 
-from .shared.params import InputFile, Lenient, ScriptFiles
+from .shared.params import GraphSource, InputFile, Lenient, ScriptFiles, StateFolder
 
 __all__ = ["check"]
 
@@ -13,17 +13,25 @@ def check(
     files: ScriptFiles,
     input_file: InputFile = None,
     lenient: Lenient = False,
+    graph: GraphSource = None,
+    state: StateFolder = None,
     output_format: Annotated[
         Literal["human", "json"], typer.Option("--format", help="Pictures for people, or one JSON array.")
     ] = "human",
 ) -> int:
-    """Report all that is wrong with scripts.
+    """Report all that is wrong with scripts and programs.
 
-    Exit code 3 where something is an error.
+    A program or a plan is checked against the graph and the state, where they are given. Exit code 3 where something is an
+    error.
 
     Example: knotwork check cafes.lwt --input request.json
     """
     from .shared.checking import check_files, report
 
-    results = check_files(files, "lenient" if lenient else "strict", input_file)
+    against = None
+    if graph is not None or state is not None:
+        from .shared.programs import look_at
+
+        against = look_at(graph, state)
+    results = check_files(files, "lenient" if lenient else "strict", input_file, against)
     return report(results, output_format)

@@ -8,15 +8,16 @@ from typing import Annotated, Any
 import typer
 from typer.core import TyperGroup
 
-from . import check, fmt, grammar, model, plan, rules, run, runs
+from . import check, fmt, gasl, grammar, graph, model, plan, replay, report, rules, run, runs, state
 from .shared.exit import MEANINGS, Exit, Misused
 
 __all__ = ["app", "command"]
 
 _LIKELY = {
-    "lint": "check", "validate": "check", "verify": "check", "format": "fmt", "graph": "plan", "show": "plan",
-    "dag": "plan", "exec": "run", "execute": "run", "start": "run", "ls": "runs", "list": "runs", "history": "runs",
-    "models": "model", "pull": "model pull", "explain": "rules", "rule": "rules", "resume": "run --resume",
+    "lint": "check", "validate": "check", "verify": "state verify", "format": "fmt", "query": "gasl", "html": "report",
+    "find": "gasl -c 'FIND ...'", "show": "plan", "dag": "plan", "exec": "run", "execute": "run", "start": "run",
+    "ls": "runs", "list": "runs", "history": "runs", "log": "state log", "models": "model", "pull": "model pull",
+    "explain": "rules", "rule": "rules", "resume": "run --resume",
 }  # fmt: skip
 """What people type who know other tools."""
 
@@ -30,7 +31,7 @@ class _Group(TyperGroup):
         if typed == "help" and typed not in self.commands:
             ctx.fail("No such command 'help'. Did you mean 'knotwork --help'?")
         if typed and not typed.startswith("-") and typed not in self.commands:
-            if typed.endswith(".lwt") or os.path.isfile(typed):
+            if typed.endswith((".lwt", ".gasl")) or os.path.isfile(typed):
                 ctx.fail(f"{typed} is a file, not a command. Did you mean: knotwork run {typed}")
             if typed in _LIKELY:
                 ctx.fail(f"No such command '{typed}'. Did you mean 'knotwork {_LIKELY[typed]}'?")
@@ -64,13 +65,18 @@ def _root(
         bool, typer.Option("--version", callback=_version, is_eager=True, help="Print the version and leave.")
     ] = False,
 ) -> None:
-    """Prompt scripts for language models: check them, see their plan, run them."""
+    """Prompt scripts, graph programs and plans: check them, run them, see what they found."""
 
 
 app.command("run")(run.run)
 app.command("check")(check.check)
 app.command("fmt")(fmt.fmt)
 app.command("plan")(plan.plan)
+app.command("gasl")(gasl.gasl)
+app.add_typer(graph.app, name="graph")
+app.add_typer(state.app, name="state")
+app.command("replay")(replay.replay)
+app.command("report")(report.report)
 app.add_typer(runs.app, name="runs")
 app.add_typer(model.app, name="model")
 app.command("grammar")(grammar.grammar)

@@ -1,10 +1,10 @@
-"""``knotwork run``: a script against a model."""
+"""``knotwork run``: a script against a model, a program or a plan against a graph."""
 
 from typing import Annotated, Literal
 
 import typer
 
-from .shared.params import InputFile, Lenient
+from .shared.params import ChunksFile, GraphSource, InputFile, Lenient, StateFolder
 
 __all__ = ["run"]
 
@@ -15,10 +15,21 @@ def run(
     file: Annotated[
         str | None,
         typer.Argument(
-            metavar="FILE", help="An .lwt script; - is stdin. Not needed with --resume.", show_default=False
+            metavar="FILE",
+            help="An .lwt script, a .gasl program or a JSON plan; - is stdin. Not needed with --resume.",
+            show_default=False,
         ),
     ] = None,
     input_file: InputFile = None,
+    graph: GraphSource = None,
+    state: StateFolder = None,
+    chunks: ChunksFile = None,
+    query: Annotated[
+        str | None,
+        typer.Option(
+            "--query", metavar="TEXT", show_default=False, help="The question, which the state and its report keep."
+        ),
+    ] = None,
     llm: Annotated[
         str | None,
         typer.Option(
@@ -128,18 +139,19 @@ def run(
         bool, typer.Option("--no-cache", rich_help_panel=_LIMITS, help="Ask again what was answered before.")
     ] = False,
 ) -> int:
-    """Run a script.
+    """Run a script, a program or a plan.
 
     The output goes to stdout, everything about the run to stderr. Exit code 4 where only a part failed.
 
     Example: knotwork run cafes.lwt --input request.json
     """
-    from .execution.asked import Asked, Limits
-    from .execution.running import perform
+    from .execution.asked import Asked, Ground, Limits
+    from .programs.dispatching import perform
 
     return perform(
         Asked(
             file, input_file, llm, tuple(model or ()), output_format, resume, force, dry_run, schedule, max_concurrency,
             all_steps, lenient, Limits(max_calls, max_tokens, max_cost, price, rate, not no_cache),
+            Ground(graph, state, chunks, query),
         )
     )  # fmt: skip

@@ -6,7 +6,7 @@ from typing import Literal
 
 from attrs import frozen
 
-__all__ = ["Asked", "Limits", "OutputFormat", "resume_command"]
+__all__ = ["Asked", "Ground", "Limits", "OutputFormat", "resume_command"]
 
 OutputFormat = Literal["auto", "table", "json", "plain"]
 
@@ -21,6 +21,16 @@ class Limits:
     price: str | None = None
     rate: float | None = None
     cache: bool = True
+
+
+@frozen
+class Ground:
+    """What GASL runs on: a graph, a state's folder (None: in memory), the chunks' file, and the question that it is about."""
+
+    graph: str | None = None
+    state: str | None = None
+    chunks: str | None = None
+    query: str | None = None
 
 
 @frozen
@@ -40,6 +50,7 @@ class Asked:
     all_steps: bool
     lenient: bool
     limits: Limits
+    ground: Ground = Ground()
 
 
 def resume_command(run_id: str, asked: Asked, model: str) -> str:
@@ -55,6 +66,13 @@ def resume_command(run_id: str, asked: Asked, model: str) -> str:
         words += ["--input", str(asked.input_file)]
     if asked.llm is not None:
         words += ["--llm", model]
+    for option, given in (
+        ("--graph", asked.ground.graph),
+        ("--state", asked.ground.state),
+        ("--chunks", asked.ground.chunks),
+    ):
+        if given is not None:
+            words += [option, given]
     for named in asked.models:
         words += ["--model", named]
     words += [flag for flag, on in (("--lenient", asked.lenient), ("--all-steps", asked.all_steps)) if on]

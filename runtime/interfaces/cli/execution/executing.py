@@ -3,12 +3,15 @@
 import asyncio
 import sys
 
+from .....adapters.chunks import open_chunks
 from ....debuglog import DebugLog, level
 from ....events import Events
+from ....facade.workshop import on_graph
 from ....results import Run, ScriptError
 from ....runs import Recorder, start
 from ....scripts import run as run_script
-from ..shared.checking import Checked, show
+from ..shared.checked import Checked
+from ..shared.checking import show
 from ..shared.exit import Exit
 from ..shared.output import is_terminal, say
 from .asked import Asked, resume_command
@@ -77,11 +80,16 @@ async def _executed(
             screen.stop()
 
     with cancelling(cancel, first, last):
+        ground = asked.ground
+        chunks = open_chunks(ground.chunks) if ground.chunks is not None else None
         try:
-            return await run_script(
-                job.script, input=job.given, llm=models.default, models=models.named, schedule=asked.schedule,
-                max_concurrency=asked.max_concurrency, all_steps=asked.all_steps, events=events, record=recorder,
-                cancel=cancel,
-            )  # fmt: skip
+            with on_graph(
+                ground.graph, ground.state, job.script, models.default, models.named, recorder, events, chunks, ground.query
+            ) as workshop:  # fmt: skip
+                return await run_script(
+                    job.script, input=job.given, llm=models.default, models=models.named, schedule=asked.schedule,
+                    max_concurrency=asked.max_concurrency, all_steps=asked.all_steps, events=events, record=recorder,
+                    cancel=cancel, workshop=workshop,
+                )  # fmt: skip
         finally:
             await close_models(models)

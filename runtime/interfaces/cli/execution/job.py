@@ -6,7 +6,7 @@ from attrs import frozen
 
 from .....lang.lwt import Script
 from ....runs import Stored
-from ..shared.checking import Checked
+from ..shared.checked import Checked
 
 __all__ = ["Job"]
 

@@ -1,6 +1,7 @@
 """The models of a run: from specs on the command line to clients, and what a script needs of them."""
 
 import os
+import re
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -8,7 +9,7 @@ from typing import Any
 from attrs import field, frozen
 
 from .....adapters.llm import LLM
-from .....lang.lwt import Call, Script
+from .....lang.lwt import Call, Script, Text
 from .....lang.node import walk
 from .....lang.operations import BUILTIN
 from ..shared.exit import Misused
@@ -38,11 +39,23 @@ def named_specs(given: tuple[str, ...]) -> dict[str, str]:
 
 
 def needs_default(script: Script) -> bool:
-    """Say whether a step asks the run's own model. A script of constants runs without one."""
+    """Say whether a step asks the run's own model. A script of constants, or of graph commands, runs without one."""
     calls = [node for step in script.steps for node in walk(step) if isinstance(node, Call)]
     return any(
-        call.operation not in BUILTIN or (call.operation == "LLM" and call.option("model") is None) for call in calls
+        call.operation not in BUILTIN
+        or (call.operation == "LLM" and call.option("model") is None)
+        or (call.operation == "GASL" and _program_asks(call))
+        for call in calls
     )
+
+
+_ASKING = re.compile(r"\b(?:PROCESS|CLASSIFY|ANALYZE)\b", re.IGNORECASE)
+
+
+def _program_asks(call: Call) -> bool:
+    """Say whether the program of a GASL call may ask a model; that of a file may."""
+    texts = [part.value for part in walk(call) if isinstance(part, Text)]
+    return call.option("file") is not None or any(_ASKING.search(text) for text in texts)
 
 
 def open_models(spec: str | None, named: Mapping[str, str], limits: Limits, max_concurrency: int, warn: Any) -> Models:

@@ -8,36 +8,35 @@ from attrs import evolve
 
 from .....lang.dependencies import final_step, needed, step_dependencies, step_references
 from .....lang.linter.lwt import MISSING
-from .....lang.lwt import Mode, Script
+from .....lang.lwt import Call, Mode, Script
+from .....lang.node import walk
 from .....lang.parse.lwt import parse_lwt
 from .....lang.source import Source
 from ....runs import RunError, Stored, load
-from ..shared.checking import Checked, check_script, show
+from ..shared.checked import Checked
+from ..shared.checking import show
 from ..shared.exit import Exit, Misused
-from ..shared.files import Unreadable, only_one_stdin, read_input, read_source, refuse_other_kinds
+from ..shared.files import Unreadable, read_input
 from ..shared.output import complain, say
-from .asked import Asked
+from ..shared.scripts import check_script
+from ..shared.states import graph_of_state
+from .asked import Asked, Ground
 from .job import Job
 from .models import named_specs, needs_default
 
-__all__ = ["perform"]
+__all__ = ["perform", "refused"]
 
 
-def perform(asked: Asked) -> int:
-    """Do what was asked and return the exit code."""
-    if asked.file is None and asked.resume is None:
-        raise Misused("run needs a script", "knotwork run FILE, or knotwork run --resume RUN")
-    only_one_stdin([asked.file, asked.input_file])
-    if asked.file is not None:
-        refuse_other_kinds(asked.file)
+def perform(asked: Asked, source: Source | None) -> int:
+    """Run the script ``source``, or go on with a kept run, and return the exit code."""
     named = named_specs(asked.models)
     try:
         stored = load(asked.resume) if asked.resume is not None else None
         if stored is not None:
             asked, named = _as_before(asked, named, stored)
-        job = _job(asked, stored, named)
+        job = _job(asked, source, stored, named)
         if isinstance(job, Checked):
-            return _refused(job, asked)
+            return refused(job, asked)
         if asked.dry_run:
             from .rehearsal import rehearse
 
@@ -47,6 +46,7 @@ def perform(asked: Asked) -> int:
             raise Misused(
                 f"{job.script.source.name} refers to {{(input)}}, and there is none", "give one: --input FILE"
             )
+        asked = _with_graph(asked, job.script)
         spec = _spec(asked, job.script)
         from .executing import execute  # brings the event loop, which nothing before needs
 
@@ -68,13 +68,11 @@ def _as_before(asked: Asked, named: dict[str, str], stored: Stored) -> tuple[Ask
     return asked, {**options.get("models", {}), **named}
 
 
-def _job(asked: Asked, stored: Stored | None, named: dict[str, str]) -> Job | Checked:
+def _job(asked: Asked, source: Source | None, stored: Stored | None, named: dict[str, str]) -> Job | Checked:
     """Read and check; a ``Checked`` says what is wrong."""
     mode: Mode = "lenient" if asked.lenient else "strict"
     try:
-        if asked.file is not None:
-            source = read_source(asked.file)
-        else:
+        if source is None:
             assert stored is not None  # noqa: S101 - perform() refuses a run without either
             source = Source(stored.script, str(stored.head["name"]))
         given: Any = MISSING
@@ -89,7 +87,7 @@ def _job(asked: Asked, stored: Stored | None, named: dict[str, str]) -> Job | Ch
     return checked if checked.failed else Job(checked, script, None if given is MISSING else given, stored)
 
 
-def _refused(checked: Checked, asked: Asked) -> int:
+def refused(checked: Checked, asked: Asked) -> int:
     """Tell why nothing was run."""
     show([checked.without_remarks], sys.stderr)
     if asked.form == "json":
@@ -100,6 +98,22 @@ def _refused(checked: Checked, asked: Asked) -> int:
     if checked.script is not None and not asked.lenient and checked.diagnostics[0].code.startswith("LWT00"):
         say("if a model wrote this script, try --lenient")
     return Exit.ERRORS
+
+
+def _with_graph(asked: Asked, script: Script) -> Asked:
+    """Find the graph of the script's GASL steps: the one that is given, else the one that the state was made with."""
+    ground = asked.ground
+    calls = (node for step in script.steps for node in walk(step) if isinstance(node, Call))
+    if not any(call.operation == "GASL" for call in calls):
+        if ground.graph is not None or ground.state is not None:
+            say(f"warning: {script.source.name} has no GASL step: no graph and no state are opened")
+        return evolve(asked, ground=Ground(query=ground.query))
+    graph = ground.graph or graph_of_state(ground.state)
+    if graph is None:
+        raise Misused(f"{script.source.name} has GASL steps, and there is no graph", "give one: --graph FILE")
+    if ground.state is not None and os.path.isfile(ground.state):
+        raise Misused(f"{ground.state} is a file; --state takes a folder, in which the state is kept")
+    return evolve(asked, ground=evolve(ground, graph=graph))
 
 
 def _wants_input(script: Script, all_steps: bool) -> bool:

@@ -6,7 +6,7 @@ from typing import Any
 from .....lang.diagnostic import as_json, printable
 from ....results import Run, StepResult, plain
 from ....runs import Recorder
-from ..shared.checking import Checked
+from ..shared.checked import Checked
 from ..shared.exit import Exit
 from ..shared.output import colour, is_terminal, json_text, paint, say, write
 from ..tasks.planning import FINAL_RULES

@@ -1,78 +1,56 @@
-"""Reads and checks scripts for all commands, and shows diagnostics."""
+"""Reads and checks scripts and programs for all commands, and shows diagnostics."""
 
 import sys
 from collections import Counter
-from collections.abc import Collection, Iterable, Sequence
-from typing import Any, Literal, TextIO
+from collections.abc import Iterable, Sequence
+from typing import TYPE_CHECKING, Any, Literal, TextIO
 
-from attrs import evolve, frozen
-
-from .....lang.diagnostic import Diagnostic, as_json, has_errors, picture, printable, sort_key
-from .....lang.linter.lwt import MISSING, check
-from .....lang.lwt import Mode, Script
-from .....lang.operations import BUILTIN
-from .....lang.parse.lwt import parse_lwt
-from .....lang.source import Source
+from .....lang.diagnostic import as_json, picture, printable, sort_key
+from .....lang.lwt import Mode
+from .checked import Checked
 from .exit import Exit
-from .files import Unreadable, only_one_stdin, read_input, read_source, refuse_other_kinds
+from .files import Unreadable, only_one_stdin, read_input, read_source
+from .kinds import language_of
 from .output import colour, json_text, picture_in_colour
 
-__all__ = ["Checked", "check_file", "check_files", "check_script", "report", "show"]
+if TYPE_CHECKING:
+    from .programs import Against
+
+__all__ = ["check_files", "report", "show"]
 
 
-@frozen
-class Checked:
-    """What came of one file: its diagnostics, the source they point into, and the script if the file could be read."""
+def check_files(
+    names: Sequence[str], mode: Mode, input_name: str | None = None, against: "Against | None" = None
+) -> list[Checked]:
+    """Read and check every file, against the input if one is named. An input that can't be read comes first.
 
-    diagnostics: tuple[Diagnostic, ...]
-    source: Source
-    script: Script | None = None
-
-    @property
-    def failed(self) -> bool:
-        """Say whether the file has an error."""
-        return has_errors(self.diagnostics)
-
-    @property
-    def without_remarks(self) -> "Checked":
-        """The same without remarks (severity info): ``check`` has them, other commands say in their own way what they say."""
-        return evolve(self, diagnostics=tuple(d for d in self.diagnostics if d.severity != "info"))
-
-
-def check_files(names: Sequence[str], mode: Mode, input_name: str | None = None) -> list[Checked]:
-    """Read and check every file, against the input if one is named. An input that can't be read comes first."""
+    ``against`` has the graph and the state that programs are checked against.
+    """
     only_one_stdin([*names, input_name])
-    for name in names:
-        refuse_other_kinds(name)
-    results, given = [], MISSING
+    results: list[Checked] = []
+    given: tuple[Any, ...] = ()
     if input_name is not None:
         try:
-            given = read_input(input_name)
+            given = (read_input(input_name),)
         except Unreadable as error:
             results.append(Checked((error.diagnostic,), error.source))
-    return results + [check_file(name, mode, given) for name in names]
+    return results + [_check_file(name, mode, given, against) for name in names]
 
 
-def check_file(name: str, mode: Mode, given: Any = MISSING, models: Collection[str] | None = None) -> Checked:
-    """Read and check one file."""
+def _check_file(name: str, mode: Mode, given: tuple[Any, ...], against: "Against | None") -> Checked:
+    """Read and check one file, in the language that it is in; what checks the others is not loaded."""
     try:
         source = read_source(name)
     except Unreadable as error:
         return Checked((error.diagnostic,), error.source)
-    return check_script(parse_lwt(source, mode), given, models)
+    language = language_of(source)
+    if language != "lwt":
+        from .programs import check_program
 
+        return check_program(source, language, against)
+    from .scripts import check_text
 
-def check_script(script: Script, given: Any = MISSING, models: Collection[str] | None = None) -> Checked:
-    """Check a script that is read already."""
-    operations = BUILTIN
-    named = {step.call.operation for step in script.steps}
-    if named - BUILTIN.keys():
-        # Only a script that calls something unknown pays for looking plugins up.
-        from ....operations import signatures
-
-        operations = signatures(named)
-    found = check(script, input=given, operations=operations, models=models)
-    return Checked(tuple(found), script.source, script)
+    return check_text(source, mode, *given)
 
 
 _DRAWN = 50
@@ -110,9 +88,13 @@ def report(results: Sequence[Checked], form: Literal["human", "json"]) -> int:
 def _summary(results: Sequence[Checked]) -> str:
     counts = Counter(diagnostic.severity for result in results for diagnostic in result.diagnostics)
     files = _many(len(results), "file")
-    steps = _many(sum(len(result.script.steps) for result in results if result.script is not None), "step")
+    sizes = [
+        (sum(result.size for result in results if is_script == (result.script is not None)), noun)
+        for is_script, noun in ((True, "step"), (False, "command"))
+    ]
+    told = [_many(count, noun) for count, noun in sizes if count]
     found = [_many(counts[severity], noun) for severity, noun in _NOUNS if counts[severity]]
-    return f"{', '.join(found) or 'nothing to report'} in {files} ({steps})"
+    return f"{', '.join(found) or 'nothing to report'} in {files} ({', '.join(told) or 'empty'})"
 
 
 _NOUNS: tuple[tuple[Literal["error", "warning", "info"], str], ...] = (

@@ -14,7 +14,7 @@ from .....lang.diagnostic import Diagnostic, nearest
 from .....lang.source import Source, Span
 from .exit import Misused
 
-__all__ = ["STDIN", "Unreadable", "only_one_stdin", "read_input", "read_source", "refuse_other_kinds"]
+__all__ = ["STDIN", "Unreadable", "only_one_stdin", "read_input", "read_source"]
 
 STDIN = "-"
 MAX_SCRIPT = 16 << 20
@@ -35,17 +35,6 @@ def only_one_stdin(names: Sequence[str | None]) -> None:
     """Refuse a command line that wants stdin twice."""
     if sum(name == STDIN for name in names) > 1:
         raise Misused("stdin (-) can be read only once", "put the script or the input into a file and name that")
-
-
-def refuse_other_kinds(name: str) -> None:
-    """Refuse files that are known to be something else than a script."""
-    for suffix, kind in (
-        (".gasl", "a GASL file"),
-        (".seed.json", "a Formula Seed"),
-        (".json", "JSON, a plan or a seed"),
-    ):
-        if name.lower().endswith(suffix):
-            raise Misused(f"{name} is {kind}; this version of knotwork takes LWT scripts (.lwt)")
 
 
 def read_source(name: str) -> Source:

@@ -1,22 +1,23 @@
 """What ``fmt`` does: reads strictly (or leniently), prints canonically, replaces files whole or not at all."""
 
-import contextlib
 import difflib
-import os
 import sys
-import tempfile
 from collections.abc import Sequence
 from pathlib import Path
 
 from .....lang.diagnostic import has_errors, printable
+from .....lang.gasl import Program
 from .....lang.lwt import Mode, Script
 from .....lang.parse.lwt import parse_lwt
 from .....lang.printer.lwt import format_lwt
 from .....lang.source import Source
-from ..shared.checking import Checked, show
-from ..shared.exit import Exit
-from ..shared.files import STDIN, Unreadable, only_one_stdin, read_source, refuse_other_kinds
+from ..shared.checked import Checked
+from ..shared.checking import show
+from ..shared.exit import Exit, Misused
+from ..shared.files import STDIN, Unreadable, only_one_stdin, read_source
+from ..shared.kinds import language_of
 from ..shared.output import colour, complain, paint, say
+from ..shared.replacing import replace_file
 
 __all__ = ["format_files"]
 
@@ -24,8 +25,6 @@ __all__ = ["format_files"]
 def format_files(names: Sequence[str], mode: Mode, *, check: bool, diff: bool) -> int:
     """Format all files and return the worst exit code."""
     only_one_stdin(names)
-    for name in names:
-        refuse_other_kinds(name)
     changed, codes = 0, {int(Exit.DONE)}
     for name in names:
         try:
@@ -34,18 +33,10 @@ def format_files(names: Sequence[str], mode: Mode, *, check: bool, diff: bool) -
             show([Checked((error.diagnostic,), error.source)], sys.stderr)
             codes.add(Exit.ERRORS)
             continue
-        script = parse_lwt(source, mode)
-        if has_errors(script.diagnostics):
-            errors = tuple(d for d in script.diagnostics if has_errors([d]))
-            show([Checked(errors, source)], sys.stderr)
-            say(f"{source.name}: left as it is")
-            if mode == "strict":
-                say("text from a model is read with --lenient")
+        text = _read_and_formatted(source, mode)
+        if text is None:
             codes.add(Exit.ERRORS)
             continue
-        if mode == "lenient":
-            _tell_liberties(script)
-        text = _formatted(script)
         if text != source.text:
             changed += 1
         code = _put(name, source, text, check=check, diff=diff)
@@ -54,6 +45,26 @@ def format_files(names: Sequence[str], mode: Mode, *, check: bool, diff: bool) -
         verb = "would change" if check or diff else "changed"
         say(f"{changed} of {len(names)} file{'' if len(names) == 1 else 's'} {verb}")
     return max(codes)
+
+
+def _read_and_formatted(source: Source, mode: Mode) -> str | None:
+    """Return the formatted text; None, and why, where the text has errors."""
+    language = language_of(source)
+    if language == "plan":
+        raise Misused(f"{source.name} is JSON; fmt formats scripts (.lwt) and programs (.gasl)")
+    read = parse_lwt(source, mode) if language == "lwt" else _program(source)
+    errors = tuple(d for d in read.diagnostics if has_errors([d]))
+    if errors:
+        show([Checked(errors, source)], sys.stderr)
+        say(f"{source.name}: left as it is")
+        if mode == "strict" and language == "lwt":
+            say("text from a model is read with --lenient")
+        return None
+    if isinstance(read, Script):
+        if mode == "lenient":
+            _tell_liberties(read)
+        return _formatted(read)
+    return _formatted_program(read)
 
 
 _TOLD = 20
@@ -78,6 +89,22 @@ def _formatted(script: Script) -> str:
     return text
 
 
+def _program(source: Source) -> Program:
+    from .....lang.parse.gasl import parse_gasl
+
+    return parse_gasl(source)
+
+
+def _formatted_program(program: Program) -> str:
+    """As ``_formatted`` for a program."""
+    from .....lang.printer.gasl import format_gasl
+
+    text = format_gasl(program)
+    if _program(Source(text, program.source.name)).items != program.items:
+        raise RuntimeError(f"formatting {program.source.name} would change what it says")
+    return text
+
+
 def _put(name: str, source: Source, text: str, *, check: bool, diff: bool) -> int:
     """Write, compare or show one formatted text; return the exit code for it."""
     if diff:
@@ -90,7 +117,7 @@ def _put(name: str, source: Source, text: str, *, check: bool, diff: bool) -> in
         sys.stdout.write(text)
     elif text != source.text:
         try:
-            _replace(Path(name), text)
+            replace_file(Path(name), text)
         except OSError as error:
             complain(f"{name} can't be written: {error.strerror or error}")
             return Exit.FAILED
@@ -107,25 +134,3 @@ def _show_diff(source: Source, text: str) -> None:
         print(paint(body, style, in_colour) if style else body)
         if not line.endswith("\n"):
             print("\\ no newline at the end")
-
-
-def _replace(path: Path, text: str) -> None:
-    """Put ``text`` in the place of the file, with its permissions, in one move; through a link to the file it names."""
-    target = path.resolve()
-    if not os.access(target, os.W_OK):
-        raise PermissionError(13, "it may not be written (permission denied)", str(path))
-    found = target.stat()
-    handle, made = tempfile.mkstemp(prefix=f".{target.name}.", dir=target.parent)
-    try:
-        with os.fdopen(handle, "wb") as file:
-            file.write(text.encode())
-            file.flush()
-            os.fsync(file.fileno())
-        os.chmod(made, found.st_mode & 0o7777)
-        if hasattr(os, "chown") and (found.st_uid, found.st_gid) != (os.geteuid(), os.getegid()):
-            with contextlib.suppress(PermissionError):  # only root gives files away
-                os.chown(made, found.st_uid, found.st_gid)
-        os.replace(made, target)
-    except BaseException:
-        os.unlink(made)
-        raise

@@ -1,0 +1,31 @@
+"""Reads and checks prompt scripts."""
+
+from collections.abc import Collection
+from typing import Any
+
+from .....lang.linter.lwt import MISSING, check
+from .....lang.lwt import Mode, Script
+from .....lang.operations import BUILTIN
+from .....lang.parse.lwt import parse_lwt
+from .....lang.source import Source
+from .checked import Checked
+
+__all__ = ["check_script", "check_text"]
+
+
+def check_text(source: Source, mode: Mode, given: Any = MISSING) -> Checked:
+    """Read and check one text, against the run's input where there is one."""
+    return check_script(parse_lwt(source, mode), given)
+
+
+def check_script(script: Script, given: Any = MISSING, models: Collection[str] | None = None) -> Checked:
+    """Check a script that is read already."""
+    operations = BUILTIN
+    named = {step.call.operation for step in script.steps}
+    if named - BUILTIN.keys():
+        # Only a script that calls something unknown pays for looking plugins up.
+        from ....operations import signatures
+
+        operations = signatures(named)
+    found = check(script, input=given, operations=operations, models=models)
+    return Checked(tuple(found), script.source, script, size=len(script.steps))

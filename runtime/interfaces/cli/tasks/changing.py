@@ -1,0 +1,139 @@
+"""What ``state fork``, ``rollback``, ``export`` and ``verify`` do."""
+
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any, Literal
+
+from .....adapters.state import StateError, StateStore, StoreError
+from .....lang.diagnostic import printable
+from ....wiring import fork_state as fork
+from ....wiring import open_state
+from ....wiring import verify_state as verify
+from ..shared.exit import Exit, Misused
+from ..shared.output import complain, json_text, say, write
+from ..shared.replacing import replace_file
+from ..shared.states import reading, there
+from .states import ROLLBACK
+
+__all__ = ["export_state", "fork_state", "roll_back", "verify_state"]
+
+
+def fork_state(folder: str, into: str) -> int:
+    """Make the fork and say its hash."""
+    if Path(into).exists():
+        raise Misused(f"{into} is there already", "a fork gets a folder of its own")
+    made = fork(there(folder), into)
+    say(printable(f"{into} begins as {folder} is now · hash {made[:12]}"))
+    return Exit.DONE
+
+
+def roll_back(folder: str, to: str) -> int:
+    """Take the state back, as a commit, and note it in the history."""
+    if there(folder).is_file():
+        raise Misused(
+            f"{folder} is a file, which is only read", f"knotwork state fork {folder} NEW makes a state of it"
+        )
+    store = open_state(folder)
+    try:
+        before = store.hash
+        differences = store.diff(store.snapshot(), to)
+        if not differences:
+            say(f"the state is as it was at {before[:12]}; nothing was changed")
+            return Exit.DONE
+        store.rollback(to)
+        store.note(_noted(store, len(differences)))
+        store.commit()
+        say(f"back at {store.hash[:12]}; it was {before[:12]}, to which the same way leads")
+    except StateError as error:
+        complain(error.message, error.hint)
+        return Exit.FAILED
+    finally:
+        store.close()
+    return Exit.DONE
+
+
+def _noted(store: StateStore, differences: int) -> dict[str, Any]:
+    """Return the entry of the history. It has a ``part``, for it is no step of a plan, and a replay passes over it."""
+    now = datetime.now(UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")
+    last = store.history[-1].get("step") if len(store.history) else 0
+    return {
+        "step": last,
+        "part": ROLLBACK,
+        "command": f"knotwork state rollback {store.hash[:12]}",
+        "why": None,
+        "summary": {"differences": differences},
+        "provenance_summary": {},
+        "started_at": now,
+        "finished_at": now,
+        "status": "success",
+        "state": store.hash,
+    }
+
+
+def export_state(folder: str, output: str | None) -> int:
+    """Write the state's JSON object."""
+    with reading(folder) as store:
+        text = json_text(store.as_json())
+    if output is None or output == "-":
+        write(text)
+    else:
+        replace_file(Path(output), text + "\n")
+        say(f"written to {printable(output)}")
+    return Exit.DONE
+
+
+def verify_state(folder: str, form: Literal["table", "json"]) -> int:
+    """Check every byte, and that the state which the bytes give has the hash that it should have."""
+    told: dict[str, Any] = {"state": folder, "ok": True, "hash": None, "steps": None, "damage": [], "notices": []}
+    if there(folder).is_dir():
+        _look_at_bytes(folder, told)
+    if told["ok"]:
+        try:
+            with reading(folder) as store:
+                told |= {"hash": store.hash, "steps": len(store.history)}
+        except StoreError as error:
+            told["ok"] = False
+            told["damage"].append({"file": folder, "position": None, "reason": error.message})
+    if form == "json":
+        write(json_text(told))
+    else:
+        _tell(told)
+    return Exit.DONE if told["ok"] else Exit.FAILED
+
+
+def _look_at_bytes(folder: str, told: dict[str, Any]) -> None:
+    report = verify(folder)
+    told |= {
+        "ok": report.ok,
+        "records": report.records,
+        "journal_bytes": report.journal_bytes,
+        "snapshot_bytes": report.snapshot_bytes,
+        "damage": [{"file": d.file, "position": d.position, "reason": d.reason} for d in report.damage],
+    }
+    if (torn := report.torn) is not None:
+        told["notices"].append(
+            f"{torn.file} ends at byte {torn.position} in what is no whole record ({torn.reason}): a commit that is under way, or one "
+            "that was torn by a crash and never counted"
+        )
+    if report.left_over:
+        told["notices"].append(f"left over, of no account: {', '.join(report.left_over)}")
+
+
+def _tell(told: dict[str, Any]) -> None:
+    name = printable(told["state"])
+    if told["ok"]:
+        counted = [f"{told['steps']:,} step{'' if told['steps'] == 1 else 's'}", f"hash {told['hash'][:12]}"]
+        if "records" in told:
+            size = told["journal_bytes"] + told["snapshot_bytes"]
+            one = told["records"] == 1
+            counted.insert(
+                0, f"{told['records']:,} record{'' if one else 's'} behind the last snapshot, {size:,} bytes"
+            )
+        print(f"{name} is whole: {' · '.join(counted)}")
+    else:
+        print(f"{name} is damaged:")
+        for damage in told["damage"]:
+            place = "" if damage["position"] is None else f" at byte {damage['position']:,}"
+            print(printable(f"  {damage['file']}{place}: {damage['reason']}"))
+    for notice in told["notices"]:
+        say(printable(notice))

@@ -1,0 +1,35 @@
+"""What an operation is, seen from the run: its signature, and a runner with what it may use."""
+
+from collections.abc import Awaitable, Callable
+
+from attrs import field, frozen
+
+from ...lang.lwt import Call
+from ...lang.operations import Signature
+from ..calls import Caller
+from ..results import Outcome
+from ..templates import Scope
+from .workshop import Workshop
+
+__all__ = ["Context", "Operation", "Runner"]
+
+
+@frozen
+class Context:
+    """What a runner may use: the step's id, what references see, the models, and the graph where the run has one."""
+
+    step: str
+    scope: Scope
+    caller: Caller
+    workshop: Workshop | None = None
+
+
+Runner = Callable[[Call, Context], Awaitable[Outcome]]
+
+
+@frozen
+class Operation:
+    """An operation: how it is written, and how it runs."""
+
+    signature: Signature
+    run: Runner = field(repr=False)

@@ -1,0 +1,246 @@
+"""What a state has found: its keys with their items, each with the evidence that lies beside it."""
+
+import json
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from itertools import islice
+from typing import Any
+
+from attrs import field, frozen
+
+from ..records import cut, excerpt
+
+__all__ = ["Asked", "Finding", "Group", "groups", "sources_of", "touched"]
+
+_TITLES = ("name", "label", "title", "id", "answer", "text", "author", "entity")
+"""Fields that name an item, best first."""
+_LONGEST = 300
+_SNIPPET = 600
+_EACH, _ALL = 200, 1_000
+"""Findings of a key, and of all keys together, that are told."""
+_FIELDS, _PIECES = 20, 5
+"""Fields of a finding, and pieces of evidence of a kind, that are told."""
+
+
+@frozen
+class Asked:
+    """What a model made: its name, and the items that it cites."""
+
+    model: str
+    cited: tuple[str, ...]
+
+
+@frozen
+class Finding:
+    """One item: a title, its other fields as texts, and what the evidence says.
+
+    ``snippets`` are a source and a text each, once; ``nodes`` what the evidence names in the graph. ``pieces`` counts all
+    evidence, ``left_out`` the fields that are not told.
+    """
+
+    title: str
+    fields: tuple[tuple[str, str], ...] = ()
+    evidence: tuple[Mapping[str, Any], ...] = field(default=(), repr=False)
+    left_out: int = 0
+
+    @property
+    def pieces(self) -> int:
+        """How many pieces of evidence there are."""
+        return len(self.evidence)
+
+    @property
+    def snippets(self) -> tuple[tuple[str, str], ...]:
+        """Where a snippet comes from, and the snippet; each once, the first ones."""
+        found = dict.fromkeys(
+            (cut(source_of(piece), _LONGEST), cut(str(piece["snippet"]), _SNIPPET))
+            for piece in self.evidence
+            if piece.get("snippet")
+        )
+        return tuple(islice(found, _PIECES))
+
+    @property
+    def sources(self) -> tuple[str, ...]:
+        """The documents, files or chunks that the evidence names, for pieces without a snippet."""
+        found = dict.fromkeys(
+            cut(source_of(p), _LONGEST) for p in self.evidence if _is_named(p) and not p.get("snippet")
+        )
+        return tuple(islice(found, _PIECES))
+
+    @property
+    def asked(self) -> tuple[Asked, ...]:
+        """What models made of this."""
+        made = (piece for piece in self.evidence if piece.get("kind") == "model")
+        found = dict.fromkeys(Asked(cut(str(p.get("model") or ""), 100), _short(p.get("cited"))) for p in made)
+        return tuple(islice(found, _PIECES))
+
+    @property
+    def nodes(self) -> tuple[str, ...]:
+        """The nodes that the evidence names, each once, the first ones."""
+        return _short(dict.fromkeys(node for piece in self.evidence for node in _nodes(piece)))
+
+
+@frozen
+class Group:
+    """A key of the state: its type, description, all its findings counted and the first ones told; ``backed`` have evidence."""
+
+    key: str
+    type: str
+    description: str | None
+    count: int
+    backed: int
+    findings: tuple[Finding, ...] = ()
+
+    @property
+    def left_out(self) -> int:
+        """Findings that are not told."""
+        return self.count - len(self.findings)
+
+
+def groups(state: Mapping[str, Any]) -> list[Group]:
+    """Return the keys of seed 003's state object, in their order, with their first findings; all are counted."""
+    provenance, room = state.get("provenance", {}), _ALL
+    found: list[Group] = []
+    for key, node in _keys(state.get("variables", {})):
+        found.append(_group(key, node, provenance.get(key, ()), min(room, _EACH)))
+        room -= len(found[-1].findings)
+    return found
+
+
+def _keys(variables: Mapping[str, Any]) -> Iterator[tuple[str, Mapping[str, Any]]]:
+    """Yield every declared key with its object, parents first. Keys nest as deep as plans declare them, which is bounded."""
+    stack = [(key, node) for key, node in reversed(list(variables.items()))]
+    while stack:
+        key, node = stack.pop()
+        if not _is_declared(node):
+            continue
+        yield key, node
+        if node["_meta"]["type"] == "DICT":
+            stack += [
+                (f"{key}.{name}", inner)
+                for name, inner in reversed(list(node.items()))
+                if name != "_meta" and _is_declared(inner)
+            ]
+
+
+def _is_declared(node: Any) -> bool:
+    return isinstance(node, Mapping) and isinstance(node.get("_meta"), Mapping) and "type" in node["_meta"]
+
+
+def _group(key: str, node: Mapping[str, Any], evidence: Any, most: int) -> Group:
+    meta = node["_meta"]
+    entries: Iterable[tuple[str, Any, Any]]
+    if meta["type"] == "LIST":
+        items = node.get("items") or ()
+        count = len(items)
+        backed = sum(bool(_at(evidence, index)) for index in range(count)) if evidence else 0
+        entries = (("", item, _at(evidence, index)) for index, item in enumerate(items))
+    elif meta["type"] == "COUNTER":
+        value = node.get("value", 0)
+        counted = value.items() if isinstance(value, Mapping) else [("count", value)]
+        beside = [piece for piece in _listed(evidence) if isinstance(piece, Mapping)]
+        count, backed = len(counted), len(counted) if beside else 0
+        entries = ((name, number, beside) for name, number in counted)
+    else:
+        plain = [(name, inner) for name, inner in node.items() if name != "_meta" and not _is_declared(inner)]
+        count, backed = len(plain), sum(bool(_at(evidence, name)) for name, _ in plain)
+        entries = ((name, inner, _at(evidence, name)) for name, inner in plain)
+    findings = tuple(_finding(name, value, pieces) for name, value, pieces in islice(entries, most))
+    description = meta.get("description")
+    return Group(
+        key, str(meta["type"]), None if description is None else cut(str(description), 1_000), count, backed, findings
+    )
+
+
+def _at(evidence: Any, where: int | str) -> Sequence[Mapping[str, Any]]:
+    """Return the pieces of evidence for an index or a field."""
+    if isinstance(evidence, Mapping):
+        found = evidence.get(str(where), ())
+    elif isinstance(evidence, Sequence) and isinstance(where, int) and where < len(evidence):
+        found = evidence[where]
+    else:
+        found = ()
+    if isinstance(found, Mapping):
+        found = [found]
+    return [piece for piece in found if isinstance(piece, Mapping)]
+
+
+def _finding(name: str, value: Any, evidence: Sequence[Mapping[str, Any]]) -> Finding:
+    if not isinstance(value, Mapping):
+        title = f"{name}: {_text(value)}" if name else _text(value)
+        return Finding(title, (), tuple(evidence))
+    titled = next((key for key in _TITLES if value.get(key) not in (None, "")), None)
+    titled = titled if titled is not None else next(iter(value), None)
+    title = name or ("" if titled is None else _text(value[titled]))
+    others = [key for key in value if key != titled or name]
+    shown = tuple((cut(key, 100), _text(value[key])) for key in others[:_FIELDS])
+    return Finding(title, shown, tuple(evidence), len(others) - len(shown))
+
+
+def _text(value: Any) -> str:
+    if isinstance(value, str):
+        return cut(value, _LONGEST)
+    return cut(json.dumps(excerpt(value, _LONGEST), ensure_ascii=False, default=str), _LONGEST)
+
+
+def _short(ids: Any) -> tuple[str, ...]:
+    """Return the first of some ids, as texts."""
+    listed = islice(ids, 12) if isinstance(ids, Iterable) and not isinstance(ids, str) else ()
+    return tuple(cut(each if isinstance(each, str) else json.dumps(each, ensure_ascii=False), 100) for each in listed)
+
+
+def _is_named(piece: Mapping[str, Any]) -> bool:
+    return any(piece.get(name) for name in ("file_path", "doc_id", "source_id"))
+
+
+def source_of(piece: Mapping[str, Any]) -> str:
+    """Name where a piece of graph evidence comes from: its document, file or chunk, else the node or edge itself."""
+    for name in ("file_path", "doc_id", "source_id"):
+        if found := piece.get(name):
+            return ", ".join(map(str, found)) if isinstance(found, list) else str(found)
+    return " - ".join(str(node) for node in islice(_nodes(piece), 4))
+
+
+def _nodes(piece: Mapping[str, Any]) -> Iterator[Any]:
+    for node in _listed(piece.get("nodes")):
+        if isinstance(node, str | int):
+            yield node
+    for edge in _listed(piece.get("edges")):
+        yield from _ends(edge)
+
+
+def _ends(edge: Any) -> tuple[Any, ...]:
+    ends = tuple(_listed(edge)[:2])
+    return ends if len(ends) == 2 and all(isinstance(end, str | int) for end in ends) else ()
+
+
+def _listed(value: Any) -> Sequence[Any]:
+    return value if isinstance(value, Sequence) and not isinstance(value, str) else ()
+
+
+def touched(found: Sequence[Group]) -> tuple[list[Any], list[tuple[Any, Any]]]:
+    """Return the nodes and the edges that the evidence of the findings names, each once, in order."""
+    nodes: dict[Any, None] = {}
+    edges: dict[tuple[Any, Any], None] = {}
+    for piece in (piece for group in found for finding in group.findings for piece in finding.evidence):
+        nodes.update(dict.fromkeys(_nodes(piece)))
+        for edge in _listed(piece.get("edges")):
+            if ends := _ends(edge):
+                edges[ends[0], ends[1]] = None
+    return list(nodes), list(edges)
+
+
+def sources_of(state: Mapping[str, Any]) -> int:
+    """Count the different documents, files or chunks that the evidence names, that of findings which are not told too."""
+    found: set[str] = set()
+    for beside in (state.get("provenance") or {}).values():
+        for pieces in beside.values() if isinstance(beside, Mapping) else beside:
+            for piece in [pieces] if isinstance(pieces, Mapping) else pieces:
+                if isinstance(piece, Mapping):
+                    found.update(_named(piece))
+    return len(found)
+
+
+def _named(piece: Mapping[str, Any]) -> Iterator[str]:
+    for name in ("file_path", "doc_id", "source_id"):
+        if value := piece.get(name):
+            yield from map(str, value) if isinstance(value, list) else (str(value),)
+            return

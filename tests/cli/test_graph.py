@@ -1,0 +1,119 @@
+"""``knotwork graph``."""
+
+from pathlib import Path
+
+import pytest
+from support.command import call
+from support.graphs import GRAPHML, HEAD
+
+QUOTED = (
+    HEAD
+    + '<key id="t" for="node" attr.name="entity_type"/><key id="w" for="edge" attr.name="weight"/>'
+    + '<key id="s" for="edge" attr.name="source_id"/><graph edgedefault="undirected">'
+    + "".join(f'<node id="&quot;{name}&quot;"><data key="t">"PERSON"</data></node>' for name in ("ANN", "BOB"))
+    + '<edge source="&quot;ANN&quot;" target="&quot;BOB&quot;"><data key="w">16.0</data><data key="s">c-1&lt;SEP&gt;c-2</data></edge>'
+    + "</graph></graphml>"
+)
+
+
+@pytest.fixture
+def quoted(folder: Path) -> str:
+    (folder / "quoted.graphml").write_text(QUOTED)
+    return "quoted.graphml"
+
+
+def test_info_says_what_loading_changed(quoted: str) -> None:
+    result = call("graph", "info", quoted)
+    assert (result.code, result.err) == (0, "")
+    lines = [" ".join(line.split()) for line in result.out.splitlines()]
+    assert lines[:5] == ["graph quoted.graphml", "format graphml", "kind undirected graph", "nodes 2", "edges 1"]
+    assert "node id quotes around the whole value removed 2 '\"ANN\"' 'ANN'" in lines
+    assert "edge weight numbers written as text made numbers 1 '16.0' 16.0" in lines
+    assert "edge source_id <SEP>-separated text made a list 1 'c-1<SEP>c-2' ['c-1', 'c-2']" in lines
+    assert lines[-1] == "--raw leaves quotes, <SEP> and numbers written as text as they are"
+
+
+def test_raw_changes_nothing(quoted: str) -> None:
+    assert "nothing was changed" in call("graph", "info", quoted, "--raw").out
+    assert '"PERSON"' in call("graph", "schema", quoted, "--raw").out
+
+
+def test_info_as_json(quoted: str) -> None:
+    told = call("graph", "info", quoted, "--format", "json").json
+    assert (told["nodes"], told["edges"], told["directed"], told["raw"]) == (2, 1, False, False)
+    assert [(change["kind"], change["where"], change["count"]) for change in told["changes"]] == [
+        ("quotes", "node id", 2),
+        ("quotes", "node entity_type", 2),
+        ("numbers", "edge weight", 1),
+        ("lists", "edge source_id", 1),
+    ]
+
+
+def test_what_differs_in_long_values_is_shown(folder: Path) -> None:
+    (folder / "x.csv").write_text(f"source,target,description\na,b,{'long ' * 30}<SEP>more\n")
+    row = next(line for line in call("graph", "info", "x.csv").out.splitlines() if "line break" in line)
+    assert "<SEP>more" in row
+    assert r"\nmore" in row
+
+
+def test_warnings_go_to_stderr(folder: Path) -> None:
+    (folder / "x.graphml").write_text(GRAPHML.replace('target="bob"', 'target="zoe"'))
+    result = call("graph", "info", "x.graphml")
+    assert result.code == 0
+    assert "warning: 1 nodes are named by edges only" in result.err
+
+
+def test_schema_lists_labels_and_attributes(quoted: str) -> None:
+    result = call("graph", "schema", quoted)
+    assert (result.code, result.err) == (0, "")
+    lines = [" ".join(line.split()) for line in result.out.splitlines()]
+    assert "labels entity_type: PERSON (2)" in lines
+    assert "entity_type 2 text 1 PERSON (2)" in lines
+    assert "weight 1 float 1" in lines
+    assert "nodes have no attributes" in call("graph", "schema", "nx:petersen").out
+
+
+def test_schema_as_json() -> None:
+    told = call("graph", "schema", "nx:karate_club", "--format", "json").json
+    assert (told["nodes"], told["edges"], told["name"]) == (34, 78, "nx:karate_club")
+    assert told["node_attributes"][0] == {
+        "name": "club",
+        "count": 34,
+        "types": {"text": 34},
+        "values": [{"value": "Mr. Hi", "count": 17}, {"value": "Officer", "count": 17}],
+        "distinct": 2,
+    }
+    assert len(told["hash"]) == 64
+
+
+@pytest.mark.parametrize("command", ["info", "schema"])
+@pytest.mark.parametrize(
+    ("name", "text", "told"),
+    [
+        ("typo.graphml", None, "typo.graphml: there is no such file"),
+        ("x.graphml", GRAPHML[:300], "x.graphml:6: not well-formed XML: the file ends in the middle"),
+        ("x.graphml", "<!DOCTYPE a>" + GRAPHML, "x.graphml:1: the file has a <!DOCTYPE>"),
+        ("x.csv", "a,b\n", "x.csv:1: the first line does not name the columns source and target"),
+        ("nx:karate", None, "did you mean nx:karate_club?"),
+        (".", None, "a folder"),
+    ],
+)
+def test_what_can_not_be_read_is_told_in_a_few_lines(
+    folder: Path, command: str, name: str, text: str | None, told: str
+) -> None:
+    if text is not None:
+        (folder / name).write_text(text)
+    result = call("graph", command, name)
+    assert (result.code, result.out) == (1, "")
+    assert result.err.startswith("error: ")
+    assert told in result.err
+    assert len(result.err.splitlines()) <= 2
+
+
+def test_values_can_not_move_the_cursor(folder: Path) -> None:
+    (folder / "x.json").write_text(
+        '{"nodes": [{"id": 1, "x": "a\\u001b[2J"}, {"id": 2, "x": "a\\u001b[2J"}], "edges": []}'
+    )
+    out = call("graph", "schema", "x.json").out
+    assert "\x1b" not in out
+    assert "\\x1b[2J" in out
