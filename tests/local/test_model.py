@@ -238,7 +238,8 @@ print(asyncio.run(model.generate("Name the capital of France.")).text)
 """
 
 INTERRUPTED = """
-import asyncio
+import asyncio, signal
+signal.signal(signal.SIGINT, signal.default_int_handler)  # a shell's background job begins with it ignored
 from knotwork.adapters.llm_local import LocalModel
 async def main():
     model = LocalModel()

@@ -205,7 +205,8 @@ def test_cancelling_keeps_what_was_committed_and_leaves_no_task(how: str, tmp_pa
 
 
 INTERRUPTED = """
-import asyncio, sys
+import asyncio, signal, sys
+signal.signal(signal.SIGINT, signal.default_int_handler)  # a shell's background job begins with it ignored
 from knotwork import gasl
 from support.executing import library
 
