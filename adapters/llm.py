@@ -28,10 +28,14 @@ from typing import Any, ClassVar, Literal, Protocol, TypedDict, Unpack, runtime_
 from attrs import field, frozen
 
 __all__ = [
-    "LLM", "BadAnswer", "BadRequest", "BudgetExceeded", "Completion", "EmptyAnswer", "LLMError", "ModelNotFound",
+    "BY_HAND", "LLM", "BadAnswer", "BadRequest", "BudgetExceeded", "Completion", "EmptyAnswer", "LLMError", "ModelNotFound",
     "NotConfigured", "NotRecorded", "Notice", "Options", "PromptTooLong", "QuotaExhausted", "RateLimited", "Refused",
     "TimedOut", "Truncated", "Unavailable", "Usage", "WrongKey",
 ]  # fmt: skip
+
+
+BY_HAND = "written by hand"
+"""The model of an answer that a person wrote, to try something out: what rests on it is no finding."""
 
 
 @frozen

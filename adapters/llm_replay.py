@@ -24,7 +24,7 @@ from attrs import define, field, frozen
 from rapidfuzz import fuzz, process
 
 from . import llm
-from .llm import BadAnswer, Completion, LLMError, NotConfigured, NotRecorded, Options, Truncated, Usage
+from .llm import BY_HAND, BadAnswer, Completion, LLMError, NotConfigured, NotRecorded, Options, Truncated, Usage
 from .llm_answers import canonical, read_json
 from .llm_layers import Client, Layer, Own, asked_for
 
@@ -137,10 +137,11 @@ class ReplayModel(Own):
         if entry.get(_HEADER) != 1:
             raise ValueError('a cassette begins with {"cassette": 1, "made_by": ..., "model": ...}')
         self.spec = str(entry.get("model") or "")
+        self._by_hand = str(entry.get("made_by") or "").startswith("hand")
 
     def _enter(self, entry: dict[str, Any]) -> None:
         request = dict(_dict(entry["request"], "request"))
-        answer = _read_answer(entry, self.spec)
+        answer = _read_answer(entry, self.spec, self._by_hand)
         if (part := request.pop("prompt_contains", None)) is not None:
             if "prompt" in request:
                 raise ValueError("a request has a prompt or prompt_contains, not both")
@@ -157,7 +158,7 @@ class ReplayModel(Own):
             self._prompts.append(prompt)
 
 
-def _read_answer(entry: dict[str, Any], made_with: str) -> _Answer:
+def _read_answer(entry: dict[str, Any], made_with: str, by_hand: bool) -> _Answer:
     if ("error" in entry) == ("answer" in entry):
         raise ValueError("a line has an answer or an error")
     if "error" in entry:
@@ -175,7 +176,7 @@ def _read_answer(entry: dict[str, Any], made_with: str) -> _Answer:
             text=_str(answer["text"], "text"),
             finish_reason=_str(answer.get("finish_reason", "stop"), "finish_reason"),
             usage=Usage(*counts),
-            model=_str(answer.get("model", made_with), "model"),
+            model=BY_HAND if by_hand else _str(answer.get("model", made_with), "model"),
         ),
         None,
     )

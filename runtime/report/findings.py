@@ -7,6 +7,7 @@ from typing import Any
 
 from attrs import field, frozen
 
+from ...adapters.llm import BY_HAND
 from ..records import cut, excerpt
 
 __all__ = ["Asked", "Finding", "Group", "groups", "sources_of", "touched"]
@@ -80,7 +81,10 @@ class Finding:
 
 @frozen
 class Group:
-    """A key of the state: its type, description, all its findings counted and the first ones told; ``backed`` have evidence."""
+    """A key of the state: its type, description, all its findings counted and the first ones told; ``backed`` have evidence.
+
+    ``by_hand`` counts what rests on answers that a person wrote in a model's place: it is not among the findings.
+    """
 
     key: str
     type: str
@@ -88,6 +92,7 @@ class Group:
     count: int
     backed: int
     findings: tuple[Finding, ...] = ()
+    by_hand: int = 0
 
     @property
     def left_out(self) -> int:
@@ -129,25 +134,29 @@ def _group(key: str, node: Mapping[str, Any], evidence: Any, most: int) -> Group
     meta = node["_meta"]
     entries: Iterable[tuple[str, Any, Any]]
     if meta["type"] == "LIST":
-        items = node.get("items") or ()
-        count = len(items)
-        backed = sum(bool(_at(evidence, index)) for index in range(count)) if evidence else 0
-        entries = (("", item, _at(evidence, index)) for index, item in enumerate(items))
+        entries = (("", item, _at(evidence, index)) for index, item in enumerate(node.get("items") or ()))
     elif meta["type"] == "COUNTER":
         value = node.get("value", 0)
         counted = value.items() if isinstance(value, Mapping) else [("count", value)]
         beside = [piece for piece in _listed(evidence) if isinstance(piece, Mapping)]
-        count, backed = len(counted), len(counted) if beside else 0
         entries = ((name, number, beside) for name, number in counted)
     else:
         plain = [(name, inner) for name, inner in node.items() if name != "_meta" and not _is_declared(inner)]
-        count, backed = len(plain), sum(bool(_at(evidence, name)) for name, _ in plain)
         entries = ((name, inner, _at(evidence, name)) for name, inner in plain)
-    findings = tuple(_finding(name, value, pieces) for name, value, pieces in islice(entries, most))
+    count = backed = by_hand = 0
+    findings: list[Finding] = []
+    for name, value, pieces in entries:
+        if any(piece.get("kind") == "model" and piece.get("model") == BY_HAND for piece in pieces):
+            by_hand += 1
+            continue
+        count, backed = count + 1, backed + bool(pieces)
+        if len(findings) < most:
+            findings.append(_finding(name, value, pieces))
     description = meta.get("description")
     return Group(
-        key, str(meta["type"]), None if description is None else cut(str(description), 1_000), count, backed, findings
-    )
+        key, str(meta["type"]), None if description is None else cut(str(description), 1_000), count, backed,
+        tuple(findings), by_hand,
+    )  # fmt: skip
 
 
 def _at(evidence: Any, where: int | str) -> Sequence[Mapping[str, Any]]:

@@ -5,7 +5,7 @@ import json
 import time
 
 import pytest
-from knotwork.adapters.llm import BadAnswer, Completion, NotConfigured, NotRecorded, Refused, Truncated, Usage
+from knotwork.adapters.llm import BY_HAND, BadAnswer, Completion, NotConfigured, NotRecorded, Refused, Truncated, Usage
 from knotwork.adapters.llm_layers import Again
 from knotwork.adapters.llm_openai import OpenAIModel
 from knotwork.adapters.llm_replay import RecordModel, ReplayModel
@@ -126,6 +126,14 @@ def test_an_answer_without_a_model_of_its_own_is_of_the_headers(path):
     ]  # fmt: skip
     path.write_text('{"cassette": 1, "model": null}\n{"request": {"prompt": "a"}, "answer": {"text": "x"}}\n')
     assert replay(path, ("a",))[0].model == ""
+
+
+def test_an_answer_of_a_cassette_made_by_hand_says_so_whatever_model_it_names(path):
+    path.write_text(
+        '{"cassette": 1, "made_by": "hand, to try it", "model": "openai:m"}\n'
+        '{"request": {"prompt": "a"}, "answer": {"text": "x", "model": "openai:m"}}\n'
+    )
+    assert replay(path, ("a",))[0].model == BY_HAND
 
 
 def test_a_recording_gives_back_the_model_that_was_told(path):

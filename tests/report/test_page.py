@@ -8,6 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from knotwork import gasl
+from knotwork.adapters.llm import BY_HAND, Completion
 from knotwork.lang.diagnostic import printable
 from knotwork.runtime.report import render
 from knotwork.runtime.report.labels import place_labels
@@ -114,6 +115,26 @@ def test_what_models_made_says_so() -> None:
     page = Page(render(state([{"id": "x", "topic": "engines"}], proof)))
     assert "Written by a model (small), which names as its grounds: Ada, 7." in page.text
     assert "engines" in page.text
+
+
+def test_what_was_written_by_hand_in_a_models_place_is_no_finding() -> None:
+    with executor(llm=ByHand()) as opened:
+        opened.run_plan(
+            'FIND nodes WHERE entity_type = "PERSON" AS people\n'
+            'CLASSIFY people BY "Who?" INTO ("poet", "engineer") AS kinds\n'
+            "DECLARE kinds AS LIST\nUPDATE kinds WITH kinds\nDECLARE people AS LIST\nUPDATE people WITH people"
+        )
+        state = opened.state.as_json()
+        people = len(opened.state.get("people"))
+    page = render(state)
+    assert "poet" not in page.split("How it was found")[0]
+    assert f"{people} more rest on answers that were written by hand" in page
+    assert f"<b>{people}</b><span>findings</span>" in page
+
+
+class ByHand:
+    async def generate(self, prompt: str, **options: object) -> Completion:
+        return Completion("poet", model=BY_HAND)
 
 
 def test_counters_and_named_values_are_findings() -> None:
