@@ -35,7 +35,7 @@ def lock(files: Files, path: Path) -> int:
         files.close(file)
         raise StoreError(
             f"{path.parent} is open for writing by {_holder(path)}",
-            hint="wait until it is done, or open the state read-only",
+            hint="wait until it is done; looking (state show, log, report) needs no lock",
         ) from None
     except OSError as error:
         files.close(file)

@@ -75,7 +75,9 @@ def _attributes(whose: str, schema: Schema) -> Mapping[str, Attribute]:
 
 
 def _attribute(place: _Place, schema: Schema) -> Attribute | None:
-    """Return the attribute that a field is as a whole."""
+    """Return the attribute that a field is as a whole. A degree is always a number, whatever the graph."""
+    if place.path == ("degree",) and place.whose == "nodes":
+        return Attribute("degree", schema.nodes, {"integer": schema.nodes})
     return _attributes(place.whose, schema).get(".".join(place.path))
 
 

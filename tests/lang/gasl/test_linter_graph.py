@@ -159,3 +159,9 @@ def test_a_graph_without_attributes():
     assert found('FIND nodes WHERE id = "a" AND degree > 1 AS v', schema) == []
     (diagnostic,) = found("FIND nodes WHERE name = 'a' AS v", schema)
     assert diagnostic.hints == ("nodes have no attributes here",)
+
+
+def test_a_degree_is_a_number_whatever_the_graph():
+    text = 'FIND nodes WHERE degree > "5" AS v\nFIND edges WHERE source.degree = 2 AS w'
+    assert report(text) == ['GASL072 error "5": degree is always a number, never a text']
+    assert "degree > 5 AS" in fixed(text)
