@@ -19,7 +19,8 @@ from pathlib import Path
 from typing import TextIO
 
 from support.model_faults import AGAIN, RETRIED, SLOW, STATUS, STREAMED
-from support.model_replies import Reply, Request, answer_to, example
+from support.model_replies import Reply
+from support.model_requests import Request, answer_to, example
 
 __all__ = [
     "AGAIN", "KEY", "RETRIED", "SLOW", "STATUS", "STREAMED", "ModelServer", "Request", "answer_to", "example",
