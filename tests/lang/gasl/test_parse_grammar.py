@@ -1,7 +1,6 @@
 """The grammar of GASL itself: no conflicts, no colliding terminals, and the forms that constrain a model's output."""
 
 import json
-import random
 
 import pytest
 from knotwork import grammar
@@ -11,6 +10,7 @@ from knotwork.lang.parse.gasl import keywords, parse_gasl
 from knotwork.lang.parse.gasl.lines import FORMS
 from lark import Lark
 from llguidance import LLMatcher, LLTokenizer
+from support.generation import generate
 
 
 class Everywhere:
@@ -72,30 +72,13 @@ def test_canonical_programs_are_admitted(text: str) -> None:
     assert parse_gasl(text).diagnostics == ()
 
 
-def generate(seed: int, matcher: LLMatcher) -> str | None:
-    """Write a random text that the grammar admits, byte by byte; None if it ends inside a character, or not at all."""
-    choose, written = random.Random(seed), bytearray()
-    while not (matcher.is_accepting() and (matcher.is_stopped() or (len(written) > 150 and choose.random() < 0.3))):
-        mask = matcher.compute_bitmask()
-        allowed = [byte for byte in range(256) if mask[byte >> 3] >> (byte & 7) & 1]
-        liked = [byte for byte in allowed if byte in b'()[]"= ,ABCDEFINOSTWabx019.\n#:']
-        byte = choose.choice(liked if liked and choose.random() < 0.95 else allowed)
-        if len(written) > 150:  # towards the end
-            byte = next((end for end in b'\n")]}' if end in allowed), byte)
-        matcher.consume_token(byte)
-        written.append(byte)
-        if len(written) > 5_000:
-            return None
-    try:
-        return written.decode("utf-8")
-    except UnicodeDecodeError:
-        return None
+LIKED, ENDS = b'()[]"= ,ABCDEFINOSTWabx019.\n#:', b'\n")]}'
 
 
 @pytest.mark.slow
 def test_what_is_generated_under_the_grammar_parses() -> None:
     tokenizer, text = LLTokenizer("byte"), LLMatcher.grammar_from_lark(constrain("gasl", "llguidance"))
-    written = [generate(seed, LLMatcher(tokenizer, text)) for seed in range(300)]
+    written = [generate(seed, LLMatcher(tokenizer, text), LIKED, ENDS, endless=True) for seed in range(300)]
     whole = [program for program in written if program]
     assert len(whole) > 250
     # A keyword that stands as a field's name, and a reason at the very end, are admitted and refused: both are rare.
