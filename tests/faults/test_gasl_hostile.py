@@ -11,17 +11,11 @@ import networkx as nx
 import pytest
 from knotwork import gasl, lwt
 from knotwork.adapters.llm_layers import Own
+from support.graphs import persons
 from support.scripted import Scripted
 
 STATUSES = {"success", "empty", "partial", "binding_failure", "schema_mismatch", "error", "cancelled"}
 MANY = 20_000
-
-
-def persons() -> "nx.DiGraph[Any]":
-    graph: nx.DiGraph[Any] = nx.path_graph(5, create_using=nx.DiGraph)
-    for n in graph:
-        graph.nodes[n].update(t="PERSON" if n % 2 else "PAPER", v=n, source_id=f"c{n}", description=f"number {n}")
-    return graph
 
 
 def opened(graph: Any = None, llm: Any = None, state: Any = None) -> gasl.GASLExecutor:

@@ -10,35 +10,11 @@ import time
 from pathlib import Path
 from typing import Any
 
-import networkx as nx
 import pytest
 from knotwork import gasl
 from knotwork.adapters.llm_layers import Own
 from support.command import environment
-
-STATUSES = {"success", "empty", "partial", "binding_failure", "schema_mismatch", "error", "cancelled"}
-MANY = 20_000
-
-
-def persons() -> "nx.DiGraph[Any]":
-    graph: nx.DiGraph[Any] = nx.path_graph(5, create_using=nx.DiGraph)
-    for n in graph:
-        graph.nodes[n].update(t="PERSON" if n % 2 else "PAPER", v=n, source_id=f"c{n}", description=f"number {n}")
-    return graph
-
-
-def opened(graph: Any = None, llm: Any = None, state: Any = None) -> gasl.GASLExecutor:
-    """Return an executor with a variable ``x`` and something in the state."""
-    made = gasl.open(persons() if graph is None else graph, state, llm)
-    for text in ("FIND nodes AS x", "DECLARE keep AS LIST", "UPDATE keep WITH x"):
-        made.execute_one(text)
-    return made
-
-
-def short(error: Any) -> bool:
-    """Say whether what a record tells is no traceback and no longer than what was asked allows (names are told whole)."""
-    told = f"{error['message']} {error.get('hint', '')}"
-    return "Traceback" not in told and len(told) < 300_000
+from support.graphs import persons
 
 
 def damaged(data: bytes, at: int) -> list[bytes]:
@@ -87,7 +63,8 @@ import sys
 from knotwork import gasl
 sys.path.insert(0, sys.argv[1])
 sys.path.insert(0, sys.argv[1] + "/..")
-from test_gasl_hostile import COPY, Copying, persons
+from support.graphs import persons
+from test_gasl_state import COPY, Copying
 with gasl.open(persons(), sys.argv[2], Copying(sys.argv[3])) as executor:
     for text in COPY:
         executor.execute_one(text)

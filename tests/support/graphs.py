@@ -5,7 +5,7 @@ from typing import Any
 
 import networkx as nx
 
-__all__ = ["GRAPHML", "SAMPLES", "content", "people"]
+__all__ = ["GRAPHML", "SAMPLES", "content", "people", "persons"]
 
 HEAD = '<graphml xmlns="http://graphml.graphdrawing.org/xmlns">'
 GRAPHML = (
@@ -65,3 +65,11 @@ def write(folder: Path, name: str, text: str | bytes) -> Path:
     path = folder / name
     path.write_bytes(text.encode() if isinstance(text, str) else text)
     return path
+
+
+def persons() -> "nx.DiGraph[Any]":
+    """Return a path of five persons and papers, each with a value, a source and a description."""
+    graph: nx.DiGraph[Any] = nx.path_graph(5, create_using=nx.DiGraph)
+    for n in graph:
+        graph.nodes[n].update(t="PERSON" if n % 2 else "PAPER", v=n, source_id=f"c{n}", description=f"number {n}")
+    return graph
