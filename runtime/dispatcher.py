@@ -8,7 +8,7 @@ from attrs import field, frozen
 from ..adapters.graph import AdapterError
 from ..adapters.llm import BudgetExceeded, LLMError
 from ..adapters.state import StateError, StoreError
-from ..lang.evaluate import ConditionError, Unbound
+from ..lang.evaluate.conditions import ConditionError, Unbound
 from ..lang.gasl import Command
 from .commands import RUNNERS
 from .context import Value

@@ -9,7 +9,7 @@ from itertools import islice
 from typing import Any
 
 from ...lang.conditions import And, Comparison, Condition, Field, Not, NullTest, Or
-from ...lang.evaluate import Predicate
+from ...lang.evaluate.conditions import Predicate
 from ..graph import DEFAULT_CAPS, Caps, Direction, Found, Item, NodeId
 from .columnar.computed import computed
 from .finding.lookup import MISSING, node_named

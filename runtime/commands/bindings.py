@@ -12,7 +12,7 @@ from typing import Any
 from ...adapters.graph import NodeId
 from ...lang.conditions import Condition
 from ...lang.diagnostic import nearest
-from ...lang.evaluate import bind
+from ...lang.evaluate.conditions import bind
 from ...lang.gasl import Name
 from ...lang.ladder import kind_of, short
 from ..context import Value

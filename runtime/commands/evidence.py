@@ -7,7 +7,7 @@ from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Seq
 from typing import Any, overload
 
 from ...adapters.state import Evidence
-from ...lang.evaluate import identity
+from ...lang.evaluate.conditions import identity
 from ..context import Value
 from .excerpts import clipped
 from .items import item_kind

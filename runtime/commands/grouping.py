@@ -5,7 +5,7 @@ import statistics
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from ...lang.evaluate import identity, sort_key
+from ...lang.evaluate.conditions import identity, sort_key
 from ...lang.gasl import Aggregate, Computation, Count, Path, Rank
 from ...lang.ladder import kind_of, short
 from ..context import Value

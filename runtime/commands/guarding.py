@@ -3,7 +3,7 @@
 from typing import Any
 
 from ...lang.conditions import Comparison, Condition, Length, NullTest, Variable
-from ...lang.evaluate import bind, evaluate, length, look_up
+from ...lang.evaluate.conditions import bind, evaluate, length, look_up
 from ...lang.gasl import Assert, Require
 from ...lang.node import walk
 from ...lang.printer.gasl import format_condition

@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from ...lang.evaluate import bind, compiled
+from ...lang.evaluate.conditions import bind, compiled
 from ...lang.gasl import SelectFields, SelectWhere
 from ..context import Value
 from ..records import ExecutionResult

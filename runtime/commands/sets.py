@@ -6,7 +6,7 @@ Values are the same as ``=`` has them (1 is 1.0, "1" is not 1); null is the same
 from collections.abc import Callable, Hashable, Sequence
 from typing import Any
 
-from ...lang.evaluate import identity
+from ...lang.evaluate.conditions import identity
 from ...lang.gasl import Join, Path, SetOperation
 from ..context import Value
 from ..records import ExecutionResult

@@ -7,7 +7,7 @@ from typing import Any
 import attrs
 
 from ...adapters.graph import AdapterError
-from ...lang.evaluate import ConditionError, Unbound
+from ...lang.evaluate.conditions import ConditionError, Unbound
 from ...lang.gasl import (
     Analyze,
     Branch,

@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 
-from ...lang.evaluate import matches
+from ...lang.evaluate.conditions import matches
 from ...lang.gasl import Branch, On, OnStatus, Statement
 from ..commands.bindings import bound
 from ..context import Value

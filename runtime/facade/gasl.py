@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from ...adapters.llm import LLM as LLMClient
     from ...adapters.state import StateError, StateStore, StoreError
     from ...lang.diagnostic import Diagnostic
-    from ...lang.evaluate import ConditionError
+    from ...lang.evaluate.conditions import ConditionError
     from ...lang.gasl import StateType
     from ...lang.schema import Schema
     from ...lang.source import Source

@@ -8,7 +8,7 @@ from attrs import frozen
 from ...lang import gasl as tree
 from ...lang.conditions import Condition as ConditionTree
 from ...lang.diagnostic import Diagnostic, has_errors
-from ...lang.evaluate import ConditionError
+from ...lang.evaluate.conditions import ConditionError
 from ...lang.parse import gasl as reading
 from ...lang.schema import Schema
 from ...lang.source import Source
@@ -73,13 +73,13 @@ class Condition:
 
     def matches(self, item: Mapping[str, Any]) -> bool | None:
         """Return True, False or, where the item does not say, None. Raises ``ConditionError``."""
-        from ...lang.evaluate import matches
+        from ...lang.evaluate.conditions import matches
 
         return matches(self.tree, item)
 
     def bind(self, values: Mapping[str, Any]) -> "Condition":
         """Return the condition with ``values`` in the place of its variables. Raises ``ConditionError`` where one is missing."""
-        from ...lang.evaluate import bind
+        from ...lang.evaluate.conditions import bind
 
         return Condition(bind(self.tree, values), self.text)
 

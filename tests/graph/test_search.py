@@ -13,7 +13,7 @@ from knotwork.adapters.graph_networkx import NetworkXAdapter
 from knotwork.adapters.graph_networkx.finding import search
 from knotwork.adapters.graph_networkx.rows.jsonable import node_id, plain
 from knotwork.lang.conditions import Condition, Field
-from knotwork.lang.evaluate import evaluate, sort_key
+from knotwork.lang.evaluate.conditions import evaluate, sort_key
 from knotwork.lang.gasl import Order, Path
 from support.conditions import conditions, graphs
 from support.graph_oracle import edges_of, of_edge, of_node, right_edges, right_nodes

@@ -8,8 +8,8 @@ from attrs import define
 from numpy.typing import NDArray
 
 from ....lang.conditions import Comparison, NullTest
-from ....lang.evaluate import identity, sort_key
-from ....lang.evaluate.interpreter import leaf_test
+from ....lang.evaluate.conditions import identity, sort_key
+from ....lang.evaluate.conditions.interpreter import leaf_test
 from ..rows.jsonable import plain
 from .leaves import Array, Leaf, Mask, holds_null, right_of
 from .textsearch import TextSearch

@@ -12,7 +12,7 @@ import numpy as np
 from attrs import field, frozen
 from numpy.typing import NDArray
 
-from ....lang.evaluate import identity
+from ....lang.evaluate.conditions import identity
 from ..rows.jsonable import plain
 from .coded import Coded
 from .leaves import Array, Leaf, Mask

@@ -6,7 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ....lang.conditions import Comparison, NullTest, Variable
-from ....lang.evaluate.comparing import constant_of
+from ....lang.evaluate.conditions.comparing import constant_of
 from ..rows.jsonable import plain
 
 __all__ = ["Array", "Leaf", "Mask", "holds_null", "is_number", "right_of"]

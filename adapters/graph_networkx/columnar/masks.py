@@ -6,8 +6,8 @@ from typing import Any
 import numpy as np
 
 from ....lang.conditions import And, Comparison, Condition, Field, Not, NullTest
-from ....lang.evaluate import Bound
-from ....lang.evaluate.interpreter import leaf_test
+from ....lang.evaluate.conditions import Bound
+from ....lang.evaluate.conditions.interpreter import leaf_test
 from .columns import Column
 from .leaves import Array, Mask
 

@@ -8,7 +8,7 @@ from attrs import define
 from numpy.typing import NDArray
 
 from ....lang.conditions import Comparison, NullTest, Operator
-from ....lang.evaluate.interpreter import leaf_test
+from ....lang.evaluate.conditions.interpreter import leaf_test
 from ..rows.jsonable import plain
 from .leaves import Array, Leaf, Mask, holds_null, is_number, right_of
 

@@ -4,7 +4,7 @@ from collections.abc import Callable, Sequence
 from typing import Any, TypeVar
 
 from ....lang.conditions import Field
-from ....lang.evaluate import Reader, sort_key
+from ....lang.evaluate.conditions import Reader, sort_key
 from ....lang.gasl import Order
 from ...graph import AdapterError
 from ..columnar.computed import Computed

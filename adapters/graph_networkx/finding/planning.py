@@ -10,7 +10,7 @@ from typing import Any, Literal
 from attrs import frozen
 
 from ....lang.conditions import And, Comparison, Condition, Constant, Field, Items, NullTest
-from ....lang.evaluate import Bound, ConditionError
+from ....lang.evaluate.conditions import Bound, ConditionError
 from ....lang.node import walk
 from ...graph import AdapterError
 from ..columnar.computed import Computed, keeps
@@ -179,7 +179,7 @@ def _fits(leaf: Comparison | NullTest) -> bool:
     if isinstance(leaf, NullTest):
         return True
     if isinstance(leaf.right, Constant | Items):
-        from ....lang.evaluate.comparing import constant_of
+        from ....lang.evaluate.conditions.comparing import constant_of
 
         right = constant_of(leaf.right)
         values = right if isinstance(right, tuple | list) else (right,)

@@ -8,7 +8,7 @@ import attrs
 from attrs import frozen
 
 from ....lang.conditions import Condition
-from ....lang.evaluate import Predicate, compiled, simplified
+from ....lang.evaluate.conditions import Predicate, compiled, simplified
 from ....lang.gasl import Order
 from ...graph import Caps, Found, Item, Plan
 from ..columnar.computed import Computed, forget

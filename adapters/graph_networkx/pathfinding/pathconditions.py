@@ -11,7 +11,7 @@ import attrs
 from attrs import field, frozen
 
 from ....lang.conditions import And, Comparison, Condition, Field, Not, NullTest
-from ....lang.evaluate import ConditionError, Reader, evaluate, look_up
+from ....lang.evaluate.conditions import ConditionError, Reader, evaluate, look_up
 from ....lang.node import walk
 from ..rows.fields import edge_readers, node_readers
 from ..rows.items import edge_item

@@ -5,7 +5,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ....lang.evaluate import Predicate
+from ....lang.evaluate.conditions import Predicate
 from ..columnar.csr import distinct
 from ..columnar.tables import Table
 

@@ -7,7 +7,7 @@ import numpy as np
 from attrs import frozen
 
 from ....lang.conditions import Condition
-from ....lang.evaluate import Predicate, compiled
+from ....lang.evaluate.conditions import Predicate, compiled
 from ...graph import Caps, Found, Item, NodeId, Plan
 from ..columnar.computed import Computed
 from ..finding.search import plan_of, positions_of, predicate_of

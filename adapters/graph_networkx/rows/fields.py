@@ -10,7 +10,7 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from ....lang.conditions import Field
-from ....lang.evaluate import ConditionError, Reader, look_up
+from ....lang.evaluate.conditions import ConditionError, Reader, look_up
 from .jsonable import node_id
 from .scan import Kind
 

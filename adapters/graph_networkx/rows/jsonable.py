@@ -51,7 +51,7 @@ def _other(value: Any, depth: int) -> Any:
     if type(value).__module__ == "numpy":
         return plain(value.tolist(), depth + 1)
     if isinstance(value, Set):
-        from ....lang.evaluate import sort_key
+        from ....lang.evaluate.conditions import sort_key
 
         return sorted((plain(item, depth + 1) for item in value), key=sort_key)
     if isinstance(value, datetime.date | datetime.time):

@@ -5,7 +5,7 @@ from itertools import islice
 from time import monotonic
 from typing import Any, Literal
 
-from ....lang.evaluate import Predicate
+from ....lang.evaluate.conditions import Predicate
 
 __all__ = ["Deadline", "Kind", "rows_of", "scan"]
 

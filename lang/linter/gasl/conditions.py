@@ -4,7 +4,7 @@ from collections.abc import Iterator
 
 from ...conditions import And, Comparison, Constant, Field, Items, Length, NullTest, Variable
 from ...diagnostic import Diagnostic, Edit
-from ...evaluate import ConditionError, compare, identity
+from ...evaluate.conditions import ConditionError, compare, identity
 from ...node import walk
 from ...printer.gasl import format_condition, format_name, format_text
 from ...source import Span

@@ -11,7 +11,7 @@ from attrs import frozen
 from ... import gasl
 from ...conditions import Comparison, Constant, Field, NullTest
 from ...diagnostic import Diagnostic, Edit, Severity
-from ...evaluate import identity
+from ...evaluate.conditions import identity
 from ...gasl import Path
 from ...printer.gasl import format_key, format_text
 from ...schema import Attribute, Schema

@@ -8,7 +8,7 @@ from attrs import frozen
 
 from ....adapters.state import Evidence, Snapshot, StateError
 from ....lang.diagnostic import nearest
-from ....lang.evaluate import identity
+from ....lang.evaluate.conditions import identity
 from ....lang.gasl import Analyze
 from ...context import Value
 from ...records import ExecutionResult, Status

@@ -5,7 +5,7 @@ from typing import Any
 import networkx as nx
 import pytest
 from knotwork.adapters.graph import Caps
-from knotwork.lang.evaluate import Unbound
+from knotwork.lang.evaluate.conditions import Unbound
 from support.runners import papers, plain, run, session
 
 

@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from knotwork.lang.evaluate import ConditionError
+from knotwork.lang.evaluate.conditions import ConditionError
 from support.runners import plain, run, session
 
 PEOPLE: list[dict[str, Any]] = [

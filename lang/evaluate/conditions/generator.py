@@ -11,7 +11,7 @@ from typing import Any
 
 from attrs import field, frozen
 
-from ..conditions import And, Comparison, Condition, Field, Length, Not, NullTest, Variable
+from ...conditions import And, Comparison, Condition, Field, Length, Not, NullTest, Variable
 from .binding import Bound, Unbound
 from .comparing import constant_of, is_null, members_of, pattern_of
 from .errors import DEEPEST, too_deep

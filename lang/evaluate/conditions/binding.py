@@ -6,7 +6,7 @@ from typing import Any
 import attrs
 from attrs import frozen
 
-from ..conditions import And, Condition, Constant, Field, Items, Length, Not, NullTest, Or, Variable
+from ...conditions import And, Condition, Constant, Field, Items, Length, Not, NullTest, Or, Variable
 from .errors import DEEPEST, ConditionError, too_deep
 from .values import length, look_up
 

@@ -4,7 +4,7 @@ from typing import Any, Final
 
 import attrs
 
-from ..conditions import Comparison, Condition, Constant, Field, Items, Not, NullTest, Operator, Or
+from ...conditions import Comparison, Condition, Constant, Field, Items, Not, NullTest, Operator, Or
 from .binding import Bound
 from .errors import DEEPEST, too_deep
 

@@ -10,7 +10,7 @@ import operator
 from collections.abc import Callable, Hashable, Iterable, Mapping
 from typing import Any, TypeAlias
 
-from ..conditions import Constant, Items, Operator
+from ...conditions import Constant, Items, Operator
 from .errors import ConditionError
 from .values import identity
 

@@ -3,7 +3,7 @@
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
-from ..conditions import And, Comparison, Condition, Field, Length, Not, NullTest, Variable
+from ...conditions import And, Comparison, Condition, Field, Length, Not, NullTest, Variable
 from .binding import Bound, Unbound
 from .comparing import constant_of, is_null, prepared
 from .errors import DEEPEST, too_deep

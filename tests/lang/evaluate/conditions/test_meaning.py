@@ -4,7 +4,7 @@ import math
 
 import pytest
 from knotwork.lang.conditions import And, Comparison, Constant, Field, Items, Length, Not, NullTest, Or, Variable
-from knotwork.lang.evaluate import (
+from knotwork.lang.evaluate.conditions import (
     ConditionError,
     Unbound,
     bind,
