@@ -7,6 +7,8 @@
 from collections.abc import Mapping
 from types import MappingProxyType
 
+from .expr import EXPR_RULES
+from .expr_checks import EXPR_CHECK_RULES
 from .files import FILE_RULES
 from .gasl import GASL_RULES
 from .gasl_checks import GASL_CHECK_RULES
@@ -14,9 +16,20 @@ from .json_text import JSON_RULES
 from .lwt import LWT_RULES
 from .plans import PLAN_RULES
 from .rule import Rule
+from .seed import SEED_RULES
 
 __all__ = ["RULES", "Rule"]
 
-_ALL = (*LWT_RULES, *GASL_RULES, *GASL_CHECK_RULES, *PLAN_RULES, *JSON_RULES, *FILE_RULES)
+_ALL = (
+    *LWT_RULES,
+    *GASL_RULES,
+    *GASL_CHECK_RULES,
+    *PLAN_RULES,
+    *EXPR_RULES,
+    *EXPR_CHECK_RULES,
+    *SEED_RULES,
+    *JSON_RULES,
+    *FILE_RULES,
+)
 RULES: Mapping[str, Rule] = MappingProxyType({rule.code: rule for rule in _ALL})
 """All rules by code, in the order of the reference."""

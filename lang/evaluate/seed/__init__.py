@@ -1,0 +1,1 @@
+"""What the compute steps of a seed mean: a plain interpreter as the reference, and one fused function. Design: FORMULA_SEED."""

@@ -1,0 +1,200 @@
+"""The tree of an expression: a bounded subset of Python's. Design: FORMULA_SEED, "Expressions".
+
+Chains are lists (``a + b - c``, ``a and b``, ``a < b < c``, ``x if c else y if d else z``): a long text makes a wide tree, not
+a deep one.
+"""
+
+from typing import Literal as OneOf
+from typing import TypeAlias
+
+import attrs
+from attrs import frozen
+
+from .node import Node
+
+__all__ = [
+    "Arithmetic", "BoolChain", "Call", "Clause", "Comparison", "Comprehension", "Conditional", "DictDisplay", "Expr", "Field",
+    "ListDisplay", "Literal", "MethodCall", "Name", "Namespace", "Negative", "Not", "Operator", "Power", "Slicing", "Subscript",
+    "Test", "TupleDisplay",
+]  # fmt: skip
+
+Namespace = OneOf["extraction", "meta", "context"]
+"""What may stand before a dot, and nothing else."""
+
+Operator = OneOf["+", "-", "*", "/", "//", "%"]
+
+Test = OneOf["==", "!=", "<", "<=", ">", ">=", "in", "not in", "is", "is not"]
+"""``is`` and ``is not`` stand only before the literal null."""
+
+
+@frozen
+class Literal(Node):
+    """Null, a boolean, an integer of at most 64 bits, a finite float or a string. 1, 1.0 and true are not the same."""
+
+    value: bool | int | float | str | None = attrs.field(eq=lambda value: (type(value), value))
+
+
+@frozen
+class Name(Node):
+    """A value by its name: a computed step, a bound value, a comprehension's variable, ``extractions``."""
+
+    name: str
+
+
+@frozen
+class Field(Node):
+    """``extraction.severity``, ``meta.stars``, ``context.categories``."""
+
+    namespace: Namespace
+    name: str
+
+
+@frozen
+class ListDisplay(Node):
+    """``[a, b]``."""
+
+    items: tuple["Expr", ...]
+
+
+@frozen
+class TupleDisplay(Node):
+    """``(a, b)``; as a result it is a list."""
+
+    items: tuple["Expr", ...]
+
+
+@frozen
+class DictDisplay(Node):
+    """``{"key": value}``, in the order written."""
+
+    entries: tuple[tuple["Expr", "Expr"], ...]
+
+
+@frozen
+class Negative(Node):
+    """``-operand``."""
+
+    operand: "Expr"
+
+
+@frozen
+class Power(Node):
+    """``base ** exponent``; binds tighter than a minus before it: ``-2 ** 2`` is -4."""
+
+    base: "Expr"
+    exponent: "Expr"
+
+
+@frozen
+class Arithmetic(Node):
+    """``first + b - c`` or ``first * b / c``: operators of one precedence, from left to right."""
+
+    first: "Expr"
+    rest: tuple[tuple[Operator, "Expr"], ...]
+
+
+@frozen
+class Comparison(Node):
+    """``first < b <= c``: each neighbour with its neighbour, all must hold; stops at the first that does not."""
+
+    first: "Expr"
+    rest: tuple[tuple[Test, "Expr"], ...]
+
+
+@frozen
+class Not(Node):
+    """``not operand``."""
+
+    operand: "Expr"
+
+
+@frozen
+class BoolChain(Node):
+    """``a and b and c`` or ``a or b or c``: the operand that decides, as in Python; the others are not evaluated."""
+
+    operator: OneOf["and", "or"]
+    operands: tuple["Expr", ...]
+
+
+@frozen
+class Conditional(Node):
+    """``x if c else y if d else z``: ``branches`` are (condition, value) in order. Only one value is evaluated."""
+
+    branches: tuple[tuple["Expr", "Expr"], ...]
+    otherwise: "Expr"
+
+
+@frozen
+class Clause(Node):
+    """``for name in iterable if c if d``."""
+
+    name: str
+    iterable: "Expr"
+    conditions: tuple["Expr", ...] = ()
+
+
+@frozen
+class Comprehension(Node):
+    """``[element for ...]`` or, as the only argument of a function, ``(element for ...)``. At most two clauses."""
+
+    kind: OneOf["list", "generator"]
+    element: "Expr"
+    clauses: tuple[Clause, ...]
+
+
+@frozen
+class Subscript(Node):
+    """``value[index]``: a key of an object, an index of a list or a string."""
+
+    value: "Expr"
+    index: "Expr"
+
+
+@frozen
+class Slicing(Node):
+    """``value[start:stop:step]`` of a list or a string; each may be missing."""
+
+    value: "Expr"
+    start: "Expr | None" = None
+    stop: "Expr | None" = None
+    step: "Expr | None" = None
+
+
+@frozen
+class Call(Node):
+    """``function(a, b, name=c)``."""
+
+    function: str
+    arguments: tuple["Expr", ...] = ()
+    keywords: tuple[tuple[str, "Expr"], ...] = ()
+
+
+@frozen
+class MethodCall(Node):
+    """``value.method(a)``."""
+
+    value: "Expr"
+    method: str
+    arguments: tuple["Expr", ...] = ()
+
+
+Expr: TypeAlias = (
+    Literal
+    | Name
+    | Field
+    | ListDisplay
+    | TupleDisplay
+    | DictDisplay
+    | Negative
+    | Power
+    | Arithmetic
+    | Comparison
+    | Not
+    | BoolChain
+    | Conditional
+    | Comprehension
+    | Subscript
+    | Slicing
+    | Call
+    | MethodCall
+)

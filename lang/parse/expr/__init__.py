@@ -1,0 +1,1 @@
+"""Reads expressions: text to tree, and what people and models write instead."""
