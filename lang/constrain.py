@@ -3,13 +3,15 @@
 llguidance (local models, vLLM) and OpenAI's custom tools take Lark's syntax without aliases, ``?`` and relative imports,
 and lex by the longest match without going back. So strings are written in ``"`` only, the empty string is a terminal of
 its own, and a single brace in a text is written with what follows it. Of GASL one spelling is left, without comments, and
-words take a blank behind them, for nothing else would keep them apart. What a model writes under such a grammar is parsed
+words take a blank behind them, for nothing else would keep them apart. Expressions are written as the printer has them,
+with the language's own functions and methods; what the builder bounds (comprehensions in comprehensions) is bounded by rules
+of their own for each level, and there is no ``%``, which no string may stand before. What a model writes under such a grammar is parsed
 again all the same: a server may ignore a grammar silently. Design: State and models, "Grammar-constrained output".
 """
 
 import json
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from typing import Literal
 
 from .. import grammar
@@ -18,7 +20,7 @@ __all__ = ["DIALECTS", "LANGUAGES", "Dialect", "constrain"]
 
 Dialect = Literal["llguidance", "openai"]
 DIALECTS: tuple[Dialect, ...] = ("llguidance", "openai")
-LANGUAGES = ("lwt", "gasl")
+LANGUAGES = ("lwt", "gasl", "expr")
 
 _COMMENT = re.compile(r"^//[^\n]*\n", re.MULTILINE)
 _ALIAS = re.compile(r"[ \t]*-> \w+")
@@ -93,5 +95,101 @@ def _gasl(text: str) -> str:
     return "\n".join((*lines, "%ignore /[ ]/", ""))
 
 
-_FORMS: Mapping[str, Callable[[str], str]] = {"lwt": _lwt, "gasl": _gasl}
-_DESCRIPTIONS: Mapping[str, str] = {"lwt": "Write a whole LWT script.", "gasl": "Write a whole GASL program."}
+_EXPR_RULES: Mapping[str, str] = {
+    "_operation": "(OPERATOR | TEST) _operand | NULL_TEST",
+    "primary": "NUMBER | atom _trailer*",
+    "_trailer": "index | slicing | METHOD (test (COMMA test)*)? RPAR",
+    "constant": '"null" | "true" | "false"',
+    "arguments": "(argument (COMMA argument)*)? RPAR | keyword RPAR | argument (COMMA argument)* COMMA keyword RPAR | only",
+    "argument": "test",
+    "clause": "FOR NAME IN chain (IF chain)*",
+}
+"""Rules in place of those of the grammar: what the builder refuses is left out, and each thing has one spelling."""
+_EXPR_MORE: Mapping[str, str] = {
+    "keyword": "NAME EQUALS test",
+    "only": "<test clause clause?> RPAR",
+    "generator": "LPAR <test clause clause?> RPAR",
+    "comprehension": "LSQB <test clause clause?> RSQB",
+}
+_EXPR_SPELT: Mapping[str, str] = {
+    "BOOL": "/ (and|or) /", "IF": "/ if /", "ELSE": "/ else /", "FOR": "/ for /", "IN": "/ in /", "NOT": "/not /",
+    "NULL_TEST": "/ is (not )?null/", "TEST": r"/ ([=!<>]=|[<>]|(not )?in) /", "OPERATOR": r"/ (\*\*|\/\/|[+*\/\-]) /",
+    "NUMBER": r"/(0|[1-9][0-9]{0,14})(\.[0-9]{1,15})?/", "STRING": r'/"([^"\\\x00-\x1f]|\\["\\nt])*"/', "COMMA": '", "',
+    "COLON": '": "',
+}  # fmt: skip
+_EXPR_LEVELS = 2
+"""How deep comprehensions stand in comprehensions."""
+
+
+def _expr(text: str) -> str:
+    from .functions import FUNCTIONS, METHODS
+    from .parse.expr.words import NAMESPACES, RESERVED
+
+    name = _name_but(RESERVED)
+    rules: dict[str, str] = {}
+    spelt: dict[str, str] = {}
+    for found, body in _DEFINITION.findall(_ALIAS.sub("", text).replace("!constant", "constant")):
+        if found.lower() == found:
+            rules[found] = _EXPR_RULES.get(
+                found, " ".join(body.split()).replace(" COMMA?)? R", ")? R").replace(" COMMA? R", " R")
+            )
+        else:
+            spelt[found] = _EXPR_SPELT.get(found, body.strip())
+    rules["atom"] = (
+        "NAME | FIELD | constant | STRING | FUNCTION arguments | LPAR test RPAR | LPAR RPAR | LPAR test COMMA_RPAR "
+        "| LPAR test (COMMA test)+ RPAR | LSQB (test (COMMA test)*)? RSQB | comprehension | LBRACE (_entry (COMMA _entry)*)? RBRACE"
+    )
+    rules["argument"] = "test | generator"
+    spelt |= {
+        "NAME": f"/{name}/", "FIELD": rf"/({'|'.join(sorted(NAMESPACES))})\.{name}/", "COMMA_RPAR": '",)"',
+        "FUNCTION": rf"/({'|'.join(FUNCTIONS)})\(/", "METHOD": rf"/\.({'|'.join(METHODS)})\(/",
+    }  # fmt: skip
+    rules |= _EXPR_MORE
+    lines = [f"start: test_{_EXPR_LEVELS}"]
+    for level in reversed(range(_EXPR_LEVELS + 1)):
+        for rule, body in rules.items():
+            if rule != "start" and (level or rule not in ("only", "generator", "comprehension")):
+                lines.append(f"{rule}_{level}: {_at_level(body, level, rules)}")
+    return "\n".join((*lines, *(f"{terminal}: {body}" for terminal, body in spelt.items()), ""))
+
+
+def _at_level(body: str, level: int, rules: Mapping[str, str]) -> str:
+    """Return a rule's body for its level; what stands in ``<>`` is one level further down, and level 0 has none."""
+    if not level:
+        body = re.sub(r" \| (?:only|generator|comprehension)\b", "", body)
+    outer = re.split(r"<(.*?)>", body)
+
+    def suffixed(part: str, at: int) -> str:
+        return re.sub(r"\b[a-z_]+\b", lambda match: f"{match[0]}_{at}" if match[0] in rules else match[0], part)
+
+    return "".join(suffixed(part, level - at % 2) for at, part in enumerate(outer))
+
+
+def _name_but(words: Collection[str]) -> str:
+    """Return a regular expression for names that are none of ``words`` in any case, and begin with no ``__``.
+
+    No engine needs to look around for it: it spells out where a name leaves the words.
+    """
+    rest = "[A-Za-z0-9_]*"
+
+    def behind(prefix: str) -> str:
+        onward = sorted({word[len(prefix)] for word in words if word.startswith(prefix) and len(word) > len(prefix)})
+        left = "".join(letter for letter in _LETTERS if letter not in onward)
+        others = f"[{left}{left.upper()}0-9_]{rest}"
+        inner = [f"[{letter}{letter.upper()}]{behind(prefix + letter)}" for letter in onward]
+        return f"({'|'.join((others, *inner))})" + ("" if prefix in words else "?")
+
+    first = sorted({word[0] for word in words})
+    left = "".join(letter for letter in _LETTERS if letter not in first)
+    inner = [f"[{letter}{letter.upper()}]{behind(letter)}" for letter in first]
+    return f"({'|'.join((f'[{left}{left.upper()}]{rest}', '_([A-Za-z0-9][A-Za-z0-9_]*)?', *inner))})"
+
+
+_LETTERS = "abcdefghijklmnopqrstuvwxyz"
+
+_FORMS: Mapping[str, Callable[[str], str]] = {"lwt": _lwt, "gasl": _gasl, "expr": _expr}
+_DESCRIPTIONS: Mapping[str, str] = {
+    "lwt": "Write a whole LWT script.",
+    "gasl": "Write a whole GASL program.",
+    "expr": "Write one expression.",
+}

@@ -268,4 +268,52 @@ LWT_RULES = (
         "A program is checked with the script that holds it, before anything runs.",
         '(final)=GASL("FIND nodes WHERE degree > 20")', '(final)=GASL("FIND nodes WHERE degree > 20 AS hubs")',
     ),
+    Rule(
+        "LWT043", "faulty-expression", "error",
+        "The expression of an `EXPR`, or of a `when=`, has a fault; the message ends with the fault's own code.",
+        "An expression is checked with the script that holds it, before anything runs.",
+        '(n)=LLM("How many?", type=int)\n(final)=EXPR("n + m", n={(n)})',
+        '(n)=LLM("How many?", type=int)\n(final)=EXPR("n + 1", n={(n)})',
+    ),
+    Rule(
+        "LWT044", "reference-as-text", "error",
+        "A reference stands where an expression can have none: in the text of `EXPR`, or between quotes in a `when=`.",
+        "What a step says would become a part of the expression. `EXPR` has its values by name; in `when=` a reference is a value.",
+        '(n)=LLM("How many?", type=int)\n(final)=EXPR("{(n)} + 1")',
+        '(n)=LLM("How many?", type=int)\n(final)=EXPR("n + 1", n={(n)})',
+    ),
+    Rule(
+        "LWT045", "unused-binding", "warning",
+        "The expression does not use a value that it is given.",
+        "The step waits for it all the same; most often its name is misspelt.",
+        '(n)=LLM("How many?", type=int)\n(final)=EXPR("1 + 1", n={(n)})',
+        '(n)=LLM("How many?", type=int)\n(final)=EXPR("n + 1", n={(n)})',
+    ),
+    Rule(
+        "LWT046", "binding-name", "error",
+        "A value has a name that means something else in an expression: a function, `if`, `true`.",
+        "The expression could not refer to it.",
+        '(n)=LLM("How many?", type=int)\n(final)=EXPR("1 + 1", sum={(n)})',
+        '(n)=LLM("How many?", type=int)\n(final)=EXPR("1 + total", total={(n)})',
+    ),
+    Rule(
+        "LWT047", "never-equal", "error",
+        "A value is compared with what it can never be.",
+        "An answer of `type=` is of that type and a choice is one of its labels; an answer without `type=` that reads as a value, "
+        "such as `3`, is that value and no text.",
+        '(mood)=LLM("Glad or sad?", type="glad" | "sad")\n(final)=LLM("Why?", when="{(mood)} == \'angry\'")',
+        '(mood)=LLM("Glad or sad?", type="glad" | "sad")\n(final)=LLM("Why?", when="{(mood)} == \'sad\'")',
+    ),
+    Rule(
+        "LWT048", "misplaced-condition", "error",
+        "A condition stands on the call that `EACH` repeats.",
+        "`when=` decides on a step. To leave items out, choose them before with `EXPR`.",
+        '(final)=EACH({(input)}, LLM("Glad or sad? {(item)}", when="{(item)} != null"))',
+        '(kept)=EXPR("[x for x in xs if x != null]", xs={(input)})\n(final)=EACH({(kept)}, LLM("Glad or sad? {(item)}"))',
+    ),
+    Rule(
+        "LWT049", "faulty-file", "error",
+        "The file that a `file=` names can't be read, or has a fault; the message says where in it.",
+        "On the command line it is read before anything runs; the step would fail after others have been paid for.",
+    ),
 )  # fmt: skip

@@ -1,0 +1,102 @@
+"""Lark behind one door: the parser of expressions, built from its grammar, and the bounds of what it may hand out."""
+
+import re
+from collections.abc import Callable
+from functools import cache
+
+from attrs import frozen
+from lark import Lark
+from lark.exceptions import UnexpectedInput
+
+from .... import grammar
+from ...expr import Clause, Comprehension, Expr
+from ...node import Node, walk
+from .builder import Builder, Refused
+
+__all__ = ["MAX_DEPTH", "MAX_LENGTH", "MOST_LEVELS", "Failure", "depth", "levels", "read"]
+
+MAX_LENGTH = 10_000
+"""The longest expression in code points."""
+
+MAX_DEPTH = 100
+"""How deep brackets may stand in brackets, and values in values."""
+
+MOST_LEVELS = 2
+"""How deep comprehensions may stand in comprehensions."""
+
+_LEVELS_OF_A_BRACKET = 9
+"""The most values in values that one pair of brackets can hold without a repeated sign: an if, the ranks, and its own."""
+
+
+@frozen
+class Failure:
+    """The text is no expression. ``offset`` says where Lark stopped; None where it is something else than the grammar."""
+
+    offset: int | None
+
+
+@cache
+def _expr() -> Lark:
+    text = grammar.inlined("expr")
+    return Lark(
+        text,
+        parser="lalr",
+        lexer="contextual",
+        maybe_placeholders=False,
+        transformer=Builder(),
+        cache=grammar.cache_file("expr", text) or False,
+    )
+
+
+def read(text: str) -> Expr | Failure:
+    """Read the whole of ``text``, of at most ``MAX_LENGTH`` characters."""
+    try:
+        expr: Expr = _expr().parse(text)  # type: ignore[assignment]
+    except UnexpectedInput as failure:
+        return Failure(failure.pos_in_stream)
+    except Refused:
+        return Failure(None)
+    count = text.count
+    brackets = count("(") + count("[") + count("{")
+    repeated = count("-") + count("not") + count("**") + count(".") + count("[")
+    if brackets * _LEVELS_OF_A_BRACKET + repeated > MAX_DEPTH - 10 and depth(expr) > MAX_DEPTH:
+        return Failure(None)
+    if brackets > MAX_DEPTH and _deepest_bracket(text) > MAX_DEPTH:
+        return Failure(None)
+    if count("for") > MOST_LEVELS and levels(expr) > MOST_LEVELS:
+        return Failure(None)
+    return expr
+
+
+def depth(root: Node) -> int:
+    """Return how deep values stand in values: 1 for a name."""
+    return _deepest(root, lambda node: not isinstance(node, Clause))
+
+
+def levels(root: Node) -> int:
+    """Return how deep comprehensions stand in comprehensions: 0 without one."""
+    return _deepest(root, lambda node: isinstance(node, Comprehension))
+
+
+def _deepest(root: Node, counts: Callable[[Node], bool]) -> int:
+    most, stack = 0, [(root, 0)]
+    while stack:
+        node, level = stack.pop()
+        level += counts(node)
+        most = max(most, level)
+        stack += [(child, level) for child in walk(node, lambda found, node=node: found is node) if child is not node]  # type: ignore[misc]
+    return most
+
+
+_STRING_OR_BRACKET = re.compile(r"""\"(?:[^"\\]|\\.)*"|'(?:[^'\\]|\\.)*'|[\[\](){}]""", re.DOTALL)
+
+
+def _deepest_bracket(text: str) -> int:
+    level = most = 0
+    for match in _STRING_OR_BRACKET.finditer(text):
+        if match[0] in "([{":
+            level += 1
+            most = max(most, level)
+        elif match[0] in ")]}":
+            level -= 1
+    return most
