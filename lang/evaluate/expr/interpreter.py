@@ -1,0 +1,328 @@
+"""The reference: an expression evaluated by walking its tree. Slow and plain; generated code is held equal to it."""
+
+from collections.abc import Callable, Iterator, Mapping
+from itertools import chain
+from types import MappingProxyType
+from typing import Any
+
+from ...expr import (
+    Arithmetic,
+    BoolChain,
+    Call,
+    Comparison,
+    Comprehension,
+    Conditional,
+    DictDisplay,
+    Expr,
+    Field,
+    ListDisplay,
+    Literal,
+    MethodCall,
+    Name,
+    Negative,
+    Not,
+    Power,
+    Slicing,
+    Subscript,
+    TupleDisplay,
+)
+from .access import meant, sliced, subscript
+from .arithmetic import OPERATORS, negative, power
+from .costs import clause_costs
+from .equality import mapping_key
+from .errors import ExprError
+from .library import function, method
+from .limits import Meter
+from .ordering import TESTS
+from .results import checked_result
+from .values import a, keys_of, kind, shown, truth
+
+__all__ = ["evaluate", "is_null_literal"]
+
+_EMPTY: Mapping[str, Any] = MappingProxyType({})
+
+
+def evaluate(
+    expr: Expr,
+    names: Mapping[str, Any] = _EMPTY,
+    *,
+    row: Mapping[str, Any] | None = None,
+    context: Mapping[str, Any] | None = None,
+    meter: Meter | None = None,
+) -> Any:
+    """Return the JSON value of ``expr``. FORMULA_SEED, "Expressions".
+
+    ``names`` are the values by their names (``extractions`` is one of them), ``row`` has the mappings ``"extraction"`` and
+    ``"meta"`` of the extraction at hand, ``context`` what ``context.f`` stands for. ``meter`` counts across evaluations; a
+    new one with the usual limits where there is none. Nothing of what is given is changed, nor part of the result. Raises
+    ``ExprError``.
+    """
+    meter = meter or Meter()
+    try:
+        value = _Evaluation(names, row, context, meter).of(expr, {})
+        return checked_result(value, expr.span, meter)
+    except RecursionError:  # the caller is deep itself
+        raise ExprError("limit", "there is no room left on the stack for the expression", span=expr.span) from None
+
+
+def is_null_literal(node: Expr) -> bool:
+    """Say whether ``node`` is the literal null: a comparison with it is a test for null."""
+    return isinstance(node, Literal) and node.value is None
+
+
+class _Evaluation:
+    """One evaluation: what names stand for, and the meter. ``bound`` are the variables of comprehensions.
+
+    What is worked out of a node is kept by its identity, since it may be evaluated very often.
+    """
+
+    def __init__(
+        self,
+        names: Mapping[str, Any],
+        row: Mapping[str, Any] | None,
+        context: Mapping[str, Any] | None,
+        meter: Meter,
+    ) -> None:
+        self.names = names
+        self.spaces = {"context": context} if row is None else {**row, "context": context}
+        self.meter = meter
+        self.costs: dict[int, tuple[int, ...]] = {}
+        self.called: dict[int, Callable[..., Any]] = {}
+        self.depth, self.deepest = 0, meter.limits.nesting
+
+    def of(self, node: Expr, bound: Mapping[str, Any]) -> Any:
+        """Return the value of ``node``; an error gets the place of the innermost node that failed, and ends the evaluation."""
+        found = node.__class__
+        if found is Literal:
+            return node.value  # type: ignore[union-attr]
+        if found is Name and node.name in bound:  # type: ignore[union-attr]
+            return bound[node.name]  # type: ignore[union-attr]
+        depth = self.depth
+        self.depth = depth + 1
+        try:
+            if depth >= self.deepest:
+                raise ExprError("limit", f"the expression nests more than {self.deepest} levels deep")
+            value = _WAYS[found](self, node, bound)
+        except ExprError as error:
+            if error.span is None:
+                error.span = node.span
+            raise
+        self.depth = depth
+        return value
+
+    def name(self, node: Name, bound: Mapping[str, Any]) -> Any:
+        if node.name in self.names:
+            return self.names[node.name]
+        raise ExprError("name", f"there is no value `{node.name:.60}`", hint=meant(node.name, chain(bound, self.names)))
+
+    def field(self, node: Field, bound: Mapping[str, Any]) -> Any:
+        space = self.spaces.get(node.namespace)
+        if space is None:
+            hint = "it is known where a step goes through the extractions" if node.namespace != "context" else ""
+            raise ExprError("name", f"there is no `{node.namespace}` here", hint=hint)
+        if node.name in space or node.namespace != "context":
+            return space.get(node.name)  # what was not extracted, or is not known of a review, is null
+        raise ExprError("key", f"the context has no `{node.name:.60}`", hint=meant(node.name, space))
+
+    def list_display(self, node: ListDisplay | TupleDisplay, bound: Mapping[str, Any]) -> Any:
+        items, meter = node.items, self.meter
+        meter.room -= 56 + 8 * len(items)
+        if meter.room < 0:
+            meter.hold(0)
+        return [self.of(item, bound) for item in items]
+
+    def dict_display(self, node: DictDisplay, bound: Mapping[str, Any]) -> Any:
+        self.meter.make_table(len(node.entries), "an object")
+        made: dict[Any, Any] = {}
+        for key, value in node.entries:
+            under = mapping_key(self.meter, self.of(key, bound))
+            made[under] = self.of(value, bound)
+        return made
+
+    def negative(self, node: Negative, bound: Mapping[str, Any]) -> Any:
+        value = self.of(node.operand, bound)
+        if value is None:
+            raise ExprError(
+                "type", f"null in arithmetic: -{_label(node.operand) or 'null'}", hint=_of_null(node.operand)
+            )
+        return negative(self.meter, value)
+
+    def power(self, node: Power, bound: Mapping[str, Any]) -> Any:
+        base, exponent = self.of(node.base, bound), self.of(node.exponent, bound)
+        return self.computed("**", power, base, exponent, node.base, node.exponent)
+
+    def arithmetic(self, node: Arithmetic, bound: Mapping[str, Any]) -> Any:
+        value, before = self.of(node.first, bound), node.first
+        for sign, operand in node.rest:
+            right = self.of(operand, bound)
+            value = self.computed(sign, OPERATORS[sign], value, right, before, operand)
+            before = node
+        return value
+
+    def computed(
+        self, sign: str, compute: Callable[[Meter, Any, Any], Any], left: Any, right: Any, first: Expr, second: Expr
+    ) -> Any:
+        """Return what an operator gives; in an error about null or zero, operands that have a name are called by it."""
+        if left is None or right is None:
+            operands = f"{_named(first, left)} {sign} {_named(second, right)}"
+            raise ExprError("type", f"null in arithmetic: {operands}", hint=_of_null(first if left is None else second))
+        try:
+            return compute(self.meter, left, right)
+        except ExprError as error:
+            divisor = _label(second)
+            if error.kind == "division" and sign != "**" and divisor:
+                error.hint = f"`{divisor}` is 0: write `... if {divisor} != 0 else 0`"
+            raise
+
+    def comparison(self, node: Comparison, bound: Mapping[str, Any]) -> bool:
+        left, before = self.of(node.first, bound), node.first
+        for test, operand in node.rest:
+            right = self.of(operand, bound)
+            if test in ("==", "!=", "is", "is not") and (is_null_literal(before) or is_null_literal(operand)):
+                # One of the two is null already; the other decides.
+                holds = ((right if is_null_literal(before) else left) is None) is (test in ("==", "is"))
+            elif test in ("is", "is not"):
+                raise ExprError(
+                    "type", f"`{test}` stands only before null", hint=f"write {'==' if test == 'is' else '!='}"
+                )
+            else:
+                holds = TESTS[test](self.meter, left, right)
+            if not holds:
+                return False
+            left, before = right, operand
+        return True
+
+    def negation(self, node: Not, bound: Mapping[str, Any]) -> bool:
+        return not truth(self.of(node.operand, bound))
+
+    def chain(self, node: BoolChain, bound: Mapping[str, Any]) -> Any:
+        decisive, value = node.operator == "or", None
+        for operand in node.operands:
+            value = self.of(operand, bound)
+            if truth(value) is decisive:
+                break
+        return value
+
+    def conditional(self, node: Conditional, bound: Mapping[str, Any]) -> Any:
+        for condition, value in node.branches:
+            if truth(self.of(condition, bound)):
+                return self.of(value, bound)
+        return self.of(node.otherwise, bound)
+
+    def comprehension(self, node: Comprehension, bound: Mapping[str, Any]) -> Any:
+        costs = self.costs.get(id(node))
+        if costs is None:
+            costs = self.costs[id(node)] = clause_costs(node)
+        first = self.elements(node.clauses[0].iterable, bound)
+        elements = self.iterations(node, costs, 0, first, dict(bound))
+        if node.kind == "generator":
+            return elements
+        made, meter = [], self.meter
+        for element in elements:
+            made.append(element)
+            meter.hold(8)
+        meter.sized(len(made), "a list")
+        meter.hold(56)
+        return made
+
+    def iterations(
+        self, node: Comprehension, costs: tuple[int, ...], at: int, values: Any, bound: dict[str, Any]
+    ) -> Iterator[Any]:
+        """Yield the elements that the clauses from ``at`` on give, for the ``values`` of the clause ``at``."""
+        clause, cost, meter, of = node.clauses[at], costs[at], self.meter, self.of
+        innermost = at == len(node.clauses) - 1
+        for value in values:
+            meter.step(cost)
+            bound[clause.name] = value
+            if not all(truth(of(condition, bound)) for condition in clause.conditions):
+                continue
+            if innermost:
+                yield of(node.element, bound)
+            else:
+                inner = self.elements(node.clauses[at + 1].iterable, bound)
+                yield from self.iterations(node, costs, at + 1, inner, bound)
+
+    def elements(self, node: Expr, bound: Mapping[str, Any]) -> Any:
+        """Return what a clause goes through: elements, an object's keys, the characters of a string."""
+        value = self.of(node, bound)
+        found = kind(value)
+        if found in ("list", "text", "set"):
+            return value
+        if found == "object":
+            return keys_of(value)
+        label = _label(node)
+        told = f": {label} is {a(value)}" if label else "" if value is None else f": {shown(value)}"
+        raise ExprError("type", f"can't go through {a(value)} with `for`{told}", span=node.span)
+
+    def subscript(self, node: Subscript, bound: Mapping[str, Any]) -> Any:
+        return subscript(self.meter, self.of(node.value, bound), self.of(node.index, bound))
+
+    def slicing(self, node: Slicing, bound: Mapping[str, Any]) -> Any:
+        value = self.of(node.value, bound)
+        parts: list[Any] = []
+        for part in (node.start, node.stop, node.step):
+            given = None if part is None else self.of(part, bound)
+            if part is not None and given is None:
+                raise ExprError("type", f"null in a slice: {_label(part) or 'null'} is null", span=part.span)
+            parts.append(given)
+        return sliced(self.meter, value, *parts)
+
+    def call(self, node: Call, bound: Mapping[str, Any]) -> Any:
+        called = self.called.get(id(node))
+        if called is None:
+            called = function(node.function, len(node.arguments), tuple(name for name, _ in node.keywords))
+            self.called[id(node)] = called
+        arguments = [self.of(argument, bound) for argument in node.arguments]
+        named = {name: self.of(value, bound) for name, value in node.keywords} if node.keywords else _EMPTY
+        try:
+            return called(self.meter, *arguments, **named)
+        except ExprError as error:
+            if error.kind == "type" and not error.hint and error.span is None:
+                error.hint = next(
+                    (_of_null(at) for at, value in zip(node.arguments, arguments, strict=True) if value is None), ""
+                )
+            raise
+
+    def method(self, node: MethodCall, bound: Mapping[str, Any]) -> Any:
+        called = self.called.get(id(node))
+        if called is None:
+            called = self.called[id(node)] = method(node.method, len(node.arguments))
+        value = self.of(node.value, bound)
+        arguments = [self.of(argument, bound) for argument in node.arguments]
+        try:
+            return called(self.meter, value, *arguments)
+        except ExprError as error:
+            if value is None and not error.hint:
+                error.hint = _of_null(node.value)
+            raise
+
+
+_WAYS: Mapping[type, Callable[[_Evaluation, Any, Any], Any]] = {
+    Name: _Evaluation.name, Field: _Evaluation.field,
+    ListDisplay: _Evaluation.list_display, TupleDisplay: _Evaluation.list_display,
+    DictDisplay: _Evaluation.dict_display, Negative: _Evaluation.negative, Power: _Evaluation.power,
+    Arithmetic: _Evaluation.arithmetic, Comparison: _Evaluation.comparison, Not: _Evaluation.negation,
+    BoolChain: _Evaluation.chain, Conditional: _Evaluation.conditional, Comprehension: _Evaluation.comprehension,
+    Subscript: _Evaluation.subscript, Slicing: _Evaluation.slicing, Call: _Evaluation.call,
+    MethodCall: _Evaluation.method,
+}  # fmt: skip
+
+
+def _label(node: Expr) -> str:
+    """Return a short operand as it is written: a name, a field, ``e["f"]``; "" for what is longer than that."""
+    if isinstance(node, Name):
+        return node.name
+    if isinstance(node, Field):
+        return f"{node.namespace}.{node.name}"
+    if isinstance(node, Subscript) and isinstance(node.value, Name) and isinstance(node.index, Literal):
+        return f"{node.value.name}[{shown(node.index.value)}]"
+    return ""
+
+
+def _named(node: Expr, value: Any) -> str:
+    return _label(node) or shown(value)
+
+
+def _of_null(node: Expr) -> str:
+    label = _label(node)
+    return f"{label} is null" if label else ""

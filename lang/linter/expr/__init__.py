@@ -1,0 +1,42 @@
+"""Checks an expression before it is evaluated: names, functions and their arguments, and what can't be meant.
+
+Rooms by subject: ``names``, ``calls``, ``values``; ``registry`` is what a rule is given. A new rule is a function in one of
+the rooms, its entry in that room's ``LINTS`` and in ``lang.rules``.
+"""
+
+from collections.abc import Collection, Mapping
+
+from ...diagnostic import Diagnostic, sort_key
+from ...evaluate.expr.limits import Limits
+from ...expr import Expr
+from ...parse.expr.engine import depth
+from ...seed import Extracted
+from . import calls, values
+from . import names as naming
+from .registry import Context, Lint
+
+__all__ = ["LINTS", "check_expr"]
+
+LINTS: tuple[Lint, ...] = (*naming.LINTS, *calls.LINTS, *values.LINTS)
+"""All rules."""
+
+
+def check_expr(
+    expr: Expr,
+    *,
+    names: Collection[str] | None,
+    row: bool = False,
+    fields: Mapping[str, Extracted] | None = None,
+    context_keys: Collection[str] | None = None,
+) -> list[Diagnostic]:
+    """Return what is wrong with ``expr``, in the order of place; spans and edits are in its text.
+
+    ``names`` are the values it may name, ``fields`` the extracted fields, ``context_keys`` what the context has, each None
+    where nothing is known of them. ``row``: it is evaluated for each extraction, so that ``extraction.`` and ``meta.`` stand
+    for something. Never raises for what the expression says.
+    """
+    most = Limits().nesting
+    if depth(expr) > most:
+        return [Diagnostic("EXPR090", "error", f"the expression nests more than {most} levels deep")]
+    context = Context(expr, names, row, fields, context_keys)
+    return sorted([found for rule in LINTS for found in rule.find(context)], key=sort_key)

@@ -1,0 +1,176 @@
+"""Rules about names: values, fields of the extraction, what is known of a review, keys of the context, variables."""
+
+import json
+from collections.abc import Collection, Iterator
+
+from ...diagnostic import Diagnostic, Edit
+from ...evaluate.seed.needs import EXTRACTIONS
+from ...evaluate.seed.rows import META_KEYS
+from ...expr import Comprehension, Field, MethodCall, Name
+from ...functions import FUNCTIONS
+from ...source import Span
+from .registry import Context, Lint, Place, lint, listed, row_part
+
+__all__ = ["LINTS"]
+
+
+@lint("EXPR050")
+def unknown_names(context: Context) -> Iterator[Diagnostic]:
+    """Names that stand for nothing here."""
+    for place in context.places:
+        node = place.node
+        if not isinstance(node, Name) or node.name in place.variables:
+            continue
+        if context.known is not None and node.name not in context.known:
+            yield _unknown_name(context, place, node)
+
+
+def _unknown_name(context: Context, place: Place, node: Name) -> Diagnostic:
+    name, names = node.name, context.known or frozenset()
+    message = f"there is no value `{name:.60}`"
+    if name in FUNCTIONS:
+        hint = f"it is a function: write `{FUNCTIONS[name].signature}`"
+        return context.found("EXPR050", message, node.span, hint)
+    written = _in_namespace(context, place, name)
+    if written is not None:
+        return context.found("EXPR050", message, node.span, f"write `{written}`", edits=[Edit(node.span, written)])
+    if context.fields is not None and name in context.fields and EXTRACTIONS in names:
+        hint = f"it is a field of each extraction: `e[{json.dumps(name)}] for e in {EXTRACTIONS}`"
+        return context.found("EXPR050", message, node.span, hint)
+    if context.has_enough:
+        return context.found("EXPR050", message, node.span)
+    known = names.union(place.variables)
+    near = context.suggestion(name, known)
+    edits = [Edit(node.span, near)] if near else []
+    hint = f"did you mean `{near}`?" if near else listed(known) if known else "no values are given to the expression"
+    return context.found("EXPR050", message, node.span, hint, edits=edits)
+
+
+def _in_namespace(context: Context, place: Place, name: str) -> str | None:
+    """Return how a field or a key that stands without its namespace is written, where that is sure."""
+    fields = context.fields or {}
+    rows = [variable for variable, binding in place.variables.items() if binding == "row"]
+    if context.row and (name in fields) != (name in META_KEYS):
+        return f"extraction.{name}" if name in fields else f"meta.{name}"
+    if not context.row and len(rows) == 1 and name in fields:
+        return f"{rows[0]}[{json.dumps(name)}]"
+    if context.keys is not None and name in context.keys:
+        return f"context.{name}"
+    return None
+
+
+@lint("EXPR055")
+def namespaces(context: Context) -> Iterator[Diagnostic]:
+    """``extraction.`` and ``meta.`` where no extraction is at hand."""
+    for place in context.places:
+        node = place.node
+        if not isinstance(node, Field) or node.namespace == "context" or context.row:
+            continue
+        rows = [variable for variable, binding in place.variables.items() if binding == "row"]
+        key = f"[{json.dumps(node.name)}]"
+        part = key if node.namespace == "extraction" else f'["meta"]{key}'
+        edits = [Edit(node.span, rows[0] + part)] if len(rows) == 1 else []
+        hint = f"write `{rows[0]}{part}`" if edits else f"go through the extractions: `e{part} for e in {EXTRACTIONS}`"
+        if not edits and context.known is not None and EXTRACTIONS not in context.known:
+            hint = "values are named without anything before them"
+        message = f"no {'extraction' if node.namespace == 'extraction' else 'review'} is at hand here: `{node.namespace}.{node.name:.60}`"
+        yield context.found("EXPR055", message, node.span, hint, edits=edits)
+
+
+@lint("EXPR056")
+def unknown_fields(context: Context) -> Iterator[Diagnostic]:
+    """Fields that are not extracted: ``extraction.f``, and ``e["f"]`` of an extraction."""
+    fields = context.fields
+    if fields is None:
+        return
+    for place in context.places:
+        node, part = place.node, row_part(place)
+        if isinstance(node, Field) and node.namespace == "extraction" and context.row and node.name not in fields:
+            span = _last(node.span, node.name)
+            meta = node.name in META_KEYS
+            written = f"meta.{node.name}" if meta else None
+            yield _no_field(context, node.name, node.span, span, written, quoted=False)
+        elif part is not None and part[0] == "extraction" and part[1] not in fields and part[1] != "meta":
+            key = part[2]
+            is_meta = part[1] in META_KEYS and not isinstance(node, MethodCall)
+            written = f'"meta"][{json.dumps(part[1])}' if is_meta else None
+            yield _no_field(context, part[1], key.span, key.span, written, quoted=True)
+
+
+def _no_field(context: Context, name: str, whole: Span, span: Span, written: str | None, *, quoted: bool) -> Diagnostic:
+    message = f"no field is named `{name:.60}`"
+    fields: Collection[str] = context.fields or {}
+    if written is not None:
+        shown = f"e[{written}]" if quoted else written
+        return context.found(
+            "EXPR056", message, whole, f"it is known of the review: `{shown}`", edits=[Edit(whole, written)]
+        )
+    near = context.suggestion(name, fields)
+    edits = [Edit(span, json.dumps(near, ensure_ascii=False) if quoted else near)] if near else []
+    hint = f"did you mean `{near}`?" if near else listed(fields) or "nothing is extracted"
+    return context.found("EXPR056", message, whole, hint, edits=edits)
+
+
+def _last(span: Span, name: str) -> Span:
+    """Return where the name at the end of a span stands."""
+    return Span(span.end - len(name), span.end)
+
+
+@lint("EXPR057")
+def unknown_metadata(context: Context) -> Iterator[Diagnostic]:
+    """What is not known of a review: ``meta.x``, and ``e["meta"]["x"]``."""
+    for place in context.places:
+        node, part = place.node, row_part(place)
+        if isinstance(node, Field) and node.namespace == "meta" and context.row:
+            name, span, inner, quoted = node.name, node.span, _last(node.span, node.name), False
+        elif part is not None and part[0] == "meta":
+            name, span, inner, quoted = part[1], part[2].span, part[2].span, True
+        else:
+            continue
+        if name in META_KEYS:
+            continue
+        near = context.suggestion(name, META_KEYS)
+        edits = [Edit(inner, json.dumps(near) if quoted else near)] if near else []
+        hint = f"did you mean `{near}`?" if near else f"it has {', '.join(META_KEYS)}"
+        yield context.found("EXPR057", f"a review has no `{name:.60}`", span, hint, edits=edits)
+
+
+@lint("EXPR058")
+def unknown_context(context: Context) -> Iterator[Diagnostic]:
+    """Keys that the context does not have."""
+    keys = context.keys
+    for place in context.places:
+        node = place.node
+        if keys is None or not isinstance(node, Field) or node.namespace != "context" or node.name in keys:
+            continue
+        near = context.suggestion(node.name, keys)
+        edits = [Edit(_last(node.span, node.name), near)] if near else []
+        hint = f"did you mean `context.{near}`?" if near else listed(keys) or "the context is empty"
+        yield context.found("EXPR058", f"the context has no `{node.name:.60}`", node.span, hint, edits=edits)
+
+
+@lint("EXPR062")
+def shadowing(context: Context) -> Iterator[Diagnostic]:
+    """Variables of comprehensions with a name that is taken."""
+    for place in context.places:
+        if not isinstance(place.node, Comprehension):
+            continue
+        taken = set(place.variables)
+        for clause in place.node.clauses:
+            name = clause.name
+            why = ""
+            if name in taken:
+                why = "another `for` has it already"
+            elif context.known is not None and name in context.known:
+                why = "it is a value already"
+            elif name in FUNCTIONS:
+                why = "it is a function"
+            if why:
+                hint = "give the variable a name of its own"
+                yield context.found("EXPR062", f"`for {name:.60}`: {why}", clause.span, hint)
+            taken.add(name)
+
+
+LINTS: tuple[Lint, ...] = (
+    unknown_names, namespaces, unknown_fields, unknown_metadata, unknown_context, shadowing,
+)  # fmt: skip

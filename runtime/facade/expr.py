@@ -1,0 +1,164 @@
+"""``knotwork.expr``: expressions in Python. Read, check, format, evaluate and compile them.
+
+Everything is loaded when it is first used. Nothing of an expression reaches Python's own ``eval``; what it may cost is bounded.
+"""
+
+from collections.abc import Callable, Collection, Mapping, Sequence
+from typing import TYPE_CHECKING, Any, NoReturn
+
+if TYPE_CHECKING:
+    from ...lang.diagnostic import Diagnostic
+    from ...lang.evaluate.expr import ExprError as EvaluationError
+    from ...lang.evaluate.expr import Limits
+    from ...lang.expr import Expr
+    from ...lang.parse.expr import ExprRead
+    from ...lang.seed import Extracted
+    from ...lang.source import Source
+
+__all__ = ["ExprError", "ExprRead", "Limits", "check", "compile", "evaluate", "format", "parse"]
+
+_NAMES = {"ExprRead": "lang.parse.expr", "Limits": "lang.evaluate.expr"}
+
+
+def __getattr__(name: str) -> Any:
+    """Load a class when it is first named."""
+    if name in _NAMES:
+        from importlib import import_module
+
+        return getattr(import_module(f"...{_NAMES[name]}", __package__), name)
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+
+
+def __dir__() -> list[str]:
+    return sorted(__all__)
+
+
+class ExprError(Exception):
+    """An expression that can't be read, or can't be evaluated with these values.
+
+    ``kind`` is "text" for a text that is no expression, else what went wrong: "division", "type", "name", "key", "index",
+    "value", "limit", "overflow" or "result". ``message`` is one sentence, ``hint`` says what to do or is empty,
+    ``diagnostics`` has at least one error; ``str`` is ``picture()``.
+    """
+
+    def __init__(self, kind: str, diagnostics: "Sequence[Diagnostic]", source: "Source") -> None:
+        first = next(each for each in diagnostics if each.severity == "error")
+        super().__init__(first.message)
+        self.kind = kind
+        self.message = first.message
+        self.hint = first.hints[0] if first.hints else ""
+        self.diagnostics = tuple(diagnostics)
+        self.source = source
+
+    def picture(self) -> str:
+        """Draw the errors for a person: what is wrong, the text with a caret under it, and the hints."""
+        from ...lang.diagnostic import has_errors, picture
+
+        return "\n".join(picture(each, self.source) for each in self.diagnostics if has_errors([each]))
+
+    def __str__(self) -> str:
+        return self.picture()
+
+
+def parse(source: "Source | str") -> "ExprRead":
+    """Read an expression. Never raises for what the text says: ``expr`` of the result is None then, ``diagnostics`` say why."""
+    from ...lang.parse.expr import parse_expr
+
+    return parse_expr(source)
+
+
+def check(
+    source: "Source | str",
+    names: Collection[str] | None = None,
+    *,
+    row: bool = False,
+    fields: "Mapping[str, Extracted] | None" = None,
+    context_keys: Collection[str] | None = None,
+) -> "list[Diagnostic]":
+    """Return all that is wrong with an expression, by place: what reading it finds, and what the checks find.
+
+    ``names`` are the values it may name, None where they are not known. ``row``: it is evaluated for each extraction of a
+    seed, with ``extraction.`` and ``meta.``; ``fields`` are the seed's, ``context_keys`` those of the context.
+    """
+    from ...lang.diagnostic import sort_key
+    from ...lang.linter.expr import check_expr
+
+    read = parse(source)
+    if read.expr is None:
+        return list(read.diagnostics)
+    found = check_expr(read.expr, names=names, row=row, fields=fields, context_keys=context_keys)
+    return sorted([*read.diagnostics, *found], key=sort_key)
+
+
+def format(source: "Source | str | Expr") -> str:
+    """Return the expression in its one canonical spelling. Raises ``ExprError`` where it can't be read."""
+    from ...lang.printer.expr import format_expr
+
+    return format_expr(_read(source)[0])
+
+
+def evaluate(
+    source: "Source | str | Expr",
+    values: Mapping[str, Any] | None = None,
+    *,
+    row: Mapping[str, Any] | None = None,
+    context: Mapping[str, Any] | None = None,
+    limits: "Limits | None" = None,
+) -> Any:
+    """Return the JSON value of an expression over ``values``, by their names. Raises ``ExprError``.
+
+    ``row`` is an extraction of a seed, ``{"extraction": {...}, "meta": {...}}``, ``context`` what ``context.`` stands for.
+    The values are not changed and share no list or object with the result.
+    """
+    from ...lang.evaluate.expr import ExprError as EvaluationError
+    from ...lang.evaluate.expr import Limits, Meter
+    from ...lang.evaluate.expr import evaluate as interpret
+
+    limits = limits or Limits()
+    expr, text = _read(source, limits.source)
+    try:
+        return interpret(expr, values or {}, row=row, context=context, meter=Meter(limits))
+    except EvaluationError as error:
+        _fail(error, text)
+
+
+def compile(source: "Source | str | Expr") -> Callable[..., Any]:
+    """Return a function that takes the values and gives the value, some times as fast as ``evaluate``.
+
+    It takes a mapping from names to values, or nothing. It gives what ``evaluate`` gives and raises what that raises; the
+    limits are the usual ones. Raises ``ExprError`` for a text that can't be read.
+    """
+    from ...lang.evaluate.expr import ExprError as EvaluationError
+    from ...lang.evaluate.expr.generator import compiled
+
+    expr, text = _read(source)
+    run = compiled(expr)
+
+    def value(values: Mapping[str, Any] | None = None) -> Any:
+        try:
+            return run(values or {})
+        except EvaluationError as error:
+            _fail(error, text)
+
+    return value
+
+
+def _read(source: "Source | str | Expr", most: int | None = None) -> "tuple[Expr, Source]":
+    from ...lang.diagnostic import Diagnostic, has_errors
+    from ...lang.node import Node
+    from ...lang.source import Source
+
+    if isinstance(source, Node):
+        return source, Source("")
+    text = Source(source) if isinstance(source, str) else source
+    if most is not None and len(text.text) > most:
+        message = f"the expression has {len(text.text):,} characters; {most:,} is the most"
+        raise ExprError("limit", (Diagnostic("EXPR090", "error", message),), text)
+    read = parse(text)
+    if read.expr is None or has_errors(read.diagnostics):
+        raise ExprError("text", read.diagnostics, read.source)
+    return read.expr, read.source
+
+
+def _fail(error: "EvaluationError", source: "Source") -> NoReturn:
+    raise ExprError(error.kind, (error.diagnostic(),), source) from None
