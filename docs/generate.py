@@ -7,6 +7,7 @@ from typing import Any, get_args
 
 import typer.main
 from knotwork.lang.documents.plan import PLAN_SCHEMA
+from knotwork.lang.documents.seed import SEED_SCHEMA, SEED_SCHEMA_000
 from knotwork.lang.rules import RULES
 from knotwork.runtime.events import EVENTS
 from knotwork.runtime.interfaces.cli.commands import app
@@ -106,7 +107,20 @@ def plan_schema() -> str:
     return json.dumps(PLAN_SCHEMA, indent=2) + "\n"
 
 
-PAGES = {"rules.md": rules, "cli.md": commands, "events.md": events, "plan.schema.json": plan_schema}
+def seed_schema() -> str:
+    """The JSON Schema of Formula Seeds in the form of seed 002."""
+    return json.dumps(SEED_SCHEMA, indent=2) + "\n"
+
+
+def seed_schema_000() -> str:
+    """The JSON Schema of Formula Seeds in the form of seed 000."""
+    return json.dumps(SEED_SCHEMA_000, indent=2) + "\n"
+
+
+PAGES = {
+    "rules.md": rules, "cli.md": commands, "events.md": events, "plan.schema.json": plan_schema,
+    "seed.schema.json": seed_schema, "seed-000.schema.json": seed_schema_000,
+}  # fmt: skip
 
 
 def main() -> int:

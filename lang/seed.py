@@ -19,12 +19,14 @@ from .source import Source
 
 __all__ = [
     "Aggregate", "Case", "CaseRule", "Const", "DefineFilter", "Extracted", "FieldType", "FilterUse", "Form", "Formula",
-    "FormulaSeed", "Keep", "Lookup", "Match", "ReviewHandling", "SeedStep", "Strategy", "Where",
+    "FormulaSeed", "Keep", "KeepMatch", "Lookup", "Match", "ReviewHandling", "SeedStep", "Strategy", "Where",
 ]  # fmt: skip
 
 Form = Literal["000", "002"]
 FieldType = Literal["enum", "int", "float", "bool", "text", "list"]
 Strategy = Literal["truncate_head", "truncate_tail", "split"]
+KeepMatch = Literal["substring", "word", "regex"]
+"""How keywords are found in a review."""
 Match = Literal["exact", "substring_first", "substring_max", "word_first", "word_max"]
 """How a lookup compares."""
 
@@ -34,7 +36,7 @@ class Keep(Node):
     """Which reviews are kept: those with one of the keywords. Without keywords, all."""
 
     keywords: tuple[str, ...] = ()
-    match: Literal["substring", "word", "regex"] = "substring"
+    match: KeepMatch = "substring"
 
 
 @frozen
@@ -158,6 +160,8 @@ class FormulaSeed:
     source: Source = attrs.field(default=Source(""), eq=False, repr=False)
     document: Mapping[str, Any] = attrs.field(factory=dict, eq=False, repr=False)
     diagnostics: tuple[Diagnostic, ...] = attrs.field(default=(), eq=False, repr=False)
+    tree: Any = attrs.field(default=None, eq=False, repr=False)
+    """The document with the places of its parts, as ``lang.documents`` reads it; None for a seed that a program made."""
 
     @cached_property
     def field_by_name(self) -> Mapping[str, Extracted]:

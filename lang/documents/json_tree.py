@@ -26,7 +26,7 @@ def path_text(path: JsonPath) -> str:
     for part in path:
         if isinstance(part, int):
             text += f"[{part}]"
-        elif _PLAIN_KEY.fullmatch(part):
+        elif len(part) <= 100 and _PLAIN_KEY.fullmatch(part):
             text += f".{part}" if text else part
         else:
             shown = part if len(part) <= 40 else part[:39] + "…"

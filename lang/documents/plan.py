@@ -5,7 +5,6 @@ placed in the string where it stands, with edits that keep the document JSON.
 """
 
 import json
-import math
 from bisect import bisect_right
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
@@ -17,8 +16,9 @@ from ..gasl import Item, Program, Statement, Try
 from ..parse.gasl import parse_gasl
 from ..source import Source, Span
 from .json_scalars import json_fault
-from .json_text import MAX_DEPTH, MAX_VALUES, JsonNode, StringMap, read_json
+from .json_text import JsonNode, StringMap, read_json
 from .shape import Misfit, json_schema, misfits
+from .values import not_json
 
 __all__ = ["PLAN_SCHEMA", "Plan", "PlanConfig", "PlanRead", "PlanScript", "read_plan"]
 
@@ -261,32 +261,10 @@ def _blank(root: JsonNode) -> list[Diagnostic]:
 
 def _as_source(plan: Mapping[str, Any]) -> Source | Diagnostic:
     """Write a Python object as JSON, or say why it is none."""
-    reason = _not_json(plan)
+    reason = not_json(plan)
     if reason is None:
         try:
             return Source(json.dumps(plan, ensure_ascii=False, indent=2, allow_nan=False), "<plan>")
         except (TypeError, ValueError) as error:
             reason = str(error)
     return Diagnostic("PLAN001", "error", f"the plan can't be written as JSON: {reason}")
-
-
-def _not_json(plan: Any) -> str | None:
-    """Say what keeps a Python object from being JSON, or return None. A cycle is a depth without end."""
-    stack: list[tuple[Any, int]] = [(plan, 0)]
-    seen = 0
-    while stack:
-        value, depth = stack.pop()
-        seen += 1
-        if depth > MAX_DEPTH or seen > MAX_VALUES:
-            return f"it is nested deeper than {MAX_DEPTH} levels" if depth > MAX_DEPTH else "it has too many values"
-        if isinstance(value, dict):
-            if odd := next((key for key in value if not isinstance(key, str)), None):
-                return f"the key {odd!r:.40} is no text"
-            stack += [(inner, depth + 1) for inner in value.values()]
-        elif isinstance(value, list | tuple):
-            stack += [(inner, depth + 1) for inner in value]
-        elif isinstance(value, float) and not math.isfinite(value):
-            return f"{value} is no number of JSON"
-        elif value is not None and not isinstance(value, str | int | float):
-            return f"a {type(value).__name__} is no JSON value"
-    return None

@@ -7,11 +7,11 @@ import json
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-from attrs import frozen
+from attrs import evolve, frozen
 
 from ..diagnostic import Edit, nearest
 from ..source import Span
-from .json_tree import JsonNode, path_text
+from .json_tree import JsonNode, JsonPath, path_text
 
 if TYPE_CHECKING:
     from pydantic import BaseModel
@@ -46,8 +46,11 @@ def json_schema(model: "type[BaseModel]") -> dict[str, Any]:
     return {"$schema": "https://json-schema.org/draft/2020-12/schema", **schema}
 
 
-def misfits(model: "type[BaseModel]", root: JsonNode) -> list[Misfit]:
-    """Return how the document is not of the model's shape, by place; empty where it is."""
+def misfits(model: "type[BaseModel]", root: JsonNode, within: JsonPath = ()) -> list[Misfit]:
+    """Return how a document is not of the model's shape, by place; empty where it is.
+
+    ``root`` may be a part of a document, at the path ``within``: messages and paths begin there.
+    """
     from pydantic import ValidationError
 
     try:
@@ -56,7 +59,7 @@ def misfits(model: "type[BaseModel]", root: JsonNode) -> list[Misfit]:
         found = error.errors(include_url=False, include_context=True, include_input=False)
     else:
         return []
-    shape = _Shape(model.model_json_schema())
+    shape = _Shape(model.model_json_schema(), tuple(within))
     made: dict[tuple[str | int, ...], Misfit] = {}
     for fault in found:
         path, branch = _path_of(fault["loc"], shape)
@@ -67,7 +70,8 @@ def misfits(model: "type[BaseModel]", root: JsonNode) -> list[Misfit]:
             continue  # reading has said what is wrong
         if path not in made and len(made) < _MOST:
             made[path] = _misfit(fault, path, root, shape)
-    return sorted(made.values(), key=lambda misfit: (misfit.span.start, misfit.path[-1:] and str(misfit.path[-1])))
+    placed = [evolve(misfit, path=(*within, *misfit.path)) for misfit in made.values()] if within else made.values()
+    return sorted(placed, key=lambda misfit: (misfit.span.start, misfit.path[-1:] and str(misfit.path[-1])))
 
 
 def _path_of(loc: Sequence[str | int], shape: "_Shape") -> tuple[tuple[str | int, ...], str]:
@@ -90,7 +94,7 @@ _KINDS = {"string_type": "a text", "bool_type": "true or false", "list_type": "a
 
 
 def _misfit(fault: Mapping[str, Any], path: tuple[str | int, ...], root: JsonNode, shape: "_Shape") -> Misfit:
-    kind, where = fault["type"], path_text(path)
+    kind, where = fault["type"], shape.text(path)
     node = root.at(path)
     span = node.span if node is not None else root.nearest_span(path)
     if kind == "extra_forbidden":
@@ -109,7 +113,7 @@ def _misfit(fault: Mapping[str, Any], path: tuple[str | int, ...], root: JsonNod
     wanted = _KINDS.get(kind)
     if wanted is None:
         return Misfit("value", path, f"{where}: {str(fault['msg'])[:1].lower()}{str(fault['msg'])[1:]}", span)
-    if path and isinstance(path[-1], int) and wanted in ("a text", "an object"):
+    if path and isinstance(path[-1], int) and wanted in ("a text", "an object") and shape.is_union(path):
         wanted = "a text, or an object"
     edits = _type_edits(value, wanted, node)
     hints = (f"write `{edits[0].text}`",) if len(edits) == 1 else ()
@@ -138,7 +142,7 @@ def _unknown(path: tuple[str | int, ...], root: JsonNode, shape: "_Shape") -> Mi
     hints = [f"did you mean `{near}`?"] if near else []
     hints.append(f"the keys here are {', '.join(map(str, known))}")
     edits = (Edit(span, json.dumps(near)),) if near else ()
-    return Misfit("unknown", path, f"there is no key {path_text(path)}", span, tuple(hints), edits)
+    return Misfit("unknown", path, f"there is no key {shape.text(path)}", span, tuple(hints), edits)
 
 
 @frozen
@@ -146,6 +150,19 @@ class _Shape:
     """A model's JSON Schema, to walk through."""
 
     root: Mapping[str, Any]
+    within: tuple[str | int, ...] = ()
+    """Where in the document this is the shape of."""
+
+    def text(self, path: Sequence[str | int]) -> str:
+        """Return a path for a message."""
+        return path_text((*self.within, *path))
+
+    def is_union(self, path: Sequence[str | int]) -> bool:
+        """Say whether several kinds of values may stand at ``path``."""
+        current = self.root
+        for part in path:
+            current = self.below(current, part)
+        return "anyOf" in current
 
     def below(self, current: Mapping[str, Any], part: str | int) -> Mapping[str, Any]:
         """Return what the schema says of a field or an element, its unions as they are."""

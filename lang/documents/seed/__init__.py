@@ -1,1 +1,34 @@
-"""Reads Formula Seeds, both JSON forms, and says what is wrong where in the JSON."""
+"""Reads Formula Seeds, both JSON forms, and says what is wrong where in the JSON.
+
+Rooms: ``model`` (the shapes, with pydantic: imported late), ``reading`` (the document), ``shapes`` (what fits not), ``fields``,
+``steps`` (compute), ``where``, ``cases``, ``texts`` (expressions in strings), ``trees`` (changes them), ``converting`` (000 to
+002) with ``conditions``.
+"""
+
+from typing import TYPE_CHECKING, Any
+
+from .reading import SeedRead, read_seed
+
+__all__ = ["SEED_SCHEMA", "SEED_SCHEMA_000", "Converted", "SeedRead", "convert", "read_seed"]
+
+if TYPE_CHECKING:
+    from .converting import Converted, convert
+
+    SEED_SCHEMA: dict[str, Any]
+    """The JSON Schema (draft 2020-12) of a seed of the form of seed 002."""
+    SEED_SCHEMA_000: dict[str, Any]
+    """The same of the form of seed 000."""
+
+
+def __getattr__(name: str) -> Any:
+    # Nobody who only reads a seed should wait for these; the schemas are made from pydantic models.
+    if name in ("Converted", "convert"):
+        from . import converting
+
+        return getattr(converting, name)
+    if name in ("SEED_SCHEMA", "SEED_SCHEMA_000"):
+        from ..shape import json_schema
+        from .model import SeedSchema000Model, SeedSchemaModel
+
+        return json_schema(SeedSchemaModel if name == "SEED_SCHEMA" else SeedSchema000Model)
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

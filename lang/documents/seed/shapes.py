@@ -1,0 +1,152 @@
+"""Says how a part of a seed is not of its shape, with what its author meant; checks names and words of which there are few."""
+
+import json
+from keyword import iskeyword
+from typing import TYPE_CHECKING, get_args
+
+from attrs import define
+
+from ...diagnostic import Diagnostic, Edit, nearest
+from ...seed import FieldType, KeepMatch, Match, Strategy
+from ...source import Span
+from ..json_tree import JsonNode, JsonPath, path_text
+from ..shape import Misfit, misfits
+
+if TYPE_CHECKING:
+    from pydantic import BaseModel
+
+__all__ = ["Shapes"]
+
+_MOST = 100
+"""Misfits that are told, and keys of an object; a document with more has one cause."""
+_CODES = {"unknown": "SEED002", "missing": "SEED003", "type": "SEED004", "value": "SEED005"}
+_CHOICES: dict[str, tuple[str, ...]] = {
+    "type": get_args(FieldType), "strategy": get_args(Strategy), "match": get_args(Match),
+    "filter.match": get_args(KeepMatch),
+}  # fmt: skip
+_MEANT = {
+    "string": "text", "str": "text", "number": "float", "integer": "int", "boolean": "bool", "array": "list", "choice": "enum",
+    "category": "enum", "categorical": "enum", "substring": "substring_first", "word": "word_first", "truncate": "truncate_head",
+    "aggregate": "sum", "filter": "define_filter", "formula": "expr", "compute": "expr", "constant": "const", "literal": "const",
+    "switch": "case", "conditional": "case", "map": "lookup", "table": "lookup",
+}  # fmt: skip
+"""Other spellings of types, matches and operations."""
+_MEANT_KEYS = {
+    "if": "when", "condition": "when", "value": "then", "result": "then", "default": "else", "otherwise": "else",
+    "formula": "expr", "expression": "expr", "options": "values", "choices": "values", "enum": "values", "doc": "description",
+    "meaning": "description", "filter": "where", "conditions": "where", "filters": "where", "cases": "rules", "kind": "type",
+    "operation": "op", "id": "name", "mapping": "table", "map": "table", "input": "source", "prompt": "extraction_prompt",
+}  # fmt: skip
+"""Other spellings of keys."""
+
+
+@define
+class Shapes:
+    """Checks parts of one document against their shapes; ``found`` takes what is wrong. ``outputs``: the key of the outputs."""
+
+    root: JsonNode
+    outputs: str
+    found: list[Diagnostic]
+    told: int = 0
+
+    def fits(self, model: "type[BaseModel]", node: JsonNode, path: JsonPath) -> bool:
+        """Tell what doesn't fit, and return whether all does."""
+        if len(node.fields) > _MOST:
+            message = f"{path_text(path)} has {len(node.fields):,} keys; {_MOST} is the most"
+            self.found.append(Diagnostic("SEED007", "error", message, Span(node.start, node.start + 1)))
+            return False
+        if self.told >= _MOST:
+            from pydantic import ValidationError
+
+            try:
+                model.model_validate(node.value)
+            except ValidationError:
+                return False
+            return True
+        found = misfits(model, node, path)
+        for misfit in found:
+            self._tell(misfit)
+        return not found
+
+    def _tell(self, misfit: Misfit) -> None:
+        kind = misfit.kind
+        self.told += 1
+        last = misfit.path[-1] if misfit.path else ""
+        place = "filter.match" if tuple(misfit.path) == ("filter", "match") else str(last)
+        if kind == "value" and place in _CHOICES:
+            self._choose(misfit.path, _CHOICES[place])
+            return
+        message, hints = misfit.message, misfit.hints
+        if kind == "value" and last == "passes":
+            message, hints = "passes is 1 or 2", ("2 extracts twice, and a third call reconciles what differs",)
+        edits = misfit.edits
+        if kind == "type" and last == "name":
+            hints, edits = (), ()  # a number in quotes is no name either
+        elif kind == "unknown" and not edits:
+            hints, edits = self._meant_key(misfit)
+        if kind == "value" and last == "max_length":
+            message, hints = "review_handling.max_length is 1 at least, and 10,000,000 at most", ()
+        self.found.append(Diagnostic(_CODES[kind], "error", message, misfit.span, hints, edits))
+
+    def _meant_key(self, misfit: Misfit) -> tuple[tuple[str, ...], tuple[Edit, ...]]:
+        """Return hints and edits of a key that other languages have for one of ours."""
+        meant = _MEANT_KEYS.get(str(misfit.path[-1]).lower())
+        parent = self.root.at(misfit.path[:-1])
+        listed = misfit.hints[-1].removeprefix("the keys here are ").split(", ") if misfit.hints else []
+        if meant is None or meant not in listed or parent is None or meant in parent.fields:
+            return misfit.hints, ()
+        return (f"did you mean `{meant}`?", *misfit.hints), (Edit(misfit.span, json.dumps(meant)),)
+
+    def _choose(self, path: JsonPath, choices: tuple[str, ...]) -> None:
+        """Say that a word is none of those there are."""
+        node = self.root.at(path)
+        if node is None:
+            return
+        near = None
+        if isinstance(node.value, str):
+            meant = _MEANT.get(node.value.lower())
+            near = meant if meant in choices else nearest(node.value, choices)
+        shown = json.dumps(node.value, ensure_ascii=False)
+        shown = shown if len(shown) <= 60 else shown[:59] + "…"
+        hints = (*((f"did you mean `{near}`?",) if near else ()), f"there are {', '.join(choices)}")
+        edits = (Edit(node.span, json.dumps(near)),) if near else ()
+        message = f"{path_text(path)}: there is no {'operation' if path[-1] == 'op' else path[-1]} {shown}"
+        self.found.append(Diagnostic("SEED008", "error", message, node.span, hints, edits))
+
+    def operation(
+        self, item: JsonNode, path: JsonPath, operations: "dict[str, type[BaseModel]]"
+    ) -> "type[BaseModel] | None":
+        """Return the shape of a step; None, and why, where its operation is missing or unknown."""
+        if not isinstance(item.value, dict):
+            self.fits(operations["const"], item, path)
+            return None
+        operation = item.fields.get("op")
+        if operation is None:
+            hint = f"op is one of {', '.join(operations)}"
+            if "formula" in item.fields:
+                hint = 'a formula is written {"name": ..., "op": "expr", "expr": ...} here'
+            at = Span(item.start, item.start + 1)
+            self.found.append(Diagnostic("SEED003", "error", f"{path_text(path)}.op is missing", at, (hint,)))
+            return None
+        found = operations.get(operation.value) if isinstance(operation.value, str) else None
+        if found is None:
+            self._choose((*path, "op"), tuple(operations))
+        return found
+
+    def is_name(self, node: JsonNode, path: JsonPath) -> bool:
+        """Say whether a name is one, and tell where it is not."""
+        name = node.value
+        if name.isascii() and name.isidentifier() and not name.startswith("__"):
+            return True
+        made = "".join(each if each.isascii() and (each.isalnum() or each == "_") else "_" for each in name).strip("_")
+        fixed = made if made.isidentifier() else f"n_{made}" if made else ""
+        fixed += "_" * iskeyword(fixed)
+        outputs = self.root.at((self.outputs,))
+        used = [each for each in (outputs.items if outputs is not None else ()) if each.value == name]
+        edits = tuple(Edit(each.span, json.dumps(fixed)) for each in (node, *used)) if fixed else ()
+        shown = json.dumps(name if len(name) <= 40 else name[:39] + "…", ensure_ascii=False)
+        message = f"{path_text(path)}: {shown} is no name"
+        hint = "a name has letters of A to Z, digits and underscores, and begins with a letter or one underscore"
+        hints = (*((f"write `{fixed}`",) if fixed else ()), hint)
+        self.found.append(Diagnostic("SEED009", "error", message, node.span, hints, edits))
+        return False

@@ -1,0 +1,162 @@
+"""Reads the steps of a seed: operations of seed 002 are lowered to trees, formulas of seed 000 are read as they are."""
+
+import re
+from collections.abc import Callable
+from typing import Any
+
+from attrs import define
+
+from ...diagnostic import Diagnostic, Edit
+from ...evaluate.seed.rows import META_KEYS
+from ...expr import Expr, Field, Name
+from ...seed import Aggregate, Case, Const, DefineFilter, Formula, Lookup, SeedStep
+from ...source import Span
+from ..json_tree import JsonNode, JsonPath, path_text
+from .cases import Cases
+from .texts import Texts
+from .where import Wheres
+
+__all__ = ["Steps"]
+
+MAX_TABLE = 5_000
+_LONGEST = 200
+"""Characters of a name with its namespace."""
+_REFERENCE = re.compile(r"(?:(?P<space>context|extraction|meta)\.)?(?P<name>[A-Za-z_][A-Za-z0-9_]*)")
+
+
+@define
+class Steps:
+    """Reads steps whose keys fit, each by its operation. ``found`` takes the faults."""
+
+    found: list[Diagnostic]
+    texts: Texts
+    wheres: Wheres
+    cases: Cases
+
+    def read(self, node: JsonNode, path: JsonPath) -> SeedStep | None:
+        """Return the step of seed 002; None, and why, where it is none."""
+        made = _READERS[node.fields["op"].value](self, node, path, node.fields["name"].value)
+        return made
+
+    def formula(self, node: JsonNode, path: JsonPath, key: str = "formula") -> Formula | None:
+        """Return a step that is an expression: of seed 000, or ``expr`` of seed 002."""
+        expr = self.texts.read(node.fields[key], (*path, key))
+        if expr is None:
+            return None
+        return Formula(node.fields["name"].value, expr, node.fields[key].value, span=node.span)
+
+    def _fault(self, code: str, message: str, span: Span, *hints: str, edits: tuple[Edit, ...] = ()) -> None:
+        self.found.append(Diagnostic(code, "error", message, span, tuple(hint for hint in hints if hint), edits))
+
+    def _expr(self, node: JsonNode, path: JsonPath, name: str) -> SeedStep | None:
+        return self.formula(node, path, "expr")
+
+    def _const(self, node: JsonNode, path: JsonPath, name: str) -> SeedStep | None:
+        return Const(name, node.fields["value"].value, span=node.span)
+
+    def _filter(self, node: JsonNode, path: JsonPath, name: str) -> SeedStep | None:
+        parts = [key for key in ("extraction", "where") if node.value.get(key) is not None]
+        if not parts:
+            hint = 'give it "extraction": {FIELD: VALUE} or "where"'
+            self._fault("SEED003", f"{path_text(path)} has no condition", Span(node.start, node.start + 1), hint)
+            return None
+        made = [self.wheres.read(node.fields[key], (*path, key), key == "extraction") for key in parts]
+        return DefineFilter(name, tuple(each for where in made for each in where), span=node.span)
+
+    def _where(self, node: JsonNode, path: JsonPath) -> Any:
+        where = node.fields.get("where")
+        return None if where is None or where.value is None else self.wheres.read(where, (*path, "where"))
+
+    def _count(self, node: JsonNode, path: JsonPath, name: str) -> SeedStep | None:
+        return Aggregate(name, "count", None, self._where(node, path), span=node.span)
+
+    def _aggregate(self, node: JsonNode, path: JsonPath, name: str) -> SeedStep | None:
+        operation = node.fields["op"].value
+        where = self._where(node, path)
+        element = self._element(node, path)
+        if element is None:
+            return None
+        return Aggregate(name, operation, element, where, node.value.get("default"), span=node.span)
+
+    def _element(
+        self,
+        node: JsonNode,
+        path: JsonPath,
+    ) -> Expr | None:
+        given = [key for key in ("expr", "field") if node.value.get(key) is not None]
+        at = Span(node.start, node.start + 1)
+        if len(given) == 2:
+            self._fault("SEED017", f"{path_text(path)} has an expr and a field", node.keys["field"], "leave one out")
+            return None
+        if not given:
+            hint = 'give it "field": "meta.year" or "expr": "5 - meta.stars"'
+            self._fault("SEED003", f"{path_text(path)} has neither an expr nor a field", at, hint)
+            return None
+        key = given[0]
+        if key == "expr":
+            return self.texts.read(node.fields[key], (*path, key))
+        found = self._reference(node.fields[key], (*path, key), ("extraction", "meta"))
+        if isinstance(found, Name):
+            text = node.fields[key]
+            meant = f"extraction.{found.name}" if found.name in self.wheres.fields else f"meta.{found.name}"
+            is_known = found.name in self.wheres.fields or found.name in META_KEYS
+            edits = (Edit(text.span, f'"{meant}"'),) if is_known else ()
+            hint = f"write `{meant}`" if is_known else "a step before has one value, not one for each extraction"
+            message = f"{path_text((*path, key))} takes extraction.FIELD or meta.KEY"
+            self._fault("SEED018", message, text.span, hint, edits=edits)
+            return None
+        return found
+
+    def _reference(self, node: JsonNode, path: JsonPath, spaces: tuple[str, ...]) -> Field | Name | None:
+        """Read a name, or a namespace's; None, and why, where it is none."""
+        match = _REFERENCE.fullmatch(node.value) if len(node.value) <= _LONGEST else None
+        where = path_text(path)
+        if match is None:
+            bare = node.value.strip()
+            is_name = len(bare) <= _LONGEST and _REFERENCE.fullmatch(bare) is not None
+            edits = (Edit(node.span, f'"{bare}"'),) if is_name else ()
+            hint = f"write `{bare}`" if is_name else "an expr step before can compute it"
+            what = "a name without blanks around it" if is_name else "a name, not an expression"
+            self._fault("SEED018", f"{where} takes {what}", node.span, hint, edits=edits)
+            return None
+        space, name = match["space"], match["name"]
+        if space is not None and space not in spaces:
+            kinds = " or ".join(f"{each}." for each in spaces)
+            self._fault(
+                "SEED018", f"{where}: {space}. is of one extraction; here stands {kinds} or a step's name", node.span
+            )
+            return None
+        span = Span(node.start + 1, node.end - 1)
+        return Field(space, name, span=span) if space else Name(name, span=span)  # type: ignore[arg-type]
+
+    def _lookup(self, node: JsonNode, path: JsonPath, name: str) -> SeedStep | None:
+        source = self._reference(node.fields["source"], (*path, "source"), ("context",))
+        if source is None:
+            return None
+        size = len(node.fields["table"].fields)
+        if size > MAX_TABLE:
+            at = node.fields["table"].start
+            self._fault(
+                "SEED007",
+                f"{path_text((*path, 'table'))} has {size:,} keys; {MAX_TABLE:,} is the most",
+                Span(at, at + 1),
+            )
+            return None
+        match = node.value.get("match", "exact")
+        table = tuple(node.fields["table"].value.items())
+        return Lookup(name, source, table, match, node.value.get("default"), span=node.span)
+
+    def _case(self, node: JsonNode, path: JsonPath, name: str) -> SeedStep | None:
+        source: Field | Name | None = None
+        if node.value.get("source") is not None:
+            source = self._reference(node.fields["source"], (*path, "source"), ("context",))
+            if source is None:
+                return None
+        rules, otherwise = self.cases.read(node.fields["rules"], (*path, "rules"), source)
+        return Case(name, rules, None if otherwise is None else otherwise.value, span=node.span)
+
+
+_READERS: dict[str, Callable[[Steps, JsonNode, JsonPath, str], SeedStep | None]] = {
+    "define_filter": Steps._filter, "count": Steps._count, "sum": Steps._aggregate, "max": Steps._aggregate,
+    "min": Steps._aggregate, "lookup": Steps._lookup, "expr": Steps._expr, "const": Steps._const, "case": Steps._case,
+}  # fmt: skip

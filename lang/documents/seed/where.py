@@ -1,0 +1,232 @@
+"""Reads a ``where``: conditions on one extraction, lowered to expressions. Seed 002, "Filter Operators"."""
+
+import json
+import re
+from collections.abc import Collection, Iterator
+from typing import Any
+
+from attrs import define
+
+from ...diagnostic import Diagnostic, Edit, nearest
+from ...expr import Comparison, Expr, Field, ListDisplay, Literal, Name, Test
+from ...seed import FilterUse, Where
+from ...source import Span
+from ..json_tree import JsonNode, JsonPath, path_text
+
+__all__ = ["OPERATORS", "Wheres", "kind_of"]
+
+OPERATORS: dict[str, Test | None] = {
+    "==": "==", "!=": "!=", "in": "in", "not_in": "not in", ">": ">", ">=": ">=", "<": "<", "<=": "<=", "exists": None,
+    "between": None,
+}  # fmt: skip
+"""What a condition may be, with the test that it is (None: it is made of others)."""
+
+_MEANT = {
+    "=": "==", "===": "==", "eq": "==", "equals": "==", "is": "==", "ne": "!=", "<>": "!=", "not": "!=", "neq": "!=", "gt": ">",
+    "gte": ">=", "ge": ">=", "=>": ">=", "lt": "<", "lte": "<=", "le": "<=", "=<": "<=", "nin": "not_in", "not in": "not_in",
+    "any_of": "in", "one_of": "in", "min": ">=", "max": "<=", "range": "between", "exist": "exists",
+}  # fmt: skip
+"""Other spellings, with what they surely mean."""
+
+_MOST_KEYS = 100
+_MOST_LISTED = 2_000
+_LONGEST_KEY = 200
+_KEY = re.compile(r"(?:(extraction|meta|context)\.|(\$))?([A-Za-z_][A-Za-z0-9_]*)")
+
+
+def kind_of(value: Any) -> str:
+    """Say in words what a JSON value is."""
+    if value is None or isinstance(value, bool):
+        return json.dumps(value)
+    if isinstance(value, int | float):
+        return "a number"
+    return "a text" if isinstance(value, str) else "a list" if isinstance(value, list) else "an object"
+
+
+@define
+class Wheres:
+    """Reads all ``where``s of a document. ``steps`` and ``fields`` are the names there are; ``found`` takes the faults."""
+
+    steps: Collection[str]
+    fields: Collection[str]
+    found: list[Diagnostic]
+
+    def read(self, node: JsonNode, path: JsonPath, bare_fields: bool = False) -> Where:
+        """Read a ``where``; with ``bare_fields``, the ``extraction`` of a filter, whose keys are fields' names."""
+        if not isinstance(node.value, dict):
+            self._fault("SEED004", f"{path_text(path)} takes an object, not {kind_of(node.value)}", node.span)
+            return ()
+        if not node.fields:
+            hint = "without conditions, leave it out" if not bare_fields else "write its conditions"
+            self._fault("SEED011", f"{path_text(path)} has no condition", node.span, hint)
+        if len(node.fields) > _MOST_KEYS:
+            message = f"{path_text(path)} has {len(node.fields):,} conditions; {_MOST_KEYS} is the most"
+            self._fault("SEED007", message, Span(node.start, node.start + 1))
+            return ()
+        made: list[Expr | FilterUse] = []
+        for key, value in node.fields.items():
+            subject = self._subject(key, node, (*path, key), bare_fields)
+            if isinstance(subject, FilterUse):
+                made += self._use(subject, value, (*path, key))
+            elif subject is not None:
+                made += self._conditions(subject, value, (*path, key))
+        return tuple(made)
+
+    def _fault(self, code: str, message: str, span: Span, *hints: str, edits: tuple[Edit, ...] = ()) -> None:
+        self.found.append(Diagnostic(code, "error", message, span, tuple(hint for hint in hints if hint), edits))
+
+    def _subject(self, key: str, node: JsonNode, path: JsonPath, bare_fields: bool) -> Field | Name | FilterUse | None:
+        """Return what a key speaks of; None, and why, where it speaks of nothing."""
+        at = node.keys[key]
+        inside = Span(at.start + 1, at.end - 1)
+        match = _KEY.fullmatch(key) if len(key) <= _LONGEST_KEY else None
+        if match is None:
+            self._bad_key(key, at, path, bare_fields)
+            return None
+        space, dollar, name = match.groups()
+        if bare_fields:
+            if space is None and dollar is None:
+                return Field("extraction", name, span=inside)
+            if space == "extraction":
+                edit = Edit(at, json.dumps(name))
+                hint = f"write `{name}`"
+                self._fault("SEED010", f"{path_text(path)}: the keys here are fields", at, hint, edits=(edit,))
+                return None
+            hint = 'put it into "where", which may stand beside "extraction"'
+            self._fault("SEED010", f"{path_text(path)}: the keys here are fields", at, hint)
+            return None
+        if dollar:
+            return FilterUse(name, span=inside)
+        if space:
+            return Field(space, name, span=inside)  # type: ignore[arg-type]  # the pattern has the three
+        if name in self.fields and name not in self.steps:
+            edit = Edit(at, json.dumps(f"extraction.{name}"))
+            message = f"{path_text(path)}: a field stands with its namespace"
+            self._fault("SEED010", message, at, f"write `extraction.{name}`", edits=(edit,))
+            return None
+        return Name(name, span=inside)
+
+    def _bad_key(self, key: str, at: Span, path: JsonPath, bare_fields: bool) -> None:
+        shown = key if len(key) <= 40 else key[:39] + "…"
+        hints = ["a key here is a field's name"] if bare_fields else [
+            "a key is extraction.FIELD, meta.KEY, context.KEY, $FILTER, or the name of a step before"
+        ]  # fmt: skip
+        edits: tuple[Edit, ...] = ()
+        space, dot, name = key.partition(".")
+        if dot and not bare_fields and len(key) <= _LONGEST_KEY and re.fullmatch(r"[A-Za-z_]\w*", name, re.ASCII):
+            near = nearest(space, ("extraction", "meta", "context"))
+            if near is None and (space in ("e", "x", "r", "review", "field", "extractions")):
+                near = "extraction" if name in self.fields else "meta"
+            if near:
+                edits = (Edit(at, json.dumps(f"{near}.{name}")),)
+                hints.insert(0, f"did you mean `{near}.{name}`?")
+        self._fault("SEED010", f"{path_text(path[:-1])}: {shown!r} is no key of a condition", at, *hints, edits=edits)
+
+    def _use(self, use: FilterUse, value: JsonNode, path: JsonPath) -> Iterator[FilterUse]:
+        if isinstance(value.value, bool):
+            yield FilterUse(use.name, value.value, span=Span(use.span.start, value.end))
+            return
+        hint = f"write `true` where ${use.name} must hold, `false` where it must not"
+        edits: tuple[Edit, ...] = ()
+        if isinstance(value.value, str) and value.value.lower() in ("true", "false"):
+            edits = (Edit(value.span, value.value.lower()),)
+        message = f"{path_text(path)} takes true or false, not {kind_of(value.value)}"
+        self._fault("SEED012", message, value.span, hint, edits=edits)
+
+    def _conditions(self, subject: Field | Name, value: JsonNode, path: JsonPath) -> Iterator[Expr]:
+        span = Span(subject.span.start, value.end)
+        if isinstance(value.value, list):
+            edits = (Edit(Span(value.start, value.start), '{"in": '), Edit(Span(value.end, value.end), "}"))
+            hint = 'write {"in": [...]}'
+            self._fault(
+                "SEED012", f"{path_text(path)} takes a value or operators, not a list", value.span, hint, edits=edits
+            )
+            return
+        if not isinstance(value.value, dict):
+            yield Comparison(subject, (("==", Literal(value.value, span=value.span)),), span=span)
+            return
+        if not value.fields:
+            hint = f"the operators are {', '.join(OPERATORS)}"
+            self._fault("SEED011", f"{path_text(path)} has no operator", value.span, hint)
+        if len(value.fields) > _MOST_KEYS:
+            message = f"{path_text(path)} has {len(value.fields):,} operators; {_MOST_KEYS} is the most"
+            self._fault("SEED007", message, Span(value.start, value.start + 1))
+            return
+        for operator, operand in value.fields.items():
+            if operator not in OPERATORS:
+                self._unknown(operator, value, (*path, operator))
+                continue
+            made = self._one(subject, operator, operand, (*path, operator))
+            if made is not None:
+                test, span = made, Span(subject.span.start, operand.end)
+                yield Comparison(test[0], test[1], span=span)
+
+    def _unknown(self, operator: str, value: JsonNode, path: JsonPath) -> None:
+        at = value.keys[operator]
+        near = _MEANT.get(operator.lower().lstrip("$")) or nearest(operator.lstrip("$"), OPERATORS)
+        edits: tuple[Edit, ...] = (Edit(at, json.dumps(near)),) if near and near not in value.fields else ()
+        shown = operator if len(operator) <= 40 else operator[:39] + "…"
+        message = f"{path_text(path[:-1])}: there is no operator {shown}"
+        hints = (f"did you mean `{near}`?" if near else "", f"the operators are {', '.join(OPERATORS)}")
+        self._fault("SEED011", message, at, *hints, edits=edits)
+
+    def _one(
+        self, subject: Field | Name, operator: str, operand: JsonNode, path: JsonPath
+    ) -> tuple[Expr, tuple[tuple[Test, Expr], ...]] | None:
+        """Return the comparison that an operator makes; None, and why, where its operand is none."""
+        value, where = operand.value, path_text(path)
+        if operator == "exists":
+            if not isinstance(value, bool):
+                edits = (Edit(operand.span, str(value).lower()),) if str(value).lower() in ("true", "false") else ()
+                self._fault("SEED012", f"{where} takes true or false, not {kind_of(value)}", operand.span, edits=edits)
+                return None
+            return subject, (("is not" if value else "is", Literal(None, span=operand.span)),)
+        if operator in ("in", "not_in", "between"):
+            return self._listed(subject, operator, operand, path)
+        if isinstance(value, list | dict):
+            is_list = isinstance(value, list) and operator in ("==", "!=")
+            meant = {"==": "in", "!=": "not_in"}[operator] if is_list else ""
+            hint = f"write `{meant}` for one of several" if meant else ""
+            self._fault("SEED012", f"{where} takes a value, not {kind_of(value)}", operand.span, hint)
+            return None
+        if operator not in ("==", "!=") and (value is None or isinstance(value, bool)):
+            self._fault("SEED012", f"{where} takes a number or a text, not {kind_of(value)}", operand.span)
+            return None
+        test = OPERATORS[operator]
+        assert test is not None  # noqa: S101 - those without were handled
+        return subject, ((test, Literal(value, span=operand.span)),)
+
+    def _listed(
+        self, subject: Field | Name, operator: str, operand: JsonNode, path: JsonPath
+    ) -> tuple[Expr, tuple[tuple[Test, Expr], ...]] | None:
+        value, where = operand.value, path_text(path)
+        if not isinstance(value, list):
+            edits: tuple[Edit, ...] = ()
+            if operator != "between" and not isinstance(value, dict):
+                edits = (Edit(Span(operand.start, operand.start), "["), Edit(Span(operand.end, operand.end), "]"))
+            self._fault("SEED012", f"{where} takes a list, not {kind_of(value)}", operand.span, edits=edits)
+            return None
+        if len(operand.items) > _MOST_LISTED:
+            message = f"{where} lists {len(value):,} values; {_MOST_LISTED:,} is the most"
+            self._fault("SEED007", message, Span(operand.start, operand.start + 1))
+            return None
+        odd = next((item for item in operand.items if isinstance(item.value, list | dict)), None)
+        if odd is not None:
+            self._fault("SEED012", f"{where} takes values, not {kind_of(odd.value)}", odd.span)
+            return None
+        items = [Literal(item.value, span=item.span) for item in operand.items]
+        if operator != "between":
+            if not items:
+                self._fault("SEED012", f"{where} lists no value", operand.span)
+                return None
+            test: Test = "in" if operator == "in" else "not in"
+            return subject, ((test, ListDisplay(tuple(items), span=operand.span)),)
+        fit = len(items) == 2 and all(
+            isinstance(item.value, int | float | str) and not isinstance(item.value, bool) for item in items
+        )
+        if not fit or isinstance(items[0].value, str) != isinstance(items[1].value, str):
+            self._fault(
+                "SEED012", f"{where} takes two numbers, or two texts", operand.span, 'such as {"between": [2, 4]}'
+            )
+            return None
+        return items[0], (("<=", subject), ("<=", items[1]))

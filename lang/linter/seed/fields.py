@@ -1,0 +1,276 @@
+"""Rules about fields: what is extracted, what conditions ask of it, what is known of a review, and what a context has."""
+
+import json
+from collections.abc import Iterator
+from typing import Any
+
+from ...diagnostic import Diagnostic, Edit
+from ...evaluate.seed.rows import META_KEYS
+from ...expr import Expr, Field, Literal, Name
+from ...node import walk
+from ...seed import Aggregate, DefineFilter, Extracted, FilterUse, Lookup, SeedStep
+from ...source import NOWHERE, Span
+from .compared import Compared, compared, fields_in, number_of
+from .registry import Context, Lint, lint
+
+__all__ = ["LINTS"]
+
+_NUMBERS = ("stars", "useful", "year", "month", "age_days")
+
+
+def _wheres(context: Context) -> Iterator[tuple[SeedStep, Expr]]:
+    """Yield the conditions of all ``where``s; expressions are checked as such."""
+    for step in context.seed.steps:
+        where = step.where if isinstance(step, DefineFilter | Aggregate) else None
+        for part in where or ():
+            if not isinstance(part, FilterUse):
+                yield step, part
+        if isinstance(step, Aggregate) and isinstance(step.element, Field):
+            yield step, step.element
+
+
+@lint("SEED045")
+def unknown_fields(context: Context) -> Iterator[Diagnostic]:
+    """Fields that are not extracted and keys that reviews don't have, in conditions and as the field of a max."""
+    known = tuple(context.fields)
+    seen: set[int] = set()
+    for _, expr in _wheres(context):
+        for namespace, name, node in fields_in(expr):
+            if node.span.start in seen and node.span != NOWHERE:
+                continue  # "between" names its field twice
+            seen.add(node.span.start)
+            if namespace == "extraction" and name not in context.fields and name not in context.unread_fields:
+                yield _unknown(context, node, name, known, "no field is named", "the fields are")
+            elif namespace == "meta" and name not in META_KEYS:
+                yield _unknown(context, node, name, META_KEYS, "a review has no", "it has")
+
+
+def _unknown(context: Context, node: Any, name: str, known: tuple[str, ...], message: str, listing: str) -> Diagnostic:
+    near = context.suggestion(name, known)
+    edits = context.named(node.span, name, near) if near else ()
+    shown = ", ".join(known[:12]) + (", ..." if len(known) > 12 else "")
+    hint = f"did you mean {near}?" if near else f"{listing} {shown}" if known else "nothing is extracted"
+    return context.found("SEED045", f"{message} {name}", node.span, hint, edits=edits)
+
+
+@lint("SEED040")
+def unknown_names(context: Context) -> Iterator[Diagnostic]:
+    """Names in conditions and sources that no step has."""
+    for step in context.seed.steps:
+        places: list[Any] = [node for owner, expr in _wheres(context) if owner is step for node in _names(expr)]
+        if isinstance(step, Lookup) and isinstance(step.source, Name):
+            places.append(step.source)
+        for node in places:
+            if node.name not in context.names:
+                near = context.suggestion(node.name, context.names)
+                hint = f"did you mean {near}?" if near else ""
+                if not near and isinstance(step, Lookup):
+                    hint = "what is known of the place stands in context., such as context.categories"
+                edits = context.named(node.span, node.name, near) if near else ()
+                yield context.found("SEED040", f"no step is named {node.name}", node.span, hint, edits=edits)
+
+
+def _names(expr: Expr) -> Iterator[Name]:
+    return (node for node in walk(expr) if isinstance(node, Name))
+
+
+@lint("SEED044")
+def unlisted(context: Context) -> Iterator[Diagnostic]:
+    """Values compared with an enum's that it does not list; in expressions, the check of expressions tells."""
+    for _, expr in _wheres(context):
+        for each in compared(expr):
+            field = context.fields.get(each.name) if each.namespace == "extraction" else None
+            if field is None or field.type != "enum" or not field.values or each.test not in _EQUALITY:
+                continue
+            for value in each.values:
+                if isinstance(value, Literal) and isinstance(value.value, str) and value.value not in field.values:
+                    yield _unlisted(context, field, value)
+
+
+_EQUALITY = ("==", "!=", "in", "not in")
+
+
+def _unlisted(context: Context, field: Extracted, value: Literal) -> Diagnostic:
+    near = context.suggestion(str(value.value), tuple(field.values))
+    edits = [Edit(value.span, json.dumps(near, ensure_ascii=False))] if near else []
+    listed = ", ".join(list(field.values)[:8]) + (", ..." if len(field.values) > 8 else "")
+    hint = f"did you mean {near}?" if near else f"its values are {listed}"
+    message = f"{field.name} is never {json.dumps(value.value, ensure_ascii=False):.60}"
+    return context.found("SEED044", message, value.span, hint, edits=edits)
+
+
+@lint("SEED064")
+def misfit_types(context: Context) -> Iterator[Diagnostic]:
+    """Comparisons that can't be, by the type of the field; sums of what is no number."""
+    for _, _, expr in context.expressions():
+        for each in compared(expr):
+            kind = _kind(context, each.namespace, each.name)
+            if kind is not None:
+                yield from _misfit(context, kind, each)
+    for step in context.seed.steps:
+        if isinstance(step, Aggregate) and isinstance(step.element, Field):
+            element = step.element
+            kind = _kind(context, element.namespace, element.name)
+            if step.operation == "sum" and kind not in (None, "int", "float"):
+                hint = "count where it holds" if kind == "bool" else "only numbers are summed"
+                message = f"{element.name} is {_A[kind]}, and can't be summed"
+                yield context.found("SEED064", message, element.span, hint)
+            elif step.operation in ("max", "min") and kind in ("enum", "bool", "list"):
+                hint = "a case gives each value its number" if kind == "enum" else ""
+                message = f"{element.name} is {_A[kind]}, which has no order"
+                yield context.found("SEED064", message, element.span, hint)
+
+
+_A: dict[Any, str] = {
+    "enum": "an enum", "int": "a whole number", "float": "a number", "bool": "true or false", "text": "a text", "list": "a list",
+}  # fmt: skip
+
+
+def _kind(context: Context, namespace: str, name: str) -> str | None:
+    if namespace == "meta":
+        return "float" if name in _NUMBERS else "text" if name == "date" else None
+    field = context.fields.get(name)
+    return field.type if field is not None else None
+
+
+def _misfit(context: Context, kind: str, each: Compared) -> Iterator[Diagnostic]:
+    if kind == "list" and not any(isinstance(v, Literal) and v.value is None for v in each.values):
+        message = f"{each.name} is a list, and is never one value"
+        hint = f'in an expression: "x" in {each.namespace}.{each.name}'
+        yield context.found("SEED064", message, each.subject.span, hint)
+        return
+    if each.test not in (*_EQUALITY, "is", "is not") and kind in ("enum", "bool"):
+        hint = 'name the values: {"in": [...]}' if kind == "enum" else "compare it with true or false"
+        message = f"{each.name} is {_A[kind]}, which has no order"
+        yield context.found("SEED064", message, each.subject.span, hint)
+        return
+    for value in each.values:
+        if (told := _wrong(kind, value)) is not None:
+            literal, text = value, told
+            inside = _is_in_string(context, literal.span)
+            edits = [Edit(literal.span, context.escaped(text) if inside else text)] if text else []
+            hint = f"write {text}" if text else f"it is compared with {_A[kind]}"
+            message = f"{each.name} is {_A[kind]}, never {_said(literal)}"
+            yield context.found("SEED064", message, literal.span, hint, edits=edits)
+
+
+def _wrong(kind: str, value: Any) -> str | None:
+    """Return None where a field of this kind may be ``value``; else what was surely meant, or an empty text."""
+    number = number_of(value)
+    plain = value.value if isinstance(value, Literal) else number
+    if plain is None and number is None:
+        return None
+    if kind in ("int", "float"):
+        if number is not None:
+            return None
+        return plain if isinstance(plain, str) and _is_number(plain) else ""
+    if kind == "bool":
+        if isinstance(plain, bool):
+            return None
+        text = str(plain).lower()
+        return (
+            text
+            if text in ("true", "false")
+            else {"yes": "true", "no": "false", "1": "true", "0": "false"}.get(text, "")
+        )
+    if isinstance(plain, str):
+        return None
+    return json.dumps(str(plain).lower() if isinstance(plain, bool) else str(plain)) if kind == "text" else ""
+
+
+def _is_number(text: str) -> bool:
+    try:
+        return isinstance(json.loads(text), int | float) and text.strip() == text and text not in ("true", "false")
+    except ValueError:
+        return False
+
+
+def _said(value: Any) -> str:
+    number = number_of(value)
+    shown = json.dumps(number if number is not None else value.value, ensure_ascii=False)
+    return shown if len(shown) <= 60 else shown[:59] + "…"
+
+
+def _is_in_string(context: Context, span: Span) -> bool:
+    """Say whether a place is inside a JSON string, and not the whole of a value."""
+    node = context.node(*context.path_at(span))
+    return node is not None and isinstance(node.value, str) and node.start < span.start
+
+
+@lint("SEED062")
+def declared(context: Context) -> Iterator[Diagnostic]:
+    """Fields that clash, enums that can't be told apart or have nothing to choose, and a seed that extracts nothing."""
+    seen: dict[str, Extracted] = {}
+    for field in context.seed.fields:
+        node = context.node(*context.path_at(Span(field.span.start, field.span.start))) if context.root else None
+        at = node.fields["name"].span if node is not None and "name" in node.fields else field.span
+        if field.name in seen:
+            yield context.found("SEED063", f"the field {field.name} stands twice", at, "give one another name")
+        elif field.name == "meta":
+            hint = "give it another name: in formulas, e['meta'] is what is known of the review"
+            yield context.found("SEED063", "meta is no name for a field", at, hint)
+        elif field.name.casefold() in {name.casefold() for name in seen}:
+            message = f"{field.name} differs from another field only in case"
+            yield context.found("SEED063", message, at, "give one another name", severity="warning")
+        seen.setdefault(field.name, field)
+        if field.type == "enum":
+            yield from _enum(context, field, at)
+    if not context.seed.fields and not context.field_nodes:
+        span = context.root.span if context.root is not None else NOWHERE
+        place = Span(span.start, span.start + 1)
+        yield context.found(
+            "SEED069", "the seed extracts nothing", place, "without fields, steps see only meta and context"
+        )
+
+
+def _enum(context: Context, field: Extracted, at: Span) -> Iterator[Diagnostic]:
+    if len(field.values) == 1:
+        hint = "give it a value for reviews where it does not apply, such as none"
+        yield context.found("SEED062", f"the enum {field.name} has one value only", at, hint)
+    folded: dict[str, str] = {}
+    for value in field.values:
+        key = value.strip().casefold()
+        if key in folded:
+            message = (
+                f"the values {folded[key]!r} and {value!r} of {field.name} are one: case and blanks around don't count"
+            )
+            yield context.found("SEED066", message, at, "leave one out")
+        folded.setdefault(key, value)
+
+
+@lint("SEED065")
+def contexts(context: Context) -> Iterator[Diagnostic]:
+    """Keys that the contexts given don't have, and sources of lookups that are no texts there."""
+    given = context.contexts
+    if not given:
+        return
+    keys = tuple(dict.fromkeys(key for each in given for key in each if key != "reviews"))
+    seen: set[int] = set()
+    for _, step, expr in context.expressions():
+        for namespace, name, node in fields_in(expr):
+            if namespace != "context" or (node.span.start in seen and node.span != NOWHERE):
+                continue
+            seen.add(node.span.start)
+            lacking = sum(name not in each for each in given)
+            if lacking == len(given):
+                near = context.suggestion(name, keys)
+                edits = context.named(node.span, name, near) if near else ()
+                hint = f"did you mean {near}?" if near else f"it has {', '.join(keys[:12])}" if keys else ""
+                yield context.found("SEED065", f"the context has no {name}", node.span, hint, edits=edits)
+            elif lacking:
+                message = f"{lacking:,} of {len(given):,} contexts have no {name}"
+                yield context.found("SEED065", message, node.span, severity="warning")
+            elif isinstance(step, Lookup) and node is step.source:
+                odd = next((each[name] for each in given if not _is_text(each[name])), None)
+                if odd is not None:
+                    message = f"{name} is neither a text nor a list of texts in every context"
+                    yield context.found("SEED065", message, node.span, severity="warning")
+
+
+def _is_text(value: Any) -> bool:
+    if isinstance(value, list | tuple):
+        return all(isinstance(item, str) or item is None for item in value)
+    return value is None or isinstance(value, str)
+
+
+LINTS: tuple[Lint, ...] = (unknown_fields, unknown_names, unlisted, misfit_types, declared, contexts)

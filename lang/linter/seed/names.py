@@ -1,0 +1,296 @@
+"""Rules about names: given once, before they are used, to values that somebody uses."""
+
+import keyword
+from collections.abc import Iterator, Sequence
+
+from ...diagnostic import Diagnostic, Edit, has_errors
+from ...documents.json_tree import JsonNode
+from ...evaluate.seed.needs import EXTRACTIONS, names_in, parts
+from ...expr import Comparison, Literal, Name
+from ...functions import FUNCTIONS
+from ...node import Node, walk
+from ...seed import DefineFilter, FilterUse, SeedStep
+from ...source import NOWHERE, Span
+from .registry import Context, Lint, lint, name_in
+
+__all__ = ["LINTS"]
+
+_NAMESPACES = frozenset({"extraction", "meta", "context"})
+_WORDS = frozenset(keyword.kwlist) | {"true", "false", "null"}
+
+
+@lint("SEED040")
+def undefined(context: Context) -> Iterator[Diagnostic]:
+    """Filters and names in conditions that no step has; of names in expressions the check of expressions tells."""
+    known = (*context.names, EXTRACTIONS)
+    filters = tuple(step.name for step in context.seed.steps if isinstance(step, DefineFilter))
+    for step in context.seed.steps:
+        for part in parts(step):
+            if isinstance(part, FilterUse) and part.name not in known:
+                near = context.suggestion(part.name, filters)
+                edits = context.named(_key_of(context, part), part.name, near) if near else ()
+                hint = f"did you mean ${near}?" if near else _there_are(filters, "filter")
+                message = f"there is no filter {part.name}"
+                yield context.found("SEED040", message, part.span, hint, edits=edits)
+
+
+def _there_are(names: Sequence[str], what: str) -> str:
+    shown = ", ".join(names[:8]) + (", ..." if len(names) > 8 else "")
+    return f"there are {shown}" if names else f"there is no {what}"
+
+
+def _key_of(context: Context, use: FilterUse) -> Span:
+    """Return where the key of ``"$F": true`` stands."""
+    path = context.path_at(use.span)
+    span = context.root.key_span(path) if context.root is not None else None
+    return span or use.span
+
+
+@lint("SEED041")
+def forward(context: Context) -> Iterator[Diagnostic]:
+    """Steps that use what only a later one gives, or what they give themselves."""
+    circles = _circles(context)
+    moved: set[str] = set()
+    for index, step in enumerate(context.seed.steps):
+        for name, node in context.uses[index].items():
+            later = context.positions.get(name, -1)
+            if later < index:
+                continue
+            if later == index:
+                yield context.found(
+                    "SEED041", f"{name} uses itself", node.span, "a step uses only what stands before it"
+                )
+                continue
+            if circles.get(name, -1) == circles.get(step.name, -2):
+                message = f"{name} is computed after {step.name}, and needs it{_way(context, name, step.name)}"
+                yield context.found("SEED041", message, node.span, "one of them must do without the other")
+                continue
+            edits = _move(context, later, index) if name not in moved else ()
+            moved.add(name)
+            hint = _where_to(context, name, step.name, later, index)
+            yield context.found("SEED041", f"{name} is used before it is computed", node.span, hint, edits=edits)
+
+
+def _circles(context: Context) -> dict[str, int]:
+    """Return a number for each step, the same for those that need one another. Tarjan's algorithm, without recursion."""
+    order: dict[str, int] = {}
+    low: dict[str, int] = {}
+    number: dict[str, int] = {}
+    path: list[str] = []
+    for start in context.positions:
+        stack = [(start, iter(_needs(context, start)))] if start not in order else []
+        while stack:
+            name, rest = stack[-1]
+            if name not in order:
+                order[name] = low[name] = len(order)
+                path.append(name)
+            following = next((each for each in rest if each not in number), None)
+            if following is None:
+                stack.pop()
+                if stack:
+                    low[stack[-1][0]] = min(low[stack[-1][0]], low[name])
+                if low[name] == order[name]:
+                    at = path.index(name)
+                    number.update(dict.fromkeys(path[at:], order[name]))
+                    del path[at:]
+            elif following in order:
+                low[name] = min(low[name], order[following])
+            else:
+                stack.append((following, iter(_needs(context, following))))
+    return number
+
+
+def _needs(context: Context, name: str) -> list[str]:
+    return [each for each in context.uses[context.positions[name]] if each in context.positions]
+
+
+_SHOWN = 6
+"""Steps of a circle, or of an order, that are told."""
+
+
+def _way(context: Context, start: str, goal: str) -> str:
+    """Return the shortest way by which ``start`` needs ``goal``, where it is short."""
+    came: dict[str, str] = {start: ""}
+    reached = [start]
+    for _ in range(_SHOWN):
+        nearer: list[str] = []
+        for name in reached:
+            if name == goal:
+                way = [name]
+                while came[way[-1]]:
+                    way.append(came[way[-1]])
+                return f": {' → '.join((goal, *reversed(way)))}"
+            for need in _needs(context, name):
+                if need not in came:
+                    came[need] = name
+                    nearer.append(need)
+        reached = nearer[:100]
+    return ""
+
+
+def _where_to(context: Context, name: str, user: str, later: int, index: int) -> str:
+    own = [need for need in context.uses[later] if context.positions.get(need, -1) >= index]
+    if not own:
+        return f"put {name} before {user}"
+    return f"the right order: {', '.join((*own, name, user))}" if len(own) <= _SHOWN else ""
+
+
+def _move(context: Context, later: int, index: int) -> tuple[Edit, ...]:
+    """Return the edit that puts a step before another; nothing where it needs what stands between."""
+    steps = context.seed.steps
+    if context.root is None or any(context.positions.get(need, -1) >= index for need in context.uses[later]):
+        return ()
+    there, here = context.step_node(steps[later]), context.step_node(steps[index])
+    if there is None or here is None:
+        return ()
+    number = context.number[there.start]
+    before = context.step_nodes[number - 1]
+    text = context.seed.source.text
+    gap = text[before.end : there.start]
+    return (
+        Edit(Span(here.start, here.start), text[there.start : there.end] + gap),
+        Edit(Span(before.end, there.end), ""),
+    )
+
+
+@lint("SEED042")
+def twice(context: Context) -> Iterator[Diagnostic]:
+    """Names that are given twice."""
+    for index, step in enumerate(context.seed.steps):
+        first = context.positions[step.name]
+        if first != index:
+            where = f"{context.steps_key}[{_number(context, first)}]"
+            message = f"the name {step.name} is given in {where} already"
+            yield context.found("SEED042", message, context.span_of(step, "name"), "give one of the two another name")
+
+
+def _number(context: Context, index: int) -> int:
+    return context.number.get(context.seed.steps[index].span.start, index)
+
+
+@lint("SEED043")
+def reserved(context: Context) -> Iterator[Diagnostic]:
+    """Names that mean something else."""
+    for step in context.seed.steps:
+        if step.name in FUNCTIONS:
+            what = "a function"
+        elif step.name in _NAMESPACES:
+            what = "a namespace"
+        elif step.name == EXTRACTIONS:
+            what = "the list of all extractions"
+        elif step.name in _WORDS:
+            what = "a word of expressions"
+        else:
+            continue
+        new = f"{step.name}_value"
+        while new in context.names:
+            new += "_"
+        edits = _renamed(context, step, new)
+        hint = f"call it {new}" if edits else "give it another name"
+        yield context.found("SEED043", f"{step.name} is {what}", context.span_of(step, "name"), hint, edits=edits)
+
+
+def _renamed(context: Context, step: SeedStep, new: str) -> tuple[Edit, ...]:
+    """Return the edits that rename a step wherever it stands; nothing where another has the name too."""
+    node = context.step_node(step)
+    if node is None or sum(each.name == step.name for each in context.seed.steps) > 1:
+        return ()
+    edits = {Edit(node.fields["name"].span, f'"{new}"')}
+    if step.name != EXTRACTIONS:  # as a name in an expression it is the list
+        for _, _, expr in context.expressions():
+            if step.name in names_in(expr):
+                edits |= {
+                    Edit(each.span, new) for each in walk(expr) if isinstance(each, Name) and each.name == step.name
+                }
+    for output in _output_nodes(context):
+        if output.value == step.name:
+            edits.add(Edit(output.span, f'"{new}"'))
+    return tuple(sorted(edits, key=lambda edit: edit.span))
+
+
+def _output_nodes(context: Context) -> Sequence[JsonNode]:
+    node = context.node(context.outputs_key)
+    return node.items if node is not None else ()
+
+
+@lint("SEED047")
+def filters(context: Context) -> Iterator[Diagnostic]:
+    """Filters taken for values, and values taken for filters."""
+    kinds = {step.name: isinstance(step, DefineFilter) for step in context.seed.steps}
+    for step in context.seed.steps:
+        for part in parts(step):
+            if isinstance(part, FilterUse):
+                if kinds.get(part.name) is False:
+                    message = f"{part.name} is a value, and $ stands before filters"
+                    edits = context.named(_key_of(context, part), f"${part.name}", part.name)
+                    yield context.found("SEED047", message, part.span, f"write `{part.name}`", edits=edits)
+                continue
+            for name in names_in(part):
+                if kinds.get(name):
+                    message = f"{name} is a filter, and has no value"
+                    node = name_in(part, name)
+                    edits = (
+                        context.named(node.span, name, f"${name}") if _is_plain_use(context, part, node.span) else ()
+                    )
+                    hint = f'a filter stands in a where: {{"${name}": true}}'
+                    yield context.found("SEED047", message, node.span, hint, edits=edits)
+
+
+def _is_plain_use(context: Context, part: Node, at: Span) -> bool:
+    """Say whether a condition is ``"F": true`` or ``"F": false``: a filter without its dollar sign."""
+    if not isinstance(part, Comparison) or not isinstance(part.rest[0][1], Literal):
+        return False
+    path = context.path_at(at)
+    value = context.node(*path)
+    return isinstance(path[-1:][0] if path else None, str) and value is not None and isinstance(value.value, bool)
+
+
+@lint("SEED048")
+def unused(context: Context) -> Iterator[Diagnostic]:
+    """Steps that nobody uses."""
+    if has_errors(context.seed.diagnostics) or not context.seed.outputs:
+        return  # what could not be read may use them
+    used = {name for uses in context.uses for name in uses} | set(context.seed.outputs)
+    values = _values(context)
+    used |= {context.suggestion(name, values) or "" for name in context.seed.outputs if name not in context.names}
+    for step in context.seed.steps:
+        if step.name not in used:
+            hint = f"leave it out, or put {step.name} into {context.outputs_key}"
+            if isinstance(step, DefineFilter):
+                hint = f'leave it out, or use it in a where: {{"${step.name}": true}}'
+            message = f"nothing uses {step.name}"
+            yield context.found("SEED048", message, context.span_of(step, "name"), hint)
+
+
+def _values(context: Context) -> tuple[str, ...]:
+    """Return the names of the steps that have a value."""
+    return tuple(step.name for step in context.seed.steps if not isinstance(step, DefineFilter))
+
+
+@lint("SEED049")
+def outputs(context: Context) -> Iterator[Diagnostic]:
+    """Outputs that no step gives, and those that stand twice."""
+    nodes = _output_nodes(context)
+    node = context.node(context.outputs_key)
+    if not context.seed.outputs and (node is None or node.value == []):
+        span = node.span if node is not None else NOWHERE
+        yield context.found("SEED050", "the seed returns nothing", span, "name the steps whose values are wanted")
+    values = _values(context)
+    seen: set[str] = set()
+    for place, name in enumerate(context.seed.outputs):
+        span = nodes[place].span if place < len(nodes) and nodes[place].value == name else NOWHERE
+        step = context.seed.step_by_name.get(name)
+        if isinstance(step, DefineFilter):
+            message = f"{name} is a filter, and has no value"
+            yield context.found("SEED049", message, span, f'count it: {{"op": "count", "where": {{"${name}": true}}}}')
+        elif step is None and name not in context.unread and not context.has_nameless:
+            near = context.suggestion(name, values)
+            edits = [Edit(span, f'"{near}"')] if near and near not in context.seed.outputs else []
+            hint = f"did you mean {near}?" if edits else _there_are(values, "step")
+            yield context.found("SEED049", f"no step is named {name:.100}", span, hint, edits=edits)
+        elif name in seen:
+            yield context.found("SEED049", f"{name} stands twice", span, "leave one out", severity="warning")
+        seen.add(name)
+
+
+LINTS: tuple[Lint, ...] = (undefined, forward, twice, reserved, filters, unused, outputs)

@@ -1,0 +1,267 @@
+"""What a lint rule of seeds is and what it is given: the seed, the document it was read from, and what it is checked against."""
+
+import json
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from functools import cached_property
+from typing import Any
+
+import attrs
+from attrs import evolve
+
+from ...diagnostic import Diagnostic, Edit, Severity, nearest
+from ...documents.json_tree import JsonNode, JsonPath, StringMap, path_text
+from ...evaluate.seed.needs import names_in, needs, parts
+from ...expr import Expr, Name
+from ...node import Node, walk
+from ...rules import RULES
+from ...seed import Extracted, FilterUse, FormulaSeed, SeedStep
+from ...source import NOWHERE, Span
+
+__all__ = ["Context", "Kept", "Lint", "lint"]
+
+_SUGGESTIONS = 50
+"""Did-you-means looked for in one check; a seed with more faults than that has one cause."""
+
+
+@attrs.frozen
+class Kept:
+    """What the filter keeps of some reviews: ``by_keyword`` alone, ``kept`` by all together, of ``total``."""
+
+    by_keyword: Sequence[int]
+    kept: int
+    total: int
+
+
+@attrs.frozen
+class Lint:
+    """A rule: its code and the function that finds it."""
+
+    code: str
+    find: Callable[["Context"], Iterable[Diagnostic]]
+
+
+def lint(code: str) -> Callable[[Callable[["Context"], Iterable[Diagnostic]]], Lint]:
+    """Make the function below the rule for ``code``."""
+    return lambda find: Lint(code, find)
+
+
+@attrs.frozen(slots=False)
+class Context:
+    """A seed under check. Everything the rules share is found once.
+
+    ``contexts`` and ``kept`` are None where nothing is known of what the seed will run on.
+    """
+
+    seed: FormulaSeed
+    contexts: Sequence[Mapping[str, Any]] | None = None
+    kept: Kept | None = None
+    _asked: dict[tuple[str, int], tuple[Collection[str], str | None]] = attrs.field(
+        factory=dict, init=False, eq=False, repr=False
+    )
+
+    # What is told
+
+    def found(
+        self, code: str, message: str, span: Span | None, *hints: str, edits: Iterable[Edit] = (),
+        severity: Severity | None = None,
+    ) -> Diagnostic:  # fmt: skip
+        """Make a diagnostic with the catalogue's severity where no other is given, its place before the message.
+
+        ``edits`` are of the document.
+        """
+        kept = tuple(hint for hint in hints if hint)
+        if self.root is None or span is None or span == NOWHERE:
+            return Diagnostic(code, severity or RULES[code].severity, message, None, kept)
+        path = self.path_at(span)
+        placed = f"{path_text(path)}: {message}" if path else message
+        return Diagnostic(code, severity or RULES[code].severity, placed, span, kept, tuple(edits))
+
+    def in_expression(self, diagnostic: Diagnostic) -> Diagnostic:
+        """Return a diagnostic of an expression's tree as one of the document: placed, with edits that keep it JSON."""
+        if self.root is None or diagnostic.span is None:
+            return evolve(diagnostic, edits=())
+        edits = tuple(Edit(edit.span, self.escaped(edit.text)) for edit in diagnostic.edits)
+        where = path_text(self.path_at(diagnostic.span))
+        return evolve(diagnostic, message=f"{where}: {diagnostic.message}", edits=edits)
+
+    def escaped(self, text: str) -> str:
+        """Return a text as it stands inside a JSON string."""
+        return json.dumps(text, ensure_ascii=False)[1:-1]
+
+    def placed(self, node: JsonNode, start: int, end: int, text: str) -> Edit:
+        """Return the edit of the document that makes an edit of a string's value."""
+        return StringMap(self.seed.source.text, node.span).edit(Edit(Span(start, end), text))
+
+    def named(self, span: Span, name: str, text: str) -> tuple[Edit, ...]:
+        """Return the edit that writes ``text`` for the last ``name`` under ``span``; nothing where it is written in escapes."""
+        at = self.seed.source.text.rfind(name, span.start, span.end)
+        return (Edit(Span(at, at + len(name)), text),) if at >= 0 else ()
+
+    def suggestion(self, name: str, known: Collection[str]) -> str | None:
+        """Return the known name that was most likely meant; None once many different ones have been looked for."""
+        if len(self._asked) >= _SUGGESTIONS:
+            return None
+        key = (name, id(known))
+        if key not in self._asked:
+            near = nearest(name, known) or _beginning(name, known)
+            self._asked[key] = (known, near)  # what is kept keeps its identity
+        return self._asked[key][1]
+
+    # The document
+
+    @cached_property
+    def root(self) -> JsonNode | None:
+        """The document as a tree; None for a seed that was made by a program."""
+        tree = self.seed.tree
+        return tree if isinstance(tree, JsonNode) else None
+
+    def path_at(self, span: Span) -> JsonPath:
+        """Return the path of the innermost value of the document in which ``span`` begins, by its key or by itself."""
+        path: list[str | int] = []
+        node = self.root
+        while node is not None:
+            key: str | int | None = _index_at(node.items, span.start)
+            if key is None:
+                key = next((each for each in node.fields if _covers(node, each, span.start)), None)
+            if key is None:
+                break
+            path.append(key)
+            node = node.at((key,))
+        return path
+
+    def node(self, *path: str | int) -> JsonNode | None:
+        """Return what stands at a path of the document."""
+        return self.root.at(path) if self.root is not None else None
+
+    @property
+    def steps_key(self) -> str:
+        """What the list of steps is called."""
+        return "compute" if self.seed.form == "002" else "compute_dag"
+
+    @property
+    def outputs_key(self) -> str:
+        """What the list of outputs is called."""
+        return "output" if self.seed.form == "002" else "output_fields"
+
+    @cached_property
+    def step_nodes(self) -> Sequence[JsonNode]:
+        """The steps in the document, also those that could not be read."""
+        node = self.node(self.steps_key)
+        return node.items if node is not None else ()
+
+    @cached_property
+    def number(self) -> dict[int, int]:
+        """The indexes of steps in the document, by where they begin."""
+        return {node.start: index for index, node in enumerate(self.step_nodes)}
+
+    def step_node(self, step: SeedStep) -> JsonNode | None:
+        """Return where ``step`` stands; None for one that was made by a program."""
+        index = self.number.get(step.span.start)
+        return self.step_nodes[index] if index is not None and self.root is not None else None
+
+    def span_of(self, step: SeedStep, *keys: str) -> Span:
+        """Return where the first of ``keys`` stands in ``step`` (its value), else where the step begins."""
+        node = self.step_node(step)
+        if node is None:
+            return step.span
+        return next((node.fields[key].span for key in keys if key in node.fields), Span(node.start, node.start + 1))
+
+    # Names
+
+    @cached_property
+    def positions(self) -> dict[str, int]:
+        """Where each name is given first: an index of ``seed.steps``."""
+        found: dict[str, int] = {}
+        for index, step in enumerate(self.seed.steps):
+            found.setdefault(step.name, index)
+        return found
+
+    @cached_property
+    def unread(self) -> frozenset[str]:
+        """The names of steps that could not be read: nothing is known of them."""
+        written = (node.value.get("name") for node in self.step_nodes if isinstance(node.value, dict))
+        return frozenset(name for name in written if isinstance(name, str)) - set(self.positions)
+
+    @cached_property
+    def has_nameless(self) -> bool:
+        """Say whether the name of a step could not be read: it may be any."""
+        return any(
+            not isinstance(node.value, dict) or not isinstance(node.value.get("name"), str) for node in self.step_nodes
+        )
+
+    @cached_property
+    def names(self) -> tuple[str, ...]:
+        """All names of steps."""
+        return (*self.positions, *sorted(self.unread))
+
+    @cached_property
+    def uses(self) -> Sequence[Mapping[str, Node]]:
+        """What each step of ``seed.steps`` names, each name with the node that has it first."""
+        return [_uses(step) for step in self.seed.steps]
+
+    def expressions(self) -> Iterator[tuple[int, SeedStep, Expr]]:
+        """Yield every expression with the step it is of and that one's index."""
+        for index, step in enumerate(self.seed.steps):
+            for part in parts(step):
+                if not isinstance(part, FilterUse):
+                    yield index, step, part
+
+    @property
+    def field_nodes(self) -> Sequence[JsonNode]:
+        """The fields in the document, also those that could not be read."""
+        node = self.node(*(("extract", "fields") if self.seed.form == "002" else ("extraction_fields",)))
+        return node.items if node is not None else ()
+
+    @cached_property
+    def unread_fields(self) -> frozenset[str]:
+        """The names of fields that could not be read: nothing is known of them."""
+        written = (node.value.get("name") for node in self.field_nodes if isinstance(node.value, dict))
+        return frozenset(name for name in written if isinstance(name, str)) - set(self.fields)
+
+    @cached_property
+    def fields(self) -> Mapping[str, Extracted]:
+        """The extracted fields by name."""
+        return self.seed.field_by_name
+
+
+def _uses(step: SeedStep) -> Mapping[str, Node]:
+    found: dict[str, Node] = dict.fromkeys(needs(step), step)
+    for part in reversed(parts(step)):
+        if isinstance(part, FilterUse):
+            found[part.name] = part
+            continue
+        free = frozenset(names_in(part))
+        found |= {
+            node.name: node for node in reversed(list(walk(part))) if isinstance(node, Name) and node.name in free
+        }
+    return found
+
+
+def name_in(part: Expr | FilterUse, name: str) -> Node:
+    """Return the node that names ``name`` first."""
+    if isinstance(part, FilterUse):
+        return part
+    return next((node for node in walk(part) if isinstance(node, Name) and node.name == name), part)
+
+
+def _beginning(name: str, known: Collection[str]) -> str | None:
+    """Return the one known name that begins like ``name``, or that ``name`` begins like: n_total for n_total_incidents."""
+    found = [
+        each for each in known if min(len(each), len(name)) >= 4 and (each.startswith(name) or name.startswith(each))
+    ]
+    return found[0] if len(found) == 1 else None
+
+
+def _index_at(items: Sequence[JsonNode], offset: int) -> int | None:
+    low, high = 0, len(items)
+    while low < high:
+        middle = (low + high) // 2
+        if items[middle].end <= offset:
+            low = middle + 1
+        else:
+            high = middle
+    return low if low < len(items) and items[low].start <= offset else None
+
+
+def _covers(node: JsonNode, key: str, offset: int) -> bool:
+    return node.keys[key].start <= offset < max(node.fields[key].end, node.keys[key].end)

@@ -1,0 +1,291 @@
+"""Rules about what single steps do: divisions, defaults, rules that no value reaches, tables."""
+
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+from attrs import frozen
+
+from ...diagnostic import Diagnostic, Edit
+from ...evaluate.seed.needs import EXTRACTIONS, names_in
+from ...expr import Arithmetic, Call, Comparison, Comprehension, Conditional, Expr, Name
+from ...node import walk
+from ...seed import Aggregate, Case, Formula, Lookup
+from ...source import Span
+from .compared import number_of
+from .registry import Context, Lint, lint
+
+__all__ = ["LINTS"]
+
+
+@lint("SEED051")
+def divisions(context: Context) -> Iterator[Diagnostic]:
+    """Divisions by a count, which may be zero, that nothing guards."""
+    counts = _counts(context)
+    for _, _, expr in context.expressions():
+        guarded = {
+            id(inner): set(names_in(condition))
+            for node in walk(expr)
+            if isinstance(node, Conditional)
+            for condition, _ in node.branches
+            for inner in walk(node)
+        }
+        for node in walk(expr):
+            if not isinstance(node, Arithmetic):
+                continue
+            by = next((each for operator, each in node.rest if operator in ("/", "//", "%") and isinstance(each, Name)
+                       and each.name in counts and each.name not in guarded.get(id(node), ())), None)  # fmt: skip
+            if isinstance(by, Name):
+                yield _division(context, expr, node, by)
+
+
+def _counts(context: Context) -> set[str]:
+    """Return the names of steps that count, or add up counts."""
+    found: set[str] = set()
+    for step in context.seed.steps:
+        if (isinstance(step, Aggregate) and step.operation == "count") or (
+            isinstance(step, Formula) and (_is_count(step.expr) or _is_sum_of(step.expr, found))
+        ):
+            found.add(step.name)
+    return found
+
+
+def _is_count(expr: Expr) -> bool:
+    if not isinstance(expr, Call) or len(expr.arguments) != 1:
+        return False
+    inner = expr.arguments[0]
+    if expr.function == "len":
+        return inner == Name(EXTRACTIONS) or isinstance(inner, Comprehension)
+    return expr.function == "sum" and isinstance(inner, Comprehension) and number_of(inner.element) == 1
+
+
+def _is_sum_of(expr: Expr, counts: set[str]) -> bool:
+    if not isinstance(expr, Arithmetic):
+        return False
+    operands = [expr.first, *(operand for _, operand in expr.rest)]
+    return all(operator == "+" for operator, _ in expr.rest) and all(
+        isinstance(operand, Name) and operand.name in counts for operand in operands
+    )
+
+
+def _division(context: Context, expr: Expr, node: Arithmetic, operand: Name) -> Diagnostic:
+    text = context.seed.source.slice(node.span) if context.root is not None else ""
+    edits = []
+    hint = f"write `x / {operand.name} if {operand.name} > 0 else 0`"
+    if text and "\\" not in text:
+        guarded = f"{text} if {operand.name} > 0 else 0"
+        guarded = guarded if node is expr else f"({guarded})"
+        edits = [Edit(node.span, guarded)]
+        hint = f"write `{guarded}`" if len(guarded) <= 100 else hint
+    message = f"{operand.name} may be 0, and dividing by it is an error then"
+    return context.found("SEED051", message, operand.span, hint, edits=edits)
+
+
+@lint("SEED052")
+def without_default(context: Context) -> Iterator[Diagnostic]:
+    """Steps that are null where nothing matches, without saying so."""
+    for step in context.seed.steps:
+        node = context.step_node(step)
+        is_said = node is not None and "default" in node.fields
+        if isinstance(step, Aggregate) and step.operation in ("max", "min") and step.default is None and not is_said:
+            message = f"{step.name} has no default, and is null where nothing matches"
+            hint = 'say what it is then, such as "default": 0'
+            yield context.found("SEED052", message, context.span_of(step, "op"), hint)
+        elif isinstance(step, Lookup) and step.default is None and not is_said:
+            message = f"{step.name} has no default, and is null where no key matches"
+            yield context.found("SEED052", message, context.span_of(step, "op"), 'say what it is then: "default"')
+
+
+@lint("SEED053")
+def without_else(context: Context) -> Iterator[Diagnostic]:
+    """Cases that are null where no rule is true."""
+    for step in context.seed.steps:
+        if not isinstance(step, Case):
+            continue
+        node = context.step_node(step)
+        rules = node.fields["rules"].items if node is not None and "rules" in node.fields else ()
+        if step.otherwise is None and not any("else" in rule.fields for rule in rules):
+            message = f"{step.name} has no else, and is null where no rule is true"
+            yield context.found("SEED053", message, context.span_of(step, "op"), 'add {"else": ...} as the last rule')
+
+
+@frozen
+class _Range:
+    """The numbers for which a rule is true: between two bounds, each itself in it or not."""
+
+    low: float
+    high: float
+    with_low: bool
+    with_high: bool
+
+    def has(self, other: "_Range") -> bool:
+        low = self.low < other.low or (self.low == other.low and (self.with_low or not other.with_low))
+        high = self.high > other.high or (self.high == other.high and (self.with_high or not other.with_high))
+        return low and high
+
+
+_ENDS = float("-inf"), float("inf")
+
+
+def _range(test: Expr) -> tuple[Expr, _Range] | None:
+    """Return what a test compares, and the numbers for which it holds; None for a test of another kind."""
+    if not isinstance(test, Comparison) or len(test.rest) != 1:
+        return None
+    (operator, right), left = test.rest[0], test.first
+    number = number_of(right)
+    if number is None:
+        number, left = number_of(left), right
+        operator = {"<": ">", "<=": ">=", ">": "<", ">=": "<="}.get(operator, operator)  # type: ignore[assignment]
+    if number is None:
+        return None
+    ranges = {
+        "<": _Range(_ENDS[0], number, False, False), "<=": _Range(_ENDS[0], number, False, True),
+        ">": _Range(number, _ENDS[1], False, False), ">=": _Range(number, _ENDS[1], True, False),
+        "==": _Range(number, number, True, True),
+    }  # fmt: skip
+    return (left, ranges[operator]) if operator in ranges else None
+
+
+_MOST_TESTS = 200
+
+
+@lint("SEED054")
+def unreachable_rules(context: Context) -> Iterator[Diagnostic]:
+    """Rules that are never reached, since one before is true wherever they are."""
+    for step in context.seed.steps:
+        if not isinstance(step, Case):
+            continue
+        node = context.step_node(step)
+        nodes = {each.start: each for each in (node.fields["rules"].items if node is not None else ())}
+        tests = [rule.test for rule in step.rules]
+        ranges = [_range(test) for test in tests[:_MOST_TESTS]]
+        for index, _ in enumerate(ranges):
+            before = _taken_by(tests, ranges, index)
+            if before is None:
+                continue
+            first, rule = step.rules[before], step.rules[index]
+            is_same = ranges[before] == ranges[index] if ranges[index] is not None else True
+            there, here = nodes.get(first.span.start), nodes.get(rule.span.start)
+            edits: tuple[Edit, ...] = ()
+            place = "one before"
+            if there is not None and here is not None:
+                place = f"rules[{_index(node, first.span.start)}]"
+                text = context.seed.source.text
+                if not is_same:
+                    edits = (
+                        Edit(there.span, text[here.start : here.end]),
+                        Edit(here.span, text[there.start : there.end]),
+                    )
+            what = "has the same test" if is_same else "is true wherever this is"
+            hint = "leave one out" if is_same else "put it before that rule"
+            yield context.found("SEED054", f"this rule is never reached: {place} {what}", rule.span, hint, edits=edits)
+
+
+def _index(node: Any, start: int) -> int:
+    return next(number for number, each in enumerate(node.fields["rules"].items) if each.start == start)
+
+
+def _taken_by(tests: Sequence[Expr], ranges: Sequence[tuple[Expr, _Range] | None], index: int) -> int | None:
+    """Return the first test that holds wherever that at ``index`` does; None where there is none before it."""
+    mine = ranges[index]
+    for first in range(index):
+        other = ranges[first]
+        if mine is not None and other is not None:
+            if other[0] == mine[0] and other[1].has(mine[1]):
+                return first
+        elif tests[first] == tests[index]:
+            return first
+    return None
+
+
+@lint("SEED054")
+def unreachable_branches(context: Context) -> Iterator[Diagnostic]:
+    """Branches of ``a if x else b if y else c`` that are never reached."""
+    for _, _, expr in context.expressions():
+        inner: set[int] = set()
+        for node in walk(expr):
+            if not isinstance(node, Conditional) or id(node) in inner:
+                continue
+            tests, last = [test for test, _ in node.branches], node.otherwise
+            while isinstance(last, Conditional):  # in brackets
+                inner.add(id(last))
+                tests += [test for test, _ in last.branches]
+                last = last.otherwise
+            ranges = [_range(test) for test in tests[:_MOST_TESTS]]
+            for index, _ in enumerate(ranges):
+                before = _taken_by(tests, ranges, index)
+                if before is not None:
+                    what = "has the same test" if tests[before] == tests[index] else "is true wherever this is"
+                    message = f"this branch is never reached: one before {what}"
+                    yield context.found("SEED054", message, tests[index].span, "the first that is true decides")
+
+
+@lint("SEED055")
+def tables(context: Context) -> Iterator[Diagnostic]:
+    """Tables of lookups: empty ones, keys that no source reaches, values that can't be compared."""
+    for step in context.seed.steps:
+        if not isinstance(step, Lookup):
+            continue
+        node = context.step_node(step)
+        keys = node.fields["table"].keys if node is not None and "table" in node.fields else {}
+        at = context.span_of(step, "table")
+        if not step.table:
+            yield context.found(
+                "SEED055", "the table is empty", Span(at.start, at.start + 1), "give it keys with values"
+            )
+            continue
+        if step.match in ("substring_max", "word_max"):
+            yield from _greatest(context, step, at)
+        if "" in keys or any(key == "" for key, _ in step.table):
+            message = (
+                "an empty key matches only an empty text" if step.match == "exact" else "an empty key matches nothing"
+            )
+            yield context.found("SEED055", message, keys.get("", at), "the value where no key matches is the default",
+                                severity="warning")  # fmt: skip
+        if step.match != "exact":
+            yield from _folded(context, step, keys, at)
+        kinds = {_kind(value) for _, value in step.table}
+        if step.default is not None and len(kinds) == 1 and _kind(step.default) not in kinds and len(step.table) > 1:
+            message = f"the default is {_kind(step.default)}, and all values of the table are {_PLURAL[kinds.pop()]}"
+            yield context.found("SEED055", message, context.span_of(step, "default"), severity="warning")
+
+
+def _greatest(context: Context, step: Lookup, at: Span) -> Iterator[Diagnostic]:
+    odd = next((key for key, value in step.table if _kind(value) != "a number"), None)
+    if odd is not None and {_kind(value) for _, value in step.table} != {"a text"}:
+        node = context.step_node(step)
+        span = node.fields["table"].fields[odd].span if node is not None else at
+        message = f"the greatest value is wanted, and that of {odd!r:.40} is {_kind(dict(step.table)[odd])}"
+        yield context.found("SEED055", message, span, 'give numbers, or take "match": "substring_first"')
+
+
+def _folded(context: Context, step: Lookup, keys: Any, at: Span) -> Iterator[Diagnostic]:
+    seen: dict[str, str] = {}
+    is_part = step.match == "substring_first"
+    for key, _ in step.table[:1_000]:
+        folded = key.casefold()
+        if folded in seen:
+            message = f"{seen[folded]!r:.40} and {key!r:.40} are one key: case doesn't count"
+            yield context.found("SEED055", message, keys.get(key, at), "leave one out", severity="warning")
+        elif is_part and (inner := next((each for each in seen if each and each in folded), None)) is not None:
+            message = f"{key!r:.40} is never reached: {seen[inner]!r:.40} before it is a part of it"
+            hint = "put it before that key; the table's order decides"
+            yield context.found("SEED055", message, keys.get(key, at), hint, severity="warning")
+        seen.setdefault(folded, key)
+
+
+_PLURAL = {
+    "a number": "numbers", "a text": "texts", "a boolean": "booleans", "a list": "lists", "an object": "objects", "null": "null",
+}  # fmt: skip
+
+
+def _kind(value: Any) -> str:
+    if value is None:
+        return "null"
+    if isinstance(value, bool):
+        return "a boolean"
+    if isinstance(value, int | float):
+        return "a number"
+    return "a text" if isinstance(value, str) else "a list" if isinstance(value, list | tuple) else "an object"
+
+
+LINTS: tuple[Lint, ...] = (divisions, without_default, without_else, unreachable_rules, unreachable_branches, tables)
