@@ -1,0 +1,35 @@
+"""What computing a seed gives: a value for each step that has one, and an error for each that failed."""
+
+from collections.abc import Mapping
+from typing import Any
+
+from attrs import field, frozen
+
+from ...source import NOWHERE, Span
+
+__all__ = ["Computed", "StepError"]
+
+
+@frozen
+class StepError:
+    """Why a step has no value.
+
+    ``kind`` is an expression's ("division", "type", "name", "key", "index", "value", "limit", "overflow", "result") or
+    "skipped": the step needs ``root``, which failed. Elsewhere ``root`` is the step's own name. ``span`` points to where the
+    fault stands in the text that the seed was read from.
+    """
+
+    step: str
+    kind: str
+    message: str
+    hint: str = ""
+    span: Span = field(default=NOWHERE, eq=False, repr=False)
+    root: str = ""
+
+
+@frozen
+class Computed:
+    """The values by name, in the order of the steps, and the errors in that order. Filters have no value."""
+
+    values: Mapping[str, Any]
+    errors: tuple[StepError, ...] = ()

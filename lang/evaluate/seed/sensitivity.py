@@ -1,0 +1,231 @@
+"""How firm the results are: which single extractions change an output when they are left out, or read otherwise.
+
+Each distinct row is left out once; then each enum and each boolean of it takes each other value that is listed. What changes
+no output that is asked for is not told. Design: FORMULA_SEED, "sensitivity".
+"""
+
+import json
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import Any
+
+from attrs import frozen
+
+from ...diagnostic import nearest
+from ...expr import Call, Comprehension, Expr, Field, Name
+from ...node import walk
+from ...seed import DefineFilter, FilterUse, FormulaSeed
+from ..expr.equality import equal
+from ..expr.limits import Meter
+from .compute import Compute
+from .computed import Computed
+from .interpreter import Interpreter
+from .needs import EXTRACTIONS, parts
+from .rows import Row
+
+__all__ = ["Flip", "OutputChange", "Run", "Sensitivity", "sensitivity"]
+
+Run = Callable[[Sequence[Row], Mapping[str, Any]], Computed]
+"""Computes all steps over rows and a context: ``Compute.run``."""
+
+_STEPS = 50_000_000
+"""Steps that all computations together may take where no limit is given, and how many of them are made at least."""
+_LEAST = 20
+
+
+@frozen
+class OutputChange:
+    """An output before and after a change. One without a value has None, and the reason."""
+
+    name: str
+    before: Any
+    after: Any
+    error_before: str = ""
+    error_after: str = ""
+
+    @property
+    def size(self) -> float:
+        """How much a number changed, absolutely; of what is no number, infinite."""
+        if _is_number(self.before) and _is_number(self.after):
+            return abs(float(self.after) - float(self.before))
+        return float("inf")
+
+
+@frozen
+class Flip:
+    """A single change of the rows that changes outputs.
+
+    ``index`` is the row, ``same`` the indices of rows that are like it: the change of one of them has the same effect.
+    ``field`` is empty where the row is left out; else it goes from ``before`` to ``after``.
+    """
+
+    index: int
+    outputs: tuple[OutputChange, ...]
+    field: str = ""
+    before: Any = None
+    after: Any = None
+    same: tuple[int, ...] = ()
+
+
+@frozen
+class Sensitivity:
+    """The changes that change an output, the greatest effect first; ``tried`` of ``possible`` changes were computed."""
+
+    flips: tuple[Flip, ...]
+    outputs: tuple[str, ...]
+    tried: int
+    possible: int
+
+
+@frozen
+class _Trial:
+    index: int
+    same: tuple[int, ...]
+    field: str = ""
+    before: Any = None
+    after: Any = None
+
+
+def sensitivity(
+    seed: FormulaSeed,
+    rows: Sequence[Row],
+    context: Mapping[str, Any],
+    *,
+    outputs: Sequence[str] | None = None,
+    run: Run | None = None,
+    limit: int | None = None,
+) -> Sensitivity:
+    """Try each single change of ``rows`` and say which change ``outputs``.
+
+    ``outputs`` are by default those of the seed's that are a text or a boolean: its verdicts. At most ``limit`` changes are
+    computed, by default as many as take some 50,000,000 steps together: first all rows are left out one by one, then fields
+    are changed, row by row. ``run`` computes ``seed``; without it the seed is compiled here. Raises ``ValueError`` for a
+    name that is no step's.
+    """
+    reference = Interpreter(seed, rows, context)
+    before = reference.computed()
+    asked = _asked(seed, before, outputs)
+    trials = _trials(seed, rows)
+    most = max(_LEAST, _STEPS // max(1, reference.spent)) if limit is None else max(0, limit)
+    computing = run or Compute.of(seed).run
+    flips = []
+    for trial in trials[:most]:
+        changes = _changes(asked, before, computing(_changed(rows, trial), context))
+        if changes:
+            flips.append(Flip(trial.index, changes, trial.field, trial.before, trial.after, trial.same))
+    return Sensitivity(tuple(sorted(flips, key=_effect)), asked, min(most, len(trials)), len(trials))
+
+
+def _asked(seed: FormulaSeed, before: Computed, outputs: Sequence[str] | None) -> tuple[str, ...]:
+    if outputs is None:
+        failed = {error.step for error in before.errors}
+        return tuple(name for name in seed.outputs if name in failed or isinstance(before.values.get(name), str | bool))
+    for name in outputs:
+        if name not in seed.step_by_name or isinstance(seed.step_by_name[name], DefineFilter):
+            near = nearest(name, seed.step_by_name)
+            raise ValueError(f"the seed computes no {name}" + (f"; did you mean {near}?" if near else ""))
+    return tuple(outputs)
+
+
+def _trials(seed: FormulaSeed, rows: Sequence[Row]) -> list[_Trial]:
+    """Return all changes to try; of rows that no step can tell from each other only those of the first."""
+    read = _fields_read(seed)
+    groups: dict[str, list[int]] = {}
+    for index, row in enumerate(rows):
+        groups.setdefault(_likeness(row, index, read), []).append(index)
+    alike = [(first, tuple(same)) for first, *same in groups.values()]
+    left_out = [_Trial(first, same) for first, same in alike]
+    return left_out + [
+        _Trial(first, same, name, current, other)
+        for first, same in alike
+        for name, values in _alternatives(seed, read)
+        for current in (rows[first]["extraction"].get(name),)
+        for other in values
+        if other != current
+    ]
+
+
+@frozen
+class _Read:
+    """The fields that steps read by name. ``whole``: a formula reads ``extractions``; ``ordered``: in a way that shows order."""
+
+    fields: frozenset[tuple[str, str]]
+    whole: bool
+    ordered: bool
+
+
+def _fields_read(seed: FormulaSeed) -> _Read:
+    exprs = [part for step in seed.steps for part in parts(step) if not isinstance(part, FilterUse)]
+    fields = frozenset((node.namespace, node.name) for e in exprs for node in walk(e) if isinstance(node, Field))
+    uses = sum(1 for expr in exprs for node in walk(expr) if node == Name(EXTRACTIONS))
+    orderless = sum(1 for expr in exprs for node in walk(expr) if _is_orderless(node))
+    return _Read(fields, uses > 0, uses != orderless)
+
+
+_ORDERLESS = frozenset({"all", "any", "len", "max", "min", "set", "sorted", "sum"})
+
+
+def _is_orderless(node: Any) -> bool:
+    """Say whether ``node`` is a call over ``extractions`` whose result does not depend on their order."""
+    if not isinstance(node, Call) or node.function not in _ORDERLESS or len(node.arguments) != 1:
+        return False
+    argument: Expr = node.arguments[0]
+    if isinstance(argument, Comprehension):
+        return argument.clauses[0].iterable == Name(EXTRACTIONS)
+    return node.function == "len" and argument == Name(EXTRACTIONS)
+
+
+def _likeness(row: Row, index: int, read: _Read) -> str:
+    if read.ordered:
+        return str(index)
+    extraction, meta = row["extraction"], row.get("meta", {})
+    if not read.whole:
+        extraction = {name: extraction.get(name) for namespace, name in read.fields if namespace == "extraction"}
+        meta = {name: meta.get(name) for namespace, name in read.fields if namespace == "meta"}
+    try:
+        return json.dumps([extraction, meta], sort_keys=True)
+    except (TypeError, ValueError, RecursionError):  # what JSON can't have, or not so deep, is like nothing else
+        return str(index)
+
+
+def _alternatives(seed: FormulaSeed, read: _Read) -> Iterator[tuple[str, tuple[Any, ...]]]:
+    for found in seed.fields:
+        if read.whole or ("extraction", found.name) in read.fields:
+            if found.type == "enum":
+                yield found.name, tuple(found.values)
+            elif found.type == "bool":
+                yield found.name, (True, False)
+
+
+def _changed(rows: Sequence[Row], trial: _Trial) -> list[Row]:
+    before, row, after = rows[: trial.index], rows[trial.index], rows[trial.index + 1 :]
+    if not trial.field:
+        return [*before, *after]
+    return [*before, {**row, "extraction": {**row["extraction"], trial.field: trial.after}}, *after]
+
+
+def _changes(asked: Sequence[str], before: Computed, after: Computed) -> tuple[OutputChange, ...]:
+    was, has = _reasons(before), _reasons(after)
+    made = (
+        OutputChange(name, before.values.get(name), after.values.get(name), was.get(name, ""), has.get(name, ""))
+        for name in asked
+    )
+    return tuple(
+        change
+        for change in made
+        if bool(change.error_before) != bool(change.error_after) or not equal(Meter(), change.before, change.after)
+    )
+
+
+def _reasons(computed: Computed) -> dict[str, str]:
+    return {error.step: error.message for error in computed.errors}
+
+
+def _is_number(value: Any) -> bool:
+    return isinstance(value, int | float) and not isinstance(value, bool)
+
+
+def _effect(flip: Flip) -> tuple[Any, ...]:
+    """Order by how many outputs became another that are no numbers, then by the largest change of a number, then by place."""
+    verdicts = sum(1 for change in flip.outputs if change.size == float("inf"))
+    largest = max((change.size for change in flip.outputs if change.size < float("inf")), default=0.0)
+    return (-verdicts, -largest, flip.index, flip.field, json.dumps(flip.after))
