@@ -1,12 +1,13 @@
 """knotwork: languages, checkers and runtimes for the programs that language models and people write for each other.
 
 ``from knotwork import lwt`` gives the facade of the prompt-script language, ``from knotwork import gasl`` that of the
-graph-analysis language. Importing the package itself imports nothing else; every public name is loaded when it is first used.
+graph-analysis language, ``seed`` that of Formula Seeds, ``expr`` that of their expressions. Importing the package itself imports
+nothing else; every public name is loaded when it is first used.
 """
 
 __version__ = "0.1.0"
 
-_FACADES = ("gasl", "lwt")
+_FACADES = ("expr", "gasl", "lwt", "seed")
 
 __all__ = ["__version__", *_FACADES]  # the names are literals of this file
 

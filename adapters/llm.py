@@ -95,6 +95,9 @@ class Options(TypedDict, total=False):
     schema: Mapping[str, Any]  # JSON Schema that the answer, read as JSON, satisfies
     choices: Sequence[str]  # the answer is exactly one of these
     sample: int  # which of several answers to the same request; part of the cache's key only
+    tidy: Callable[
+        [str], str
+    ]  # makes an answer that nearly fits its schema fit, before it is judged; no part of the request
     notify: Callable[[Notice], None]  # no part of the request
 
 

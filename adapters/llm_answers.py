@@ -12,6 +12,7 @@ from .llm_schema import compiled, first_fault
 
 __all__ = [
     "answer_format", "check_answer", "instructions", "pick_choice", "read_json", "repair_prompt", "strict_ready",
+    "unfenced",
     "unwrap",
     "validator",
 ]  # fmt: skip
@@ -135,7 +136,7 @@ def _plain(value: Any) -> Any:
 
 def check_answer(text: str, schema: Mapping[str, Any]) -> tuple[str, str]:
     """Return ``(json, "")`` when ``text``, or the fence that it is, satisfies ``schema``; else ``("", why not)``."""
-    text = _unfenced(text).strip()
+    text = unfenced(text).strip()
     try:
         value = read_json(text)
     except ValueError as error:
@@ -144,7 +145,7 @@ def check_answer(text: str, schema: Mapping[str, Any]) -> tuple[str, str]:
     return ("", why) if why else (text, "")
 
 
-def _unfenced(text: str) -> str:
+def unfenced(text: str) -> str:
     """Return what is in the fence that ``text`` is, else ``text``. By hand: a pattern for it takes quadratic time."""
     bare = text.strip()
     head, newline, _ = bare[:100].partition("\n")
@@ -188,7 +189,7 @@ def _wrap(inner: dict[str, Any]) -> dict[str, Any]:
 def unwrap(text: str, *, as_json: bool) -> str:
     """Return the value of ``{"answer": value}``, as JSON or else as a plain string; other texts come back unchanged."""
     try:
-        value = read_json(_unfenced(text))
+        value = read_json(unfenced(text))
     except ValueError:
         return text
     inner = value["answer"] if isinstance(value, dict) and set(value) == {"answer"} else value

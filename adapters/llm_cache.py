@@ -2,12 +2,7 @@
 
 import asyncio
 import copy
-import logging
-import os
-import sqlite3
-import time
 from collections.abc import Callable, Mapping
-from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any, Unpack
 
@@ -17,18 +12,23 @@ from blake3 import blake3
 from .llm import Completion, LLMError, Notice, Options, TimedOut, Usage
 from .llm_answers import canonical
 from .llm_layers import Client, Layer, asked_for
+from .shelf import Shelf, Table
 
 __all__ = ["Cached", "request_key"]
 
 _VERSION = 1
-_MAKE = (
-    "CREATE TABLE IF NOT EXISTS answers_1"
+_TABLE = Table(
+    what="the call cache",
+    make="CREATE TABLE IF NOT EXISTS answers_1"
     " (key BLOB PRIMARY KEY, text TEXT NOT NULL, finish_reason TEXT NOT NULL, model TEXT NOT NULL,"
     " digest BLOB NOT NULL,"
     " prompt_tokens INTEGER NOT NULL, completion_tokens INTEGER NOT NULL, at TEXT DEFAULT CURRENT_TIMESTAMP)"
-    " WITHOUT ROWID"
+    " WITHOUT ROWID",
+    find="SELECT text, finish_reason, model, digest FROM answers_1 WHERE key = ?",
+    insert="INSERT OR REPLACE INTO answers_1 (key, text, finish_reason, model, digest, prompt_tokens, completion_tokens)"
+    " VALUES (?, ?, ?, ?, ?, ?, ?)",
+    probe="SELECT count(*) FROM (SELECT 1 FROM answers_1 LIMIT 1)",
 )
-_FIND = "SELECT text, finish_reason, model, digest FROM answers_1 WHERE key = ?"
 
 
 def request_key(identity: str, prompt: str, options: Mapping[str, Any] | Options) -> bytes:
@@ -58,16 +58,9 @@ class Cached(Layer):
         self, inner: Client, path: Path, identity: str, *, warn: Callable[[str], None] | None = None, busy: float = 2.0
     ) -> None:
         super().__init__(inner)
-        self._path = path
+        self._shelf = Shelf(path, _TABLE, warn=warn, busy=busy)
         self._identity = identity
-        self._busy = busy
-        self._warn = warn or logging.getLogger("knotwork").warning
         self._flights: dict[bytes, _Flight] = {}
-        self._reader: sqlite3.Connection | None = None
-        self._writer: sqlite3.Connection | None = None
-        self._worker = ThreadPoolExecutor(max_workers=1, thread_name_prefix="knotwork-cache")
-        self._opening: asyncio.Future[None] | None = None
-        self._broken = False
         self._closed = False
 
     async def generate(self, prompt: str, **options: Unpack[Options]) -> Completion:
@@ -79,7 +72,7 @@ class Cached(Layer):
             ValueError,
         ):  # a lone surrogate, a schema that is no JSON: the inner layers say what is wrong
             return await self._inner.generate(prompt, **options)
-        await self._opened()
+        await self._shelf.opened()
         while True:
             if (kept := self._find(key)) is not None:
                 return kept
@@ -109,8 +102,7 @@ class Cached(Layer):
         for task in tasks:
             task.cancel()
         await asyncio.gather(*tasks, return_exceptions=True)
-        await asyncio.get_running_loop().run_in_executor(self._worker, self._shut)
-        self._worker.shutdown(wait=False)
+        await self._shelf.aclose()
         await super().aclose()
 
     def _take_off(self, key: bytes, prompt: str, options: Options) -> _Flight:
@@ -132,10 +124,10 @@ class Cached(Layer):
 
     async def _fly(self, key: bytes, prompt: str, options: Options) -> Completion:
         answer = await self._inner.generate(prompt, **options)
-        if not self._broken:
-            loop = asyncio.get_running_loop()
-            if problem := await loop.run_in_executor(self._worker, self._keep, key, answer):
-                self._give_up(problem)
+        counts = answer.usage.prompt_tokens, answer.usage.completion_tokens
+        if not self._shelf.broken:
+            digest = _digest(key, answer.text)
+            await self._shelf.keep((key, answer.text, answer.finish_reason, answer.model, digest, *counts))
         return answer
 
     async def _landed(self, key: bytes, flight: _Flight) -> Completion:
@@ -150,91 +142,14 @@ class Cached(Layer):
                 flight.task.cancel()
                 await asyncio.wait([flight.task])
 
-    async def _opened(self) -> None:
-        if self._opening is None:
-            self._opening = asyncio.ensure_future(self._open_both())
-        if not self._opening.done():
-            await asyncio.shield(self._opening)
-
-    async def _open_both(self) -> None:
-        problem = await asyncio.get_running_loop().run_in_executor(self._worker, self._open)
-        if problem:
-            self._give_up(problem)
-
-    def _give_up(self, problem: str) -> None:
-        if not self._broken:
-            self._broken = True
-            self._warn(f"the call cache can't be used, going on without it: {problem} ({self._path})")
-
-    # The worker's thread: these return what went wrong, "" if nothing.
-
-    def _open(self) -> str:
-        deadline = time.monotonic() + self._busy
-        while True:
-            try:
-                self._open_once()
-                return ""
-            except (OSError, sqlite3.Error) as error:
-                # Whoever makes the file, or switches it to WAL, holds locks that SQLite does not wait for by itself.
-                busy = getattr(error, "sqlite_errorcode", 0) & 0xFF in (sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED)
-                if not busy or time.monotonic() >= deadline:
-                    return str(error)
-            self._shut()
-            time.sleep(0.01)
-
-    def _open_once(self) -> None:
-        self._path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
-        os.close(os.open(self._path, os.O_RDWR | os.O_CREAT, 0o600))
-        self._writer = self._connect()
-        self._writer.execute("PRAGMA journal_mode=WAL")
-        self._writer.execute("PRAGMA synchronous=NORMAL")
-        self._writer.execute(_MAKE)
-        self._reader = self._connect()
-        # Reading does not wait: it happens in the event loop, and in WAL mode writers do not stand in its way.
-        self._reader.execute("PRAGMA busy_timeout=0")
-        self._reader.execute("SELECT count(*) FROM (SELECT 1 FROM answers_1 LIMIT 1)").fetchone()
-
-    def _connect(self) -> sqlite3.Connection:
-        return sqlite3.connect(self._path, timeout=self._busy, isolation_level=None, check_same_thread=False)
-
-    def _keep(self, key: bytes, answer: Completion) -> str:
-        row = (key, answer.text, answer.finish_reason, answer.model, _digest(key, answer.text), *_counts(answer.usage))
-        if self._writer is None:
-            return "it is not open"
-        try:
-            self._writer.execute(
-                "INSERT OR REPLACE INTO answers_1 (key, text, finish_reason, model, digest, prompt_tokens, completion_tokens)"
-                " VALUES (?, ?, ?, ?, ?, ?, ?)",
-                row,
-            )
-        except (sqlite3.Error, UnicodeEncodeError) as error:
-            return str(error)
-        return ""
-
-    def _shut(self) -> None:
-        for connection in (self._reader, self._writer):
-            if connection is not None:
-                try:
-                    connection.close()
-                except sqlite3.Error as error:
-                    logging.getLogger("knotwork").debug("closing the call cache: %s", error)
-        self._reader = self._writer = None
-
     def _find(self, key: bytes) -> Completion | None:
-        """Return the kept answer. In the event loop: one look-up by primary key takes some ten microseconds."""
-        if self._broken or self._reader is None:
-            return None
-        try:
-            row = self._reader.execute(_FIND, (key,)).fetchone()
-        except sqlite3.Error as error:
-            if getattr(error, "sqlite_errorcode", None) != sqlite3.SQLITE_BUSY:
-                self._give_up(str(error))
-            return None
+        """Return the kept answer."""
+        row = self._shelf.find(key)
         if row is None:
             return None
         text, finish_reason, model, digest = row
         if not isinstance(text, str) or digest != _digest(key, text):
-            self._give_up("an answer in it is damaged")
+            self._shelf.give_up("an answer in it is damaged")
             return None
         return _free(Completion(text=text, finish_reason=finish_reason, model=model))
 
@@ -242,10 +157,6 @@ class Cached(Layer):
 def _digest(key: bytes, text: str) -> bytes:
     """Return what tells a damaged text: SQLite itself has no checksums."""
     return blake3(key + text.encode()).digest(length=8)
-
-
-def _counts(usage: Usage) -> tuple[int, int]:
-    return usage.prompt_tokens, usage.completion_tokens
 
 
 def _free(answer: Completion) -> Completion:

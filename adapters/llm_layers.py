@@ -32,7 +32,7 @@ __all__ = [
 ]
 
 _TIMEOUT = 120.0
-_NOT_ASKED = frozenset(("notify", "timeout", "retries", "sample"))
+_NOT_ASKED = frozenset(("notify", "tidy", "timeout", "retries", "sample"))
 """Options that say how to ask, not what is asked for."""
 
 
@@ -204,6 +204,8 @@ def _check_request(options: Options) -> None:
 
 def _judge(text: str, options: Options) -> tuple[str, str]:
     """Return the fitting answer and "", or "" and what is wrong."""
+    if (tidy := options.get("tidy")) is not None:
+        text = tidy(text)
     if "schema" in options:
         return check_answer(text, options["schema"])
     choice = pick_choice(text, options["choices"])

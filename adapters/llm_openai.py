@@ -97,16 +97,19 @@ class OpenAIModel(SDKModel):
                 request["extra_body"]["grammar"] = _one_of(options["choices"])
                 asked = True
             elif "response_format" not in skip:
-                request["response_format"] = _response_format(shape[0])
+                request["extra_body"]["response_format"] = _response_format(shape[0])
                 asked = True
             if not asked:
                 prompt = f"{prompt}\n\n{instructions(options)}"
-            elif self._in_words and "response_format" in request:
+            elif self._in_words and "response_format" in request["extra_body"]:
                 prompt = f"{prompt}\n\n{instructions({'schema': shape[0]})}"
         messages = [{"role": "user", "content": prompt}]
         if system := options.get("system"):
             messages.insert(0, {"role": "system", "content": system})
-        request["messages"] = messages
+        # These go into the body as they are: as arguments the SDK would compare them with all the types that it knows of
+        # messages and formats, and change nothing in them.
+        request["messages"] = []
+        request["extra_body"]["messages"] = messages
         if (limit := options.get("max_tokens")) is not None:
             request[_other(self._limit) if self._limit in skip else self._limit] = limit
         for name in ("temperature", "seed"):

@@ -14,33 +14,33 @@ Design: STATE_AND_MODELS, section "Durable runs".
 
 import json
 import os
-import secrets
-import shutil
-import sys
 from collections.abc import Mapping
-from datetime import datetime
 from pathlib import Path
 from typing import Any
 
 from attrs import define, field, frozen
 
 from ..lang.lwt import Script
-from .journal import Busy, Damage, Journal, records
+from .journal import (
+    FILE,
+    SEED,
+    Damage,
+    Journal,
+    RunError,
+    base_directory,
+    begin,
+    find_folder,
+    go_on,
+    hash_of,
+    now,
+    versions,
+    whole_records,
+)  # fmt: skip
 from .results import Outcome, Recorded, Run, StepResult, plain
 
 __all__ = ["Recorder", "RunError", "RunInfo", "Stored", "base_directory", "list_runs", "load", "start"]
 
-FILE = "run.jsonl"
 INPUT = "input.json"
-
-
-class RunError(Exception):
-    """A run can't be opened, or not be resumed as asked. ``hint`` says what to do."""
-
-    def __init__(self, message: str, hint: str = "") -> None:
-        super().__init__(f"{message} ({hint})" if hint else message)
-        self.message = message
-        self.hint = hint
 
 
 @frozen
@@ -53,16 +53,8 @@ class RunInfo:
     script: str
     status: str
     model: str
-
-
-def base_directory() -> Path:
-    """Return where runs are kept: ``runs`` below ``KNOTWORK_HOME``, else below the user's state folder."""
-    home = os.environ.get("KNOTWORK_HOME")
-    if home:
-        return Path(home) / "runs"
-    from platformdirs import user_state_path
-
-    return user_state_path("knotwork") / "runs"
+    kind: str = "script"
+    """Or "seed": a Formula Seed's, which ``formulas.keeping`` reads."""
 
 
 def start(
@@ -80,44 +72,12 @@ def start(
     base = base_directory() if base is None else base
     text = _text(script)
     written = _canonical(input)
-    try:
-        base.mkdir(mode=0o700, parents=True, exist_ok=True)
-        run_id, path = _new_folder(base)
-        try:
-            _write_private(path / INPUT, written)
-            recorder = Recorder(run_id, path, Journal.open(path / FILE))
-        except OSError:
-            shutil.rmtree(path, ignore_errors=True)
-            raise
-    except OSError as error:
-        raise _unkept(base, error.strerror or str(error)) from error
-    recorder.append(
-        {
-            "record": "run_started", "run": run_id, "time": datetime.now().astimezone().isoformat(timespec="seconds"),
-            "script_hash": _hash(text.encode("utf-8", "surrogatepass")), "input_hash": _hash(written),
-            "versions": _versions(), "model": model, "name": script.source.name, "script": text, "mode": script.mode,
-            "options": dict(options or {}),
-        }
-    )  # fmt: skip
-    if recorder.damage:  # better now than after the first thousand calls
-        recorder.close()
-        shutil.rmtree(path, ignore_errors=True)
-        raise _unkept(base, recorder.damage.rpartition(": ")[2])
-    return recorder
-
-
-def _unkept(base: Path, reason: str) -> RunError:
-    return RunError(f"the run can't be kept in {base}: {reason}", "set KNOTWORK_HOME to a folder with room")
-
-
-def _new_folder(base: Path) -> tuple[str, Path]:
-    while True:
-        run_id = f"{datetime.now():%Y%m%d-%H%M%S}-{secrets.token_hex(2)}"
-        try:
-            (base / run_id).mkdir(mode=0o700)
-        except FileExistsError:
-            continue
-        return run_id, base / run_id
+    head = {
+        "script_hash": hash_of(text.encode("utf-8", "surrogatepass")), "input_hash": hash_of(written),
+        "versions": versions(), "model": model, "name": script.source.name, "script": text, "mode": script.mode,
+        "options": dict(options or {}),
+    }  # fmt: skip
+    return Recorder(*begin(base, head, {INPUT: written}))
 
 
 @define
@@ -152,9 +112,9 @@ class Stored:
     def differences(self, script: Script | None, input: Any) -> list[str]:
         """Say in words what is not as it was when the run started."""
         found = []
-        if script is not None and _hash(_text(script).encode("utf-8", "surrogatepass")) != self.head["script_hash"]:
+        if script is not None and hash_of(_text(script).encode("utf-8", "surrogatepass")) != self.head["script_hash"]:
             found.append(f"the script changed{_changed_steps(self.script, script)}")
-        if input is not None and _hash(_canonical(input)) != self.head["input_hash"]:
+        if input is not None and hash_of(_canonical(input)) != self.head["input_hash"]:
             found.append("the input changed")
         return found
 
@@ -168,19 +128,12 @@ class Stored:
         if (changed or self.damage) and not force:
             message = f"run {self.run_id} can't be resumed: {' and '.join([*changed, *self.damage[:3]])}"
             raise RunError(message, "--force asks again what is affected; without --resume a new run starts")
-        try:
-            journal = Journal.open(self.path / FILE)
-        except Busy:
-            raise RunError(f"run {self.path.name} is under way in another process", "wait for it, or stop it") from None
-        except OSError as error:
-            raise RunError(f"run {self.path.name} can't be written: {error.strerror}") from error
+        journal = go_on(self.path)
         recorder = Recorder(self.run_id, self.path, journal, self.answers)
         try:
             if journal.size != self.size:  # another process went on with the run since it was read, and paid for that
                 recorder = Recorder(self.run_id, self.path, journal, load(self.path).answers)
-            recorder.append(
-                {"record": "run_resumed", "time": datetime.now().astimezone().isoformat(timespec="seconds")}
-            )
+            recorder.append({"record": "run_resumed", "time": now()})
             if recorder.damage:
                 raise RunError(f"run {self.path.name} can't be written: {recorder.damage.rpartition(': ')[2]}")
         except BaseException:
@@ -191,33 +144,22 @@ class Stored:
 
 def load(run: str | Path, base: Path | None = None) -> Stored:
     """Read the run with this id, or in this folder. Raises ``RunError`` where there is none or it is damaged."""
-    path = Path(run)
-    if not (path / FILE).is_file():
-        base = base_directory() if base is None else base
-        path = base / str(run)
-        if Path(run).name != str(run) or not (path / FILE).is_file():
-            raise RunError(f"there is no run {str(run)!r}", "knotwork runs lists them")
-    try:
-        return _stored(path)
-    except OSError as error:
-        raise RunError(f"{path / FILE} can't be read: {error.strerror}") from error
+    path = find_folder(run, base)
+    return _stored(path)
 
 
 def _stored(path: Path) -> Stored:
     stored: Stored | None = None
-    for found in records(path / FILE):
+    for found in whole_records(path):
         if isinstance(found, Damage):
-            if stored is None:
-                raise RunError(f"{path / FILE} is damaged at byte {found.start}: {found.reason}", "start the run anew")
-            stored.damage.append(f"{FILE} is damaged at byte {found.start}: {found.reason}")
-            stored.size = found.end
+            if stored is not None:
+                stored.damage.append(f"{FILE} is damaged at byte {found.start}: {found.reason}")
+                stored.size = found.end
             continue
         end, record = found
         if stored is None:
-            if record.get("record") != "run_started" or any(type(record.get(name)) is not str for name in _HEAD):
-                raise RunError(
-                    f"{path / FILE} does not begin with run_started", "it is not a run's, or of another version"
-                )
+            if record.get("kind") == SEED:
+                raise RunError(f"run {path.name} is a Formula Seed's", "knotwork seed run --resume goes on with it")
             stored = Stored(record["run"], path, record)
         elif not _take(stored, record):
             stored.damage.append(f"{FILE} has a record that is not as knotwork writes it, before byte {end}")
@@ -225,9 +167,6 @@ def _stored(path: Path) -> Stored:
     if stored is None:
         raise RunError(f"{path / FILE} has no whole record", "start the run anew")
     return stored
-
-
-_HEAD = ("run", "time", "script_hash", "input_hash", "model", "name", "script", "mode")
 
 
 def _take(stored: Stored, record: dict[str, Any]) -> bool:
@@ -267,7 +206,11 @@ def list_runs(base: Path | None = None) -> list[RunInfo]:
             status = "running or interrupted"
             if tail and tail[0].startswith(b'{"record": "run_finished"'):
                 status = json.loads(tail[0])["status"]
-            found.append(RunInfo(head["run"], path, head["time"], head["name"], status, head["model"]))
+            found.append(
+                RunInfo(
+                    head["run"], path, head["time"], head["name"], status, head["model"], head.get("kind", "script")
+                )
+            )
         except (OSError, ValueError, KeyError, TypeError, RecursionError):
             continue
     return found
@@ -338,12 +281,6 @@ def _answer(outcome: Outcome, seconds: float) -> dict[str, Any]:
     return made
 
 
-def _write_private(path: Path, body: bytes) -> None:
-    file = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
-    with os.fdopen(file, "wb") as out:
-        out.write(body)
-
-
 def _canonical(value: Any) -> bytes:
     try:
         return json.dumps(value, sort_keys=True, allow_nan=False).encode()
@@ -368,15 +305,3 @@ def _changed_steps(before: str, script: Script) -> str:
     new = {step.id: step for step in script.steps}
     steps = [step for step in {**old, **new} if old.get(step) != new.get(step)]
     return f" (steps {', '.join(steps[:8])}{' …' if len(steps) > 8 else ''})" if steps else " (its layout)"
-
-
-def _hash(body: bytes) -> str:
-    from blake3 import blake3
-
-    return blake3(body).hexdigest(length=16)
-
-
-def _versions() -> dict[str, str]:
-    from importlib.metadata import version
-
-    return {"knotwork": version("knotwork"), "python": ".".join(map(str, sys.version_info[:3]))}

@@ -40,12 +40,12 @@ class Served:
 
 
 @contextlib.contextmanager
-def served(folder: Path, *options: str) -> Iterator[Served]:
+def served(folder: Path, *options: str, module: str = "support.model_server") -> Iterator[Served]:
     """Start a server that logs into ``folder``; the options are those of its command line."""
     log = folder / "asked.jsonl"
     log.touch()
     server = subprocess.Popen(
-        [sys.executable, "-m", "support.model_server", "--log", log, *options],
+        [sys.executable, "-m", module, "--log", log, *options],
         cwd=TESTS,
         stdout=subprocess.PIPE,
         text=True,

@@ -1,0 +1,154 @@
+"""A file (SQLite) that keeps what was paid for by its key: opened when first used, written by one thread, given up when it fails.
+
+A file that is damaged, locked or not writable costs one warning and what it would have saved, never the run.
+"""
+
+import asyncio
+import logging
+import os
+import sqlite3
+import time
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from typing import Any
+
+from attrs import frozen
+
+__all__ = ["Shelf", "Table"]
+
+
+@frozen
+class Table:
+    """A table of the file: how it is made, how it is probed and read, and how a row gets into it. The key stands first.
+
+    ``what`` is the file in the words of a warning.
+    """
+
+    what: str
+    make: str
+    find: str
+    insert: str
+    probe: str
+
+
+class Shelf:
+    """The file at ``path`` (made with its folder 0700 and itself 0600) with one table. It belongs to one event loop.
+
+    ``busy``: seconds to wait for another process that writes.
+    """
+
+    def __init__(
+        self, path: Path, table: Table, *, warn: Callable[[str], None] | None = None, busy: float = 2.0
+    ) -> None:
+        self._path = path
+        self._table = table
+        self._busy = busy
+        self._warn = warn or logging.getLogger("knotwork").warning
+        self._reader: sqlite3.Connection | None = None
+        self._writer: sqlite3.Connection | None = None
+        self._worker = ThreadPoolExecutor(max_workers=1, thread_name_prefix="knotwork-cache")
+        self._opening: asyncio.Future[None] | None = None
+        self._closed = False
+        self.broken = False
+
+    async def opened(self) -> None:
+        """Wait until the file is open, or given up."""
+        if self._opening is None:
+            self._opening = asyncio.ensure_future(self._open_both())
+        if not self._opening.done():
+            await asyncio.shield(self._opening)
+
+    def find(self, key: bytes) -> tuple[Any, ...] | None:
+        """Return the row of ``key``. In the event loop: one look-up by primary key takes some ten microseconds."""
+        if self.broken or self._reader is None:
+            return None
+        try:
+            row: tuple[Any, ...] | None = self._reader.execute(self._table.find, (key,)).fetchone()
+        except sqlite3.Error as error:
+            if getattr(error, "sqlite_errorcode", None) != sqlite3.SQLITE_BUSY:
+                self.give_up(str(error))
+            return None
+        return row
+
+    async def keep(self, *rows: tuple[Any, ...]) -> None:
+        """Write ``rows``, several in one transaction."""
+        if not self.broken and not self._closed:
+            loop = asyncio.get_running_loop()
+            if problem := await loop.run_in_executor(self._worker, self._keep, rows):
+                self.give_up(problem)
+
+    def give_up(self, problem: str) -> None:
+        """Use the file no more, and say why, once."""
+        if not self.broken:
+            self.broken = True
+            self._warn(f"{self._table.what} can't be used, going on without it: {problem} ({self._path})")
+
+    async def aclose(self) -> None:
+        """Close the file; more than once is fine."""
+        if self._closed:
+            return
+        self._closed = True
+        await asyncio.get_running_loop().run_in_executor(self._worker, self._shut)
+        self._worker.shutdown(wait=False)
+
+    async def _open_both(self) -> None:
+        problem = await asyncio.get_running_loop().run_in_executor(self._worker, self._open)
+        if problem:
+            self.give_up(problem)
+
+    # The worker's thread: these return what went wrong, "" if nothing.
+
+    def _open(self) -> str:
+        deadline = time.monotonic() + self._busy
+        while True:
+            try:
+                self._open_once()
+                return ""
+            except (OSError, sqlite3.Error) as error:
+                # Whoever makes the file, or switches it to WAL, holds locks that SQLite does not wait for by itself.
+                busy = getattr(error, "sqlite_errorcode", 0) & 0xFF in (sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED)
+                if not busy or time.monotonic() >= deadline:
+                    return str(error)
+            self._shut()
+            time.sleep(0.01)
+
+    def _open_once(self) -> None:
+        self._path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
+        os.close(os.open(self._path, os.O_RDWR | os.O_CREAT, 0o600))
+        self._writer = self._connect()
+        self._writer.execute("PRAGMA journal_mode=WAL")
+        self._writer.execute("PRAGMA synchronous=NORMAL")
+        self._writer.execute(self._table.make)
+        self._reader = self._connect()
+        # Reading does not wait: it happens in the event loop, and in WAL mode writers do not stand in its way.
+        self._reader.execute("PRAGMA busy_timeout=0")
+        self._reader.execute(self._table.probe).fetchone()
+
+    def _connect(self) -> sqlite3.Connection:
+        return sqlite3.connect(self._path, timeout=self._busy, isolation_level=None, check_same_thread=False)
+
+    def _keep(self, rows: tuple[tuple[Any, ...], ...]) -> str:
+        if self._writer is None:
+            return "it is not open"
+        try:
+            if len(rows) == 1:
+                self._writer.execute(self._table.insert, rows[0])
+                return ""
+            self._writer.execute("BEGIN IMMEDIATE")
+            try:
+                self._writer.executemany(self._table.insert, rows)
+            finally:
+                self._writer.execute("COMMIT")  # those that were taken are whole
+        except (sqlite3.Error, UnicodeEncodeError) as error:
+            return str(error)
+        return ""
+
+    def _shut(self) -> None:
+        for connection in (self._reader, self._writer):
+            if connection is not None:
+                try:
+                    connection.close()
+                except sqlite3.Error as error:
+                    logging.getLogger("knotwork").debug("closing %s: %s", self._table.what, error)
+        self._reader = self._writer = None

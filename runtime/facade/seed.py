@@ -1,0 +1,299 @@
+"""``knotwork.seed``: Formula Seeds in Python. Read, check and run them, compute over extractions, and ask why.
+
+A run filters reviews, has a model extract fields from each that is kept, and computes. Everything is loaded when it is first
+used: ``seed.check`` brings no model library and no event loop with it.
+"""
+
+from collections.abc import AsyncIterable, AsyncIterator, Iterable, Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Unpack
+
+if TYPE_CHECKING:
+    import asyncio
+    from typing import TypedDict
+
+    from ...adapters.llm_budget import Price
+    from ...lang.diagnostic import Diagnostic
+    from ...lang.documents.seed import Converted
+    from ...lang.evaluate.seed.explaining import Explanation
+    from ...lang.evaluate.seed.sensitivity import Flip, Sensitivity
+    from ...lang.seed import FormulaSeed as Tree
+    from ..events import Events
+    from ..formulas.computing import Provenance
+    from ..formulas.estimate import Estimate
+    from ..formulas.filtering import FilterError
+    from ..formulas.keeping import SeedRecorder
+    from ..formulas.prompting import Ask
+    from ..formulas.results import Counts, Extraction, ResultError, ResultFault, SeedResult, read_results
+    from ..formulas.reviews import ContextError
+    from ..formulas.running import Totals
+    from ..formulas.seeds import FormulaSeed, SeedError
+    from ..journal import RunError
+
+    class RunOptions(TypedDict, total=False):
+        """What else a run may be given; see ``knotwork.runtime.formulas.running.run_many``."""
+
+        max_concurrency: int
+        ask: Ask
+        options: Mapping[str, Any]
+        cache: Path
+        events: Events
+        cancel: asyncio.Event
+
+
+__all__ = [
+    "ContextError", "Converted", "Counts", "Estimate", "Explanation", "Extraction", "FilterError", "Flip", "FormulaSeed",
+    "Provenance", "ResultError", "ResultFault", "RunError", "SeedError", "SeedResult", "Sensitivity", "Totals", "check",
+    "compute", "convert", "estimate", "explain", "load", "read_results", "run", "run_many", "run_sync", "sensitivity",
+]  # fmt: skip
+
+_TYPES = {
+    "ContextError": "runtime.formulas.reviews", "Converted": "lang.documents.seed", "Counts": "runtime.formulas.results",
+    "Estimate": "runtime.formulas.estimate", "Explanation": "lang.evaluate.seed.explaining",
+    "Extraction": "runtime.formulas.results", "FilterError": "runtime.formulas.filtering",
+    "Flip": "lang.evaluate.seed.sensitivity", "FormulaSeed": "runtime.formulas.seeds",
+    "Provenance": "runtime.formulas.computing", "ResultError": "runtime.formulas.results",
+    "ResultFault": "runtime.formulas.results", "RunError": "runtime.journal", "SeedError": "runtime.formulas.seeds",
+    "SeedResult": "runtime.formulas.results", "Sensitivity": "lang.evaluate.seed.sensitivity", "Totals": "runtime.formulas.running",
+    "read_results": "runtime.formulas.results",
+}  # fmt: skip
+
+
+def __getattr__(name: str) -> Any:
+    """Load a class when it is first named."""
+    if name in _TYPES:
+        from importlib import import_module
+
+        return getattr(import_module(f"...{_TYPES[name]}", __package__), name)
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+
+
+def __dir__() -> list[str]:
+    return sorted(__all__)
+
+
+def load(source: "Path | str | Mapping[str, Any] | Tree") -> "FormulaSeed":
+    """Read a seed of either form: a path, its JSON text, or its JSON object.
+
+    Raises ``SeedError``, whose ``diagnostics`` say all that is wrong and where, and ``OSError``.
+    """
+    from ..formulas.seeds import load as read
+
+    return read(source)
+
+
+def check(seed: Any, data: Any = None) -> "list[Diagnostic]":
+    """Return all that is wrong or doubtful, by place. ``seed`` is all that ``load`` takes; what can't be read is a diagnostic.
+
+    With a context or a list of them as ``data``, also what only they show. Raises ``ContextError``.
+    """
+    from ..formulas.seeds import SeedError
+    from ..formulas.seeds import check as lint
+
+    try:
+        return lint(load(seed), data)
+    except SeedError as error:
+        return list(error.diagnostics)
+
+
+def compute(
+    seed: "Tree",
+    *,
+    extractions: "Iterable[Any]",
+    context: Mapping[str, Any] | None = None,
+    name: str = "",
+    index: int = 0,
+) -> "SeedResult":
+    """Compute ``seed`` over extractions that there are; no model is asked.
+
+    ``extractions`` are rows ``{"extraction": {...}, "meta": {...}}``, the ``extractions`` of a result, or the result itself; those
+    that failed are left out. ``context`` is what expressions see as ``context``. Raises ``ResultFault`` for a row that is none.
+    """
+    from ..formulas.computing import Computing
+    from ..formulas.results import SeedResult
+
+    given = extractions
+    found = _extractions(given)
+    known = given if isinstance(given, SeedResult) else None
+    values = context or {}
+    return Computing.of(seed).result(
+        values, found, name=name or (known.name if known else str(values.get("name") or "")),
+        index=known.index if known else index, reviews=known.counts.reviews if known else None,
+    )  # fmt: skip
+
+
+async def run(
+    seed: "Tree", context: Any, *, llm: Any, model: str = "", **options: "Unpack[RunOptions]"
+) -> "SeedResult":
+    """Run ``seed`` for one context: filter, extract, compute.
+
+    ``context`` is ``{"name", ..., "reviews": [{"text", "stars"?, "useful"?, "date"?, "id"?}], "as_of"?}``. ``llm`` is a spec
+    (``openai:MODEL``, ``local`` ...) or anything with ``async generate(prompt, **options)`` that returns a text or a
+    ``Completion``; ``model`` names such a client to the extraction cache, which is used where ``cache=`` names its file.
+
+    Raises ``ContextError``, ``FilterError``, ``NotConfigured``. What fails after that, a call or a step, is in the result.
+    """
+    from ..formulas.running import run_one
+
+    async with _Model(llm, model) as asked:
+        return await run_one(seed, context, asked.client, model=asked.name, **options)
+
+
+def run_sync(seed: "Tree", context: Any, *, llm: Any, model: str = "", **options: "Unpack[RunOptions]") -> "SeedResult":
+    """Run from code that is not async; in code that is (a notebook too), ``await seed.run(...)``."""
+    import asyncio
+
+    try:
+        asyncio.get_running_loop()
+    except RuntimeError:
+        return asyncio.run(run(seed, context, llm=llm, model=model, **options))
+    raise RuntimeError("an event loop is running here: use `await seed.run(...)`")
+
+
+async def run_many(
+    seed: "Tree",
+    contexts: Iterable[Any] | AsyncIterable[Any],
+    *,
+    llm: Any,
+    model: str = "",
+    ordered: bool = True,
+    record: "SeedRecorder | bool" = False,
+    resume: str | Path | None = None,
+    force: bool = False,
+    **options: "Unpack[RunOptions]",
+) -> "AsyncIterator[SeedResult]":
+    """Yield the result of each context as it comes, in their order unless ``ordered`` is false: ``async for result in ...``.
+
+    Contexts are read as they are needed, and no more results are made than are asked for: memory does not grow with their
+    number. One that can't be read gives a failed result. ``record=True`` keeps the run in a folder; ``resume`` goes on with
+    a kept one by its id or folder: no review that is finished is asked, or paid for, again. Where the seed or the contexts (a
+    list) are not as they were, ``RunError`` is raised, unless ``force`` is set. Leaving the loop stops the calls.
+    """
+    import asyncio
+
+    from ..formulas import keeping
+    from ..formulas.running import run_many as run_all
+
+    keep = record if not isinstance(record, bool) else None
+    if resume is not None:
+        keep = keeping.load(resume).resume(seed, contexts=_hash(contexts), force=force)
+    results: asyncio.Queue[SeedResult | None] = asyncio.Queue(1)
+
+    async def work() -> None:
+        nonlocal keep
+        try:
+            async with _Model(llm, model) as asked:
+                if record is True and keep is None:
+                    keep = keeping.start(seed, contexts=_hash(contexts), model=asked.name)
+                await run_all(
+                    seed, contexts, asked.client, on_result=results.put, model=asked.name, ordered=ordered, record=keep,
+                    **options,
+                )  # fmt: skip
+        finally:
+            if keep is not None:
+                keep.close()
+        await results.put(None)
+
+    working = asyncio.create_task(work())
+    getting: asyncio.Task[SeedResult | None] | None = None
+    try:
+        while True:
+            getting = asyncio.create_task(results.get())
+            await asyncio.wait({getting, working}, return_when=asyncio.FIRST_COMPLETED)
+            if not getting.done():
+                working.result()  # an error: after the last result there is a None
+            result = await getting
+            if result is None:
+                return
+            yield result
+    finally:
+        for task in (working, getting):
+            if task is not None:
+                task.cancel()
+        await asyncio.gather(*(task for task in (working, getting) if task is not None), return_exceptions=True)
+
+
+def estimate(
+    seed: "Tree", contexts: Iterable[Any], *, price: "Price | None" = None, model: str = "", ask: "Ask" = "auto"
+) -> "Estimate":
+    """Say what a run would keep, ask and cost, without a call. Raises ``ContextError``."""
+    from ..formulas.estimate import estimate as reckon
+
+    return reckon(seed, contexts, price=price, model=model, ask=ask)
+
+
+def explain(seed: "Tree", extractions: Any, context: Mapping[str, Any] | None, name: str) -> "Explanation":
+    """Say why the value ``name`` is what it is. ``extractions`` as for ``compute``. Raises ``ValueError`` for an unknown name."""
+    from ...lang.evaluate.seed.explaining import explain as tell
+
+    return tell(seed, [found.row for found in _extractions(extractions) if not found.failed], context or {}, name)
+
+
+def sensitivity(seed: "Tree", extractions: Any, context: Mapping[str, Any] | None = None) -> "Sensitivity":
+    """Say which single extractions decide an output: left out, or with another enum value. ``extractions`` as for ``compute``."""
+    from ...lang.evaluate.seed.sensitivity import sensitivity as find
+
+    return find(seed, [found.row for found in _extractions(extractions) if not found.failed], context or {})
+
+
+def convert(seed: "Tree") -> "Converted":
+    """Return the seed in the form of seed 002, with what could not be said there."""
+    from ...lang.documents.seed import convert as rewrite
+
+    return rewrite(seed)
+
+
+def _extractions(given: Any) -> "tuple[Extraction, ...]":
+    from ..formulas.results import Extraction, ResultFault, SeedResult, read_result
+
+    if isinstance(given, SeedResult):
+        return given.extractions
+    if isinstance(given, Mapping) and "extractions" in given:
+        return read_result(given).extractions
+    if isinstance(given, Mapping | str):
+        raise ResultFault("the extractions are no list of rows")
+    found = []
+    for place, row in enumerate(given):
+        if isinstance(row, Extraction):
+            found.append(row)
+            continue
+        if not isinstance(row, Mapping) or not isinstance(row.get("extraction"), Mapping):
+            raise ResultFault(f'row {place} has no "extraction"')
+        meta = row.get("meta") or {}
+        if not isinstance(meta, Mapping):
+            raise ResultFault(f'the "meta" of row {place} is no object')
+        found.append(
+            Extraction(
+                row.get("review", place), row["extraction"], meta, row.get("invalid", {}), row.get("failed", ""),
+                row.get("excerpt", ""), row.get("id"),
+            )
+        )  # fmt: skip
+    return tuple(found)
+
+
+def _hash(contexts: Any) -> str:
+    from ..formulas.keeping import contexts_hash
+
+    return contexts_hash(contexts)
+
+
+class _Model:
+    """The client of one run. One that was opened from a spec is closed with it; a caller's own is left alone."""
+
+    def __init__(self, llm: Any, name: str) -> None:
+        self._llm = llm
+        self._opened: Any = None
+        self.client: Any = llm
+        self.name = name
+
+    async def __aenter__(self) -> "_Model":
+        if isinstance(self._llm, str):
+            from ..wiring import open_model
+
+            self.client = self._opened = open_model(self._llm)
+            self.name = self.name or self._llm
+        return self
+
+    async def __aexit__(self, *_: object) -> None:
+        if self._opened is not None:
+            await self._opened.aclose()

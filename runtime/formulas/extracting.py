@@ -1,0 +1,251 @@
+"""From a review to its extraction: what is known is not asked, what is asked is checked, what does not fit is told.
+
+FORMULA_SEED, "extraction" and "Engine".
+"""
+
+import asyncio
+from collections.abc import Coroutine, Mapping, Sequence
+from typing import Any
+
+from attrs import define, evolve, field, frozen
+from blake3 import blake3
+
+from ...adapters.llm import BadAnswer, Completion, Usage
+from ...adapters.llm_answers import canonical
+from ...adapters.llm_layers import Client, Layer, Validated, as_client, asked_for
+from ...lang.seed import Extracted, FormulaSeed
+from ..calls import HOPELESS, Caller, Request
+from ..events import Events
+from ..results import NO_USAGE, Failed, StepFailed, Trace, add_costs
+from .answers import Said, read_answer, read_choice, tidied
+from .handling import agreed, chunks_of, merged
+from .prompting import (
+    TEMPLATE,
+    Ask,
+    answer_schema,
+    build_choice_prompt,
+    build_extraction_prompt,
+    build_reconcile_prompt,
+    fill_extraction_prompt,
+    way_of_asking,
+)
+from .remembering import Remembered
+from .results import Extraction
+from .reviews import Review
+
+__all__ = ["Extractor", "Read", "Spent"]
+
+
+@define
+class Spent:
+    """What extractions cost: requests sent, tokens, US dollars."""
+
+    calls: int = 0
+    usage: Usage = NO_USAGE
+    cost: float | None = None
+
+    def add(self, calls: int, usage: Usage, cost: float | None) -> None:
+        """Add what more was spent."""
+        self.calls += calls
+        self.usage += usage
+        self.cost = add_costs(self.cost, cost)
+
+
+@frozen
+class Read:
+    """An extraction, what it cost, and a hash of all that went into it but the model."""
+
+    extraction: Extraction
+    spent: Spent
+    digest: str
+    known: bool = False
+    """Nothing had to be asked for it."""
+
+
+class _Salvaged(Layer):
+    """Hands an answer on that did not fit, also after its repair: the fields in it that do fit count."""
+
+    async def generate(self, prompt: str, **options: Any) -> Completion:
+        try:
+            return await self._inner.generate(prompt, **options)
+        except BadAnswer as error:
+            if not error.text.strip():
+                raise
+            return Completion(error.text, "unfit", error.usage, error.attempts, repaired=True)
+
+
+@define
+class Extractor:
+    """Extracts the fields of a seed from reviews; one for all contexts of a run. At most ``limit`` calls are under way at once.
+
+    After a failure that every other call would share (a budget that is used up, a wrong key) nothing more is asked:
+    ``stopped`` says why.
+    """
+
+    seed: FormulaSeed
+    llm: Any
+    model: str = ""
+    limit: int = 8
+    ask: Ask = "auto"
+    options: Mapping[str, Any] = field(factory=dict)
+    events: Events | None = None
+    remembered: Remembered | None = None
+    stopped: Failed | None = field(default=None, init=False)
+    _caller: Caller = field(init=False)
+    _choices: tuple[Extracted, ...] = field(init=False)
+    _others: tuple[Extracted, ...] = field(init=False)
+    _told: bytes = field(init=False)
+
+    def __attrs_post_init__(self) -> None:
+        client: Client | None = None if self.llm is None else _Salvaged(Validated(as_client(self.llm)))
+        self._caller = Caller(client, {}, self.events, Trace(), self.limit)
+        apart = way_of_asking(self.seed, self.ask, self.model) == "choices"
+        fields = self.seed.fields
+        self._choices = tuple(each for each in fields if apart and each.type == "enum")
+        self._others = tuple(each for each in fields if each not in self._choices)
+        asked: dict[str, Any] = {**({} if self.seed.passes == 2 else {"temperature": 0.0}), **self.options}
+        self.options = asked
+        self._told = canonical([TEMPLATE, apart, self.seed.passes, asked_for(asked)])
+
+    async def extract(self, step: str, review: Review) -> Read:
+        """Return the extraction of one review; ``step`` names its context in events. A failure is an extraction as well."""
+        chunks = chunks_of(review.text, self.seed.review_handling)
+        keys = self._keys(review, chunks)
+        digest = blake3(b"".join(keys.values())).hexdigest(length=16)
+        known: dict[str, Any] = {}
+        if self.remembered is not None:
+            await self.remembered.opened()
+            known = self.remembered.find(keys)
+        missing = [each for each in self.seed.fields if each.name not in known]
+        if self.seed.prompt is not None and missing:
+            missing, known = list(self.seed.fields), {}
+        made = Extraction(review.index, {}, review.meta, id=review.id, excerpt=review.excerpt)
+        spent = Spent()
+        if not missing:
+            ordered = {each.name: known[each.name] for each in self.seed.fields}
+            return Read(evolve(made, extraction=ordered), spent, digest, known=True)
+        try:
+            said = await self._all_chunks(step, review, chunks, missing, spent)
+        except StepFailed as error:
+            if error.failed.kind in HOPELESS and self.stopped is None:
+                self.stopped = error.failed
+            return Read(evolve(made, failed=f"{error.failed.kind}: {error.failed.message}"), spent, digest)
+        if self.remembered is not None:
+            self.remembered.keep((keys[name], value) for name, value in said.values.items())
+        values = {**known, **said.values}
+        ordered = {each.name: values.get(each.name) for each in self.seed.fields}
+        return Read(evolve(made, extraction=ordered, invalid=said.invalid), spent, digest)
+
+    def digest(self, review: Review) -> str:
+        """Return the hash of all that goes into the review's extraction but the model."""
+        keys = self._keys(review, chunks_of(review.text, self.seed.review_handling))
+        return blake3(b"".join(keys.values())).hexdigest(length=16)
+
+    def _keys(self, review: Review, chunks: tuple[str, ...]) -> dict[str, bytes]:
+        """Return by field the hash of all that goes into its value but the model: of a prompt of one's own, the whole prompt."""
+        if self.seed.prompt is not None:
+            prompts = [fill_extraction_prompt(self.seed.prompt, chunk, review) for chunk in chunks]
+            shared = blake3(self._told + canonical([*prompts, *map(_definition, self.seed.fields)]))
+        else:
+            shared = blake3(self._told + canonical(chunks))
+        keys = {}
+        for each in self.seed.fields:
+            own = shared.copy()
+            own.update(canonical(_definition(each)))
+            keys[each.name] = own.digest()
+        return keys
+
+    async def _all_chunks(
+        self, step: str, review: Review, chunks: Sequence[str], fields: Sequence[Extracted], spent: Spent
+    ) -> Said:
+        said = await _together([self._passes(step, review, chunk, fields, spent) for chunk in chunks])
+        return merged(fields, said)
+
+    async def _passes(
+        self, step: str, review: Review, text: str, fields: Sequence[Extracted], spent: Spent
+    ) -> Said:  # fmt: skip
+        if self.seed.passes == 1:
+            return await self._once(step, review, text, fields, spent)
+        one, other = await _together(
+            [self._once(step, review, text, fields, spent, sample=sample) for sample in (0, 1)]
+        )
+        both, differ = agreed(fields, one, other)
+        if not differ:
+            return both
+        prompt = build_reconcile_prompt(self._prompt(review, text, differ), differ, one.values, other.values)
+        decided = await self._json(step, review, prompt, differ, spent, sample=2)
+        return Said({**both.values, **decided.values}, decided.invalid)
+
+    async def _once(
+        self, step: str, review: Review, text: str, fields: Sequence[Extracted], spent: Spent, sample: int = 0
+    ) -> Said:
+        """Ask for ``fields`` once: those that are choices one by one, the others together."""
+        asking = [
+            self._choice(step, review, build_choice_prompt(each, text), each, spent, sample)
+            for each in self._choices
+            if each in fields
+        ]
+        others = [each for each in self._others if each in fields]
+        if others:
+            asking.append(self._json(step, review, self._prompt(review, text, others), others, spent, sample))
+        said = await _together(asking)
+        if len(said) == 1:
+            return said[0]
+        values: dict[str, Any] = {}
+        invalid: dict[str, str] = {}
+        for each in said:
+            values |= each.values
+            invalid |= each.invalid
+        return Said(values, invalid)
+
+    def _prompt(self, review: Review, text: str, fields: Sequence[Extracted]) -> str:
+        if self.seed.prompt is not None:
+            return fill_extraction_prompt(self.seed.prompt, text, review)
+        return build_extraction_prompt(fields, text)
+
+    async def _json(
+        self, step: str, review: Review, prompt: str, fields: Sequence[Extracted], spent: Spent, sample: int = 0
+    ) -> Said:
+        shape = {"schema": answer_schema(fields), "tidy": tidied(fields)}
+        text = await self._text(step, review, prompt, shape, spent, sample)
+        said = read_answer(text, fields)
+        if said is None:
+            raise StepFailed(Failed("bad_answer", "the answer is no JSON object, also after a repair"))
+        return said
+
+    async def _choice(
+        self, step: str, review: Review, prompt: str, wanted: Extracted, spent: Spent, sample: int
+    ) -> Said:  # fmt: skip
+        text = await self._text(step, review, prompt, {"choices": list(wanted.values)}, spent, sample)
+        return read_choice(text, wanted)
+
+    async def _text(
+        self, step: str, review: Review, prompt: str, shape: Mapping[str, Any], spent: Spent, sample: int
+    ) -> str:
+        if self.stopped is not None:
+            raise StepFailed(Failed(self.stopped.kind, f"not asked: {self.stopped.message}", self.stopped.hint))
+        options = {**self.options, **shape, "sample": sample} if sample else {**self.options, **shape}
+        try:
+            outcome = await self._caller.ask(step, Request(prompt, options=options), review.index)
+        except StepFailed as error:
+            made = 0 if error.failed.kind == "budget" else error.calls
+            spent.add(made, error.usage, error.cost)
+            raise
+        spent.add(outcome.attempts, outcome.usage, outcome.cost)
+        return outcome.output
+
+
+def _definition(wanted: Extracted) -> list[Any]:
+    return [wanted.name, wanted.type, [list(pair) for pair in wanted.values.items()], wanted.doc]
+
+
+async def _together(jobs: Sequence[Coroutine[Any, Any, Said]]) -> list[Said]:
+    """Await ``jobs`` at once; where one fails, the others are cancelled and its ``StepFailed`` is raised."""
+    if len(jobs) == 1:
+        return [await jobs[0]]
+    try:
+        async with asyncio.TaskGroup() as group:
+            tasks = [group.create_task(job) for job in jobs]
+    except BaseExceptionGroup as failed:
+        raise failed.exceptions[0] from None
+    return [task.result() for task in tasks]

@@ -1,0 +1,267 @@
+"""Durable runs of a seed: what was extracted is written as it comes, so that a run that was killed does not pay for it twice.
+
+A run's folder is as ``runtime.journal`` makes it. Its records::
+
+    {"record": "run_started", "kind": "seed", "run", "time", "script_hash", "input_hash", "versions", "model", "name", "script", ...}
+    {"record": "extraction_done", "context", "review", "digest", "extraction", "invalid", "failed", "calls", "usage", "cost"}
+    {"record": "context_done", "context", "name", "status", "counts"}
+    {"record": "run_finished", "status", "seconds", "usage", "cost", "calls"}
+
+``script`` is the seed's text, ``input_hash`` tells the contexts apart ("" where they come as a stream), ``digest`` all that went
+into an extraction but the model. Results are not kept: they are computed again. Design: STATE_AND_MODELS, "Durable runs".
+"""
+
+import json
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import orjson
+from attrs import define, evolve, field
+
+from ...lang.seed import FormulaSeed
+from ..journal import (
+    FILE,
+    SEED,
+    Damage,
+    Journal,
+    RunError,
+    base_directory,
+    begin,
+    find_folder,
+    go_on,
+    hash_of,
+    now,
+    versions,
+    whole_records,
+)  # fmt: skip
+from .extracting import Read
+from .results import Extraction, SeedResult
+from .reviews import Review
+
+if TYPE_CHECKING:
+    from .running import Totals
+
+__all__ = ["RunError", "SeedRecorder", "StoredSeed", "contexts_hash", "file_hash", "load", "start"]
+
+
+def start(
+    seed: FormulaSeed,
+    *,
+    contexts: str = "",
+    model: str = "",
+    options: Mapping[str, Any] | None = None,
+    base: Path | None = None,
+) -> "SeedRecorder":
+    """Make a new run's folder for ``seed`` and return its recorder. Raises ``RunError``.
+
+    ``contexts`` is their hash (``file_hash``, ``contexts_hash``; "" for a stream), ``model`` a spec as the user wrote it,
+    ``options`` what else the run was given, as JSON: where the contexts are, for whoever resumes it.
+    """
+    text = seed_text(seed)
+    head = {
+        "kind": SEED, "script_hash": _text_hash(text), "input_hash": contexts, "versions": versions(), "model": model,
+        "name": seed.task_name or seed.source.name, "script": text, "mode": "", "options": dict(options or {}),
+    }  # fmt: skip
+    return SeedRecorder(*begin(base_directory() if base is None else base, head, {}))
+
+
+@define
+class StoredSeed:
+    """A kept run of a seed as it was read. ``damage`` names records that can't be read: what they held is asked again."""
+
+    run_id: str
+    path: Path
+    head: dict[str, Any]
+    damage: list[str] = field(factory=list)
+    status: str = ""
+    size: int = 0
+    contexts_done: int = 0
+    _known: dict[tuple[int, int], bytes] = field(factory=dict, repr=False)
+
+    @property
+    def script(self) -> str:
+        """The seed's text."""
+        return str(self.head["script"])
+
+    @property
+    def extracted(self) -> int:
+        """How many extractions there are."""
+        return len(self._known)
+
+    def differences(self, seed: FormulaSeed | None, contexts: str) -> list[str]:
+        """Say in words what is not as it was when the run started; ``contexts`` is their hash, "" for one that is not known."""
+        found = []
+        if seed is not None and _text_hash(seed_text(seed)) != self.head["script_hash"]:
+            found.append("the seed changed")
+        before = self.head["input_hash"]
+        if contexts and before and contexts != before:
+            found.append("the contexts changed")
+        return found
+
+    def resume(self, seed: FormulaSeed | None = None, *, contexts: str = "", force: bool = False) -> "SeedRecorder":
+        """Open the run for more and return its recorder, which recalls the extractions there are. Raises ``RunError``.
+
+        Refused where the seed or the contexts (each only if given) are not as they were, or a record is damaged, unless
+        ``force`` is set: then a review is asked again where what goes into its extraction changed, or its record is lost.
+        """
+        changed = self.differences(seed, contexts)
+        if (changed or self.damage) and not force:
+            message = f"run {self.run_id} can't be resumed: {' and '.join([*changed, *self.damage[:3]])}"
+            raise RunError(message, "--force asks again what is affected; without --resume a new run starts")
+        journal = go_on(self.path)
+        recorder = SeedRecorder(self.run_id, self.path, journal, self._known)
+        try:
+            if journal.size != self.size:  # another process went on with the run since it was read, and paid for that
+                recorder = SeedRecorder(self.run_id, self.path, journal, load(self.path)._known)
+            recorder.append({"record": "run_resumed", "time": now()})
+            if recorder.damage:
+                raise RunError(f"run {self.path.name} can't be written: {recorder.damage.rpartition(': ')[2]}")
+        except BaseException:
+            recorder.close()
+            raise
+        return recorder
+
+
+def load(run: str | Path, base: Path | None = None) -> StoredSeed:
+    """Read the run of a seed with this id, or in this folder. Raises ``RunError`` where there is none or it is damaged."""
+    path = find_folder(run, base)
+    stored: StoredSeed | None = None
+    for found in whole_records(path):
+        if isinstance(found, Damage):
+            if stored is not None:
+                stored.damage.append(f"{FILE} is damaged at byte {found.start}: {found.reason}")
+                stored.size = found.end
+            continue
+        end, record = found
+        if stored is None:
+            if record.get("kind") != SEED:
+                raise RunError(f"run {path.name} is a script's", "knotwork run --resume goes on with it")
+            stored = StoredSeed(record["run"], path, record)
+        elif not _take(stored, record):
+            stored.damage.append(f"{FILE} has a record that is not as knotwork writes it, before byte {end}")
+        stored.size = end
+    if stored is None:
+        raise RunError(f"{path / FILE} has no whole record", "start the run anew")
+    return stored
+
+
+def _take(stored: StoredSeed, record: dict[str, Any]) -> bool:
+    """Add what ``record`` says; return False where it is not of our making."""
+    try:
+        match record["record"]:
+            case "extraction_done":
+                place, digest = (record["context"], record["review"]), record["digest"]
+                extraction, invalid = record["extraction"], record["invalid"]
+                if not (isinstance(digest, str) and isinstance(extraction, dict) and isinstance(invalid, dict)):
+                    return False
+                if not record["failed"]:
+                    stored._known[place] = orjson.dumps([digest, extraction, invalid])
+            case "context_done":
+                stored.contexts_done += 1
+            case "run_finished":
+                stored.status = str(record["status"])
+            case "run_resumed":
+                stored.status = ""
+                stored.contexts_done = 0
+    except (KeyError, TypeError):
+        return False
+    return True
+
+
+@define
+class SeedRecorder:
+    """Writes a run's records; implements ``running.Keeping``. One process at a time (flock).
+
+    A record that can't be written (a full disk) stops the recording, not the run: ``damage`` says why.
+    """
+
+    run_id: str
+    path: Path
+    _journal: Journal
+    _known: Mapping[tuple[int, int], bytes] = field(factory=dict, repr=False)
+
+    @property
+    def damage(self) -> str:
+        """Why the run could not be kept to its end; empty when all is well."""
+        return self._journal.damage
+
+    def recall(self, context: int, review: Review, digest: str) -> Extraction | None:
+        """Return the extraction that is kept for the same review, asked in the same way, or None."""
+        kept = self._known.get((context, review.index))
+        if kept is None:
+            return None
+        before, extraction, invalid = orjson.loads(kept)
+        if before != digest:
+            return None
+        made = Extraction(review.index, extraction, review.meta, invalid, id=review.id)
+        return evolve(made, excerpt=review.excerpt)
+
+    def extracted(self, context: int, read: Read) -> None:
+        """Keep an extraction."""
+        found, spent = read.extraction, read.spent
+        self.append(
+            {
+                "record": "extraction_done", "context": context, "review": found.review, "digest": read.digest,
+                "extraction": found.extraction, "invalid": found.invalid, "failed": found.failed, "calls": spent.calls,
+                "usage": [spent.usage.prompt_tokens, spent.usage.completion_tokens], "cost": spent.cost,
+            }
+        )  # fmt: skip
+
+    def context_done(self, result: SeedResult) -> None:
+        """Keep the end of a context."""
+        self.append(
+            {
+                "record": "context_done", "context": result.index, "name": result.name, "status": result.status,
+                "counts": result.counts.as_json(),
+            }
+        )  # fmt: skip
+
+    def finished(self, totals: "Totals") -> None:
+        """Keep the end of the run and let go of it."""
+        self.append(
+            {
+                "record": "run_finished", "status": totals.status, "seconds": round(totals.seconds, 3),
+                "usage": [totals.usage.prompt_tokens, totals.usage.completion_tokens], "cost": totals.cost,
+                "calls": totals.calls,
+            }
+        )  # fmt: skip
+        self.close()
+
+    def append(self, record: Mapping[str, Any]) -> None:
+        """Write one record."""
+        self._journal.append(record)
+
+    def close(self) -> None:
+        """Close the file and give up the lock."""
+        self._journal.close()
+
+
+def file_hash(path: Path) -> str:
+    """Return the hash of a file of contexts, as ``hash_of`` gives it for its bytes. Raises ``OSError``."""
+    from blake3 import blake3
+
+    hashed = blake3()
+    with open(path, "rb") as file:
+        while block := file.read(1 << 20):
+            hashed.update(block)
+    return hashed.hexdigest(length=16)
+
+
+def contexts_hash(contexts: Iterable[Any]) -> str:
+    """Return a hash of contexts in memory; "" for an iterator, which can't be read twice, and for what is no JSON."""
+    if not isinstance(contexts, list | tuple):
+        return ""
+    try:
+        return hash_of(orjson.dumps(contexts, option=orjson.OPT_SORT_KEYS))
+    except TypeError:
+        return ""
+
+
+def seed_text(seed: FormulaSeed) -> str:
+    """Return the text that a seed is kept and told apart by: the document it was read from; one that a program made, written out."""
+    return seed.source.text or (json.dumps(dict(seed.document), sort_keys=True) if seed.document else repr(seed))
+
+
+def _text_hash(text: str) -> str:
+    return hash_of(text.encode("utf-8", "surrogatepass"))

@@ -1,0 +1,84 @@
+"""The extraction cache: what a model said of a field in a review, by model, field and review. FORMULA_SEED, "Engine".
+
+It stands beside the call cache and is finer: a seed with another formula asks nothing, one with another field asks for that
+field alone. Only values that fit enter.
+"""
+
+import asyncio
+from collections.abc import Callable, Iterable, Mapping
+from pathlib import Path
+from typing import Any
+
+import orjson
+from blake3 import blake3
+
+from ...adapters.shelf import Shelf, Table
+
+__all__ = ["Remembered"]
+
+_TABLE = Table(
+    what="the extraction cache",
+    make="CREATE TABLE IF NOT EXISTS extractions_1"
+    " (key BLOB PRIMARY KEY, value BLOB NOT NULL, digest BLOB NOT NULL, at TEXT DEFAULT CURRENT_TIMESTAMP) WITHOUT ROWID",
+    find="SELECT value, digest FROM extractions_1 WHERE key = ?",
+    insert="INSERT OR REPLACE INTO extractions_1 (key, value, digest) VALUES (?, ?, ?)",
+    probe="SELECT count(*) FROM (SELECT 1 FROM extractions_1 LIMIT 1)",
+)
+
+
+class Remembered:
+    """The cache in the file ``path``. ``identity`` is the model's spec; ``warn`` gets the one warning of a broken file."""
+
+    def __init__(
+        self, path: Path, identity: str, *, warn: Callable[[str], None] | None = None, busy: float = 2.0
+    ) -> None:
+        self._shelf = Shelf(path, _TABLE, warn=warn, busy=busy)
+        self._identity = identity.encode("utf-8", "replace") + b"\0"
+        self._pending: list[tuple[bytes, bytes, bytes]] = []
+        self._writing: asyncio.Task[None] | None = None
+
+    async def opened(self) -> None:
+        """Wait until the file is open, or given up."""
+        await self._shelf.opened()
+
+    def find(self, keys: Mapping[str, bytes]) -> dict[str, Any]:
+        """Return the known values by field; ``keys`` are those of the fields."""
+        found: dict[str, Any] = {}
+        for name, key in keys.items():
+            own = self._own(key)
+            row = self._shelf.find(own)
+            if row is None:
+                continue
+            value, digest = row
+            if not isinstance(value, bytes) or digest != _digest(own, value):
+                self._shelf.give_up("a value in it is damaged")
+                return {}
+            found[name] = orjson.loads(value)
+        return found
+
+    def keep(self, found: Iterable[tuple[bytes, Any]]) -> None:
+        """Keep values under their keys. They are written together with those that come meanwhile, and nobody waits for it."""
+        for key, value in found:
+            own, body = self._own(key), orjson.dumps(value)
+            self._pending.append((own, body, _digest(own, body)))
+        if self._pending and (self._writing is None or self._writing.done()):
+            self._writing = asyncio.create_task(self._write())
+
+    async def aclose(self) -> None:
+        """Write what is left and close the file."""
+        if self._writing is not None:
+            await self._writing
+        await self._shelf.aclose()
+
+    async def _write(self) -> None:
+        while self._pending:
+            rows, self._pending = self._pending, []
+            await self._shelf.keep(*rows)
+
+    def _own(self, key: bytes) -> bytes:
+        return blake3(self._identity + key).digest()
+
+
+def _digest(key: bytes, body: bytes) -> bytes:
+    """Return what tells a damaged value: SQLite itself has no checksums."""
+    return blake3(key + body).digest(length=8)

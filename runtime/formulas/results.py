@@ -1,0 +1,284 @@
+"""What a Formula Seed gives for one context, and its JSON: a line a context, which ``compute`` and ``explain`` read again.
+
+Shape of the JSON: ``{name, index, status, outputs, counts: {reviews, kept, extracted, invalid, failed}, errors: [{step, kind,
+message, hint, root, span: [start, end] | null}], extractions: [{review, id?, extraction, meta, invalid?, failed?, excerpt}],
+usage: {calls, prompt_tokens, completion_tokens}, cost, warnings?}``. Indices count from 0; a cost is in US dollars, null
+where it is not known.
+"""
+
+import math
+from collections.abc import Callable, Mapping
+from typing import Any, Literal, TypeVar, get_args
+
+import orjson
+from attrs import evolve, field, frozen
+
+from ...adapters.llm import Usage
+from ...lang.ladder import kind_of
+
+__all__ = ["Counts", "Extraction", "ResultError", "ResultFault", "SeedResult", "Status", "read_result", "read_results"]
+
+Status = Literal["complete", "partial", "failed"]
+"""Complete: every kept review was extracted and every output computed. Failed: there are no outputs."""
+
+_STATUSES: Mapping[str, Status] = {status: status for status in get_args(Status)}
+_ERROR_TEXTS = ("step", "kind", "message", "hint", "root")
+_Value = TypeVar("_Value")
+
+
+@frozen
+class Counts:
+    """Reviews of a context: all, those kept, those extracted, of these the ones with an invalid field, and those that failed.
+
+    ``kept`` is ``extracted`` and ``failed`` together.
+    """
+
+    reviews: int = 0
+    kept: int = 0
+    extracted: int = 0
+    invalid: int = 0
+    failed: int = 0
+
+    def as_json(self) -> dict[str, int]:
+        """Return the counts by name."""
+        return {
+            "reviews": self.reviews, "kept": self.kept, "extracted": self.extracted, "invalid": self.invalid,
+            "failed": self.failed,
+        }  # fmt: skip
+
+    def __add__(self, other: "Counts") -> "Counts":
+        return Counts(
+            self.reviews + other.reviews, self.kept + other.kept, self.extracted + other.extracted,
+            self.invalid + other.invalid, self.failed + other.failed,
+        )  # fmt: skip
+
+
+@frozen
+class Extraction:
+    """What a model read in one review. ``review`` is its index in the context, ``id`` its own id, if it has one.
+
+    ``invalid`` has, by field, what the model said where that is none of what the field may be; the field is null then.
+    ``failed`` says why there is no extraction ("" where there is one). ``excerpt`` is the review's beginning.
+    """
+
+    review: int
+    extraction: Mapping[str, Any] = field(factory=dict)
+    meta: Mapping[str, Any] = field(factory=dict)
+    invalid: Mapping[str, str] = field(factory=dict)
+    failed: str = ""
+    excerpt: str = ""
+    id: str | int | None = None
+
+    @property
+    def row(self) -> dict[str, Any]:
+        """What is computed over: the extraction and the review's metadata."""
+        return {"extraction": self.extraction, "meta": self.meta}
+
+    def as_json(self) -> dict[str, Any]:
+        """Return the extraction's part of a result."""
+        made: dict[str, Any] = {"review": self.review}
+        if self.id is not None:
+            made["id"] = self.id
+        made |= {"extraction": dict(self.extraction), "meta": dict(self.meta)}
+        if self.invalid:
+            made["invalid"] = dict(self.invalid)
+        if self.failed:
+            made["failed"] = self.failed
+        return made | {"excerpt": self.excerpt}
+
+
+@frozen
+class ResultError:
+    """Why a step has no value, or (with no step) why the context has no result. ``span`` is in the seed's document.
+
+    ``kind``: as of ``lang.evaluate.seed``, or "context", "extraction", "cancelled".
+    """
+
+    step: str
+    kind: str
+    message: str
+    hint: str = ""
+    root: str = ""
+    span: tuple[int, int] | None = None
+
+    def as_json(self) -> dict[str, Any]:
+        """Return the error as a JSON object."""
+        return {
+            "step": self.step, "kind": self.kind, "message": self.message, "hint": self.hint, "root": self.root,
+            "span": list(self.span) if self.span else None,
+        }  # fmt: skip
+
+
+@frozen
+class SeedResult:
+    """What a seed gives for one context. ``outputs`` are the wanted values, ``values`` all that were computed.
+
+    ``index`` is the context's place among many. ``values`` is empty in a result that was read back. ``calls`` and ``usage``
+    count what this run asked; what was known before costs nothing.
+    """
+
+    name: str
+    index: int = 0
+    status: Status = "complete"
+    outputs: Mapping[str, Any] = field(factory=dict)
+    values: Mapping[str, Any] = field(factory=dict)
+    counts: Counts = Counts()
+    errors: tuple[ResultError, ...] = ()
+    extractions: tuple[Extraction, ...] = ()
+    usage: Usage = field(factory=Usage)
+    cost: float | None = None
+    calls: int = 0
+    warnings: tuple[str, ...] = ()
+    _provenance: Callable[[str], Any] | None = field(default=None, eq=False, repr=False)
+
+    @property
+    def rows(self) -> list[dict[str, Any]]:
+        """The rows to compute over: those of the extractions that did not fail."""
+        return [found.row for found in self.extractions if not found.failed]
+
+    def provenance(self, name: str) -> Any:
+        """Say where the value ``name`` is from: the steps, extractions and reviews (``computing.Provenance``).
+
+        Raises ``ValueError`` for a name that the seed does not compute, and for a result that was read back: it has no seed
+        with it (``knotwork.seed.explain`` takes both).
+        """
+        if self._provenance is None:
+            raise ValueError("this result has no seed with it: use seed.explain(seed, result, context, name)")
+        return self._provenance(name)
+
+    def with_provenance(self, provenance: Callable[[str], Any]) -> "SeedResult":
+        """Return the result with the function that ``provenance`` asks."""
+        return evolve(self, provenance=provenance)
+
+    def as_json(self) -> dict[str, Any]:
+        """Return the result as its JSON object (see the module's docstring)."""
+        made = {
+            "name": self.name, "index": self.index, "status": self.status, "outputs": dict(self.outputs),
+            "counts": self.counts.as_json(), "errors": [error.as_json() for error in self.errors],
+            "extractions": [found.as_json() for found in self.extractions],
+            "usage": {
+                "calls": self.calls, "prompt_tokens": self.usage.prompt_tokens,
+                "completion_tokens": self.usage.completion_tokens,
+            },
+            "cost": self.cost,
+        }  # fmt: skip
+        return made | {"warnings": list(self.warnings)} if self.warnings else made
+
+    def line(self) -> bytes:
+        """Return the result as a line of JSON, its line end included."""
+        return orjson.dumps(self.as_json()) + b"\n"
+
+
+class ResultFault(ValueError):
+    """What was to be read as a result is none."""
+
+
+def read_results(text: str | bytes) -> list[SeedResult]:
+    """Read results: a line each, or a JSON list of them, or one object. Raises ``ResultFault`` with the line's number."""
+    body = text.encode("utf-8", "surrogatepass") if isinstance(text, str) else text
+    stripped = body.strip()
+    if not stripped:
+        return []
+    if stripped.startswith(b"["):
+        found = _json(stripped, "the results")
+        return [read_result(each, f"result {index + 1}") for index, each in enumerate(found)]
+    lines = [(number, line) for number, line in enumerate(body.split(b"\n"), 1) if line.strip()]
+    try:
+        return [read_result(orjson.loads(stripped))]
+    except orjson.JSONDecodeError:
+        return [read_result(_json(line, f"line {number}"), f"line {number}") for number, line in lines]
+
+
+def read_result(data: Any, where: str = "the result") -> SeedResult:
+    """Read one result from its JSON object. ``where`` begins the message of the ``ResultFault`` that is raised."""
+    return _Reader(where).result(data)
+
+
+def _json(body: bytes, where: str) -> Any:
+    try:
+        return orjson.loads(body)
+    except orjson.JSONDecodeError as error:
+        raise ResultFault(f"{where} is not JSON: {error}") from None
+
+
+@frozen
+class _Reader:
+    """Reads the parts of a result; every message begins with where it is."""
+
+    where: str
+
+    def result(self, data: Any) -> SeedResult:
+        data = self.of(data, dict, "the result")
+        status = _STATUSES.get(written := self.part(data, "status", str))
+        if status is None:
+            raise self.fault(f'"status" is {written[:40]!r}, not complete, partial or failed')
+        usage = self.part(data, "usage", dict, {})
+        cost = data.get("cost")
+        if cost is not None and (
+            isinstance(cost, bool) or not isinstance(cost, int | float) or not math.isfinite(cost)
+        ):
+            raise self.fault('"cost" is no number')
+        return SeedResult(
+            self.part(data, "name", str), self.number(data, "index", 0), status, self.part(data, "outputs", dict), {},
+            self.counts(self.part(data, "counts", dict)),
+            tuple(self.error(each) for each in self.part(data, "errors", list, [])),
+            tuple(map(self.extraction, self.part(data, "extractions", list))),
+            Usage(self.number(usage, "prompt_tokens", 0), self.number(usage, "completion_tokens", 0)), cost,
+            self.number(usage, "calls", 0), self.texts(data, "warnings"),
+        )  # fmt: skip
+
+    def counts(self, data: dict[str, Any]) -> Counts:
+        return Counts(*(self.number(data, name) for name in ("reviews", "kept", "extracted", "invalid", "failed")))
+
+    def error(self, data: Any) -> ResultError:
+        data = self.of(data, dict, "an error")
+        step, kind, message, hint, root = (self.part(data, name, str, "") for name in _ERROR_TEXTS)
+        span = data.get("span")
+        if span is not None and not (_is_pair(span)):
+            raise self.fault('the "span" of an error is no pair of numbers')
+        return ResultError(step, kind, message, hint, root, (span[0], span[1]) if span is not None else None)
+
+    def extraction(self, data: Any) -> Extraction:
+        data = self.of(data, dict, "an extraction")
+        invalid = self.part(data, "invalid", dict, {})
+        if not all(isinstance(value, str) for value in invalid.values()):
+            raise self.fault('"invalid" has something that is no text')
+        own = data.get("id")
+        if isinstance(own, bool) or not isinstance(own, str | int | None):
+            raise self.fault('the "id" of a review is neither a text nor a whole number')
+        return Extraction(
+            self.number(data, "review"), self.part(data, "extraction", dict), self.part(data, "meta", dict, {}), invalid,
+            self.part(data, "failed", str, ""), self.part(data, "excerpt", str, ""), own,
+        )  # fmt: skip
+
+    def texts(self, data: dict[str, Any], name: str) -> tuple[str, ...]:
+        found = self.part(data, name, list, [])
+        if not all(isinstance(each, str) for each in found):
+            raise self.fault(f'"{name}" has something that is no text')
+        return tuple(found)
+
+    def number(self, data: dict[str, Any], name: str, missing: int | None = None) -> int:
+        found = self.part(data, name, int, missing)
+        if isinstance(found, bool) or found < 0:
+            raise self.fault(f'"{name}" is no count')
+        return found
+
+    def part(self, data: dict[str, Any], name: str, kind: type[_Value], missing: _Value | None = None) -> _Value:
+        if name not in data:
+            if missing is None:
+                raise self.fault(f'has no "{name}"')
+            return missing
+        return self.of(data[name], kind, f'"{name}"')
+
+    def of(self, value: Any, kind: type[_Value], what: str) -> _Value:
+        if not isinstance(value, kind):
+            wanted = {dict: "an object", list: "a list", str: "a text", int: "a whole number"}[kind]
+            raise self.fault(f"{what} is {kind_of(value)}, not {wanted}")
+        return value
+
+    def fault(self, message: str) -> ResultFault:
+        return ResultFault(f"{self.where}: {message}")
+
+
+def _is_pair(value: Any) -> bool:
+    return isinstance(value, list) and len(value) == 2 and all(type(each) is int for each in value)

@@ -1,0 +1,82 @@
+"""What ``seed.load`` gives: a Formula Seed that can check itself, and the error for one that can't be read."""
+
+from collections.abc import Iterable, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import attrs
+from attrs import frozen
+
+from ...lang import seed as tree
+from ...lang.diagnostic import Diagnostic, has_errors
+from ...lang.source import Source
+from ..results import ScriptError
+
+__all__ = ["FormulaSeed", "SeedError", "check", "load", "require"]
+
+
+class SeedError(ScriptError):
+    """A seed with errors. ``diagnostics`` has at least one error; ``str`` pictures the errors."""
+
+
+@frozen(slots=False)
+class FormulaSeed(tree.FormulaSeed):
+    """A seed that was read without an error."""
+
+    def check(self, data: Any = None) -> list[Diagnostic]:
+        """Return all that is wrong or doubtful, by place; with contexts as ``data`` also what only they show."""
+        return check(self, data)
+
+
+def load(source: Any) -> FormulaSeed:
+    """Read a seed: a path, its JSON text, its JSON object, or a seed. Raises ``SeedError`` where it has errors, ``OSError``."""
+    from ...lang.documents.seed import read_seed
+
+    if isinstance(source, tree.FormulaSeed):
+        found: tree.FormulaSeed | None = source
+        diagnostics, text = source.diagnostics, source.source
+    else:
+        read = read_seed(_text(source))
+        found, diagnostics, text = read.seed, read.diagnostics, read.source
+    if found is None or has_errors(diagnostics):
+        raise SeedError(diagnostics, text)
+    if isinstance(found, FormulaSeed):
+        return found
+    return FormulaSeed(**{each.name: getattr(found, each.name) for each in attrs.fields(tree.FormulaSeed)})
+
+
+def _text(source: Any) -> "Source | Mapping[str, Any]":
+    if isinstance(source, Source | Mapping):
+        return source
+    if isinstance(source, str) and source.lstrip()[:1] in ("{", ""):
+        return Source(source, "<seed>")
+    path = Path(source)
+    return Source(path.read_text(encoding="utf-8"), str(source))
+
+
+def check(seed: tree.FormulaSeed, data: Any = None) -> list[Diagnostic]:
+    """Return what is wrong with ``seed``, by place. ``data`` is a context or a list of them: what the filter keeps of their
+    reviews is looked at as well. Raises ``ContextError`` for what is no context.
+    """
+    from ...lang.linter.seed import Kept
+    from ...lang.linter.seed import check as lint
+
+    if data is None:
+        return lint(seed)
+    from .filtering import FilterError, keyword_counts  # most checks have no reviews
+    from .reviews import read_context
+
+    contexts: Sequence[Any] = list(data) if isinstance(data, list | tuple) else [data]
+    texts = [review.text for index, each in enumerate(contexts) for review in read_context(each, index).reviews]
+    try:
+        counts, kept, total = keyword_counts(seed, texts)
+    except FilterError:  # the linter says so, with its place
+        return lint(seed, contexts=contexts)
+    return lint(seed, contexts=contexts, kept=Kept([each.kept for each in counts], kept, total))
+
+
+def require(seed: tree.FormulaSeed, data: Iterable[Any] | None = None) -> None:
+    """Raise ``SeedError`` where ``seed`` has errors."""
+    found = check(seed, None if data is None else list(data))
+    if has_errors(found):
+        raise SeedError(found, seed.source)

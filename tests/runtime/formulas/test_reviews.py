@@ -1,0 +1,178 @@
+"""Contexts, reviews and their metadata: what is read, what is refused, and that no clock is asked."""
+
+import json
+from datetime import date
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from knotwork.runtime.formulas.dates import Dated, read_date
+from knotwork.runtime.formulas.reviews import ContextError, read_context, read_contexts
+
+
+def meta(review: dict[str, Any], **context: Any) -> dict[str, Any]:
+    (read,) = read_context({"name": "A", "reviews": [{"text": "t", **review}], **context}).reviews
+    return dict(read.meta)
+
+
+NOTHING = {"stars": None, "useful": None, "year": None, "month": None, "date": None, "age_days": None}
+
+
+def test_what_is_missing_is_null() -> None:
+    assert meta({}) == NOTHING
+    assert meta({"stars": None, "date": None}) == NOTHING
+
+
+def test_the_date_gives_year_month_day_and_age() -> None:
+    found = meta({"stars": 2, "useful": 7, "date": "2023-05-17"}, as_of="2024-05-17")
+    assert found == {"stars": 2, "useful": 7, "year": 2023, "month": 5, "date": "2023-05-17", "age_days": 366}
+
+
+def test_without_as_of_there_is_no_age() -> None:
+    assert meta({"date": "2023-05-17"})["age_days"] is None
+
+
+def test_a_review_after_as_of_has_a_negative_age() -> None:
+    assert meta({"date": "2024-01-03"}, as_of="2024-01-01")["age_days"] == -2
+
+
+@pytest.mark.parametrize(
+    "written",
+    [
+        "2023-05-17", "2023-05-17T23:59:01", "2023-05-17 08:00", "2023-05-17T08:00:00.123Z", "2023-05-17T08:00+02:00",
+        "20230517", "2023/5/17", "2023.05.17", "May 17, 2023", "May 17 2023", "may 17th, 2023", "17 May 2023", "17. May 2023",
+        "17-May-2023", "17 may, 2023", "5/17/2023", "17/5/2023", "17.05.2023", "17.05.2023 20:15", " 2023-05-17 ",
+    ],
+)  # fmt: skip
+def test_forms_that_can_be_read_in_one_way(written: str) -> None:
+    assert read_date(written) == Dated(2023, 5, date(2023, 5, 17))
+
+
+@pytest.mark.parametrize("month", ["Jan", "jan.", "January", "JANUARY"])
+def test_months_by_name(month: str) -> None:
+    assert read_date(f"{month} 3, 2020") == Dated(2020, 1, date(2020, 1, 3))
+
+
+def test_september_has_a_short_name_of_four_letters() -> None:
+    assert read_date("Sept 3, 2020") == Dated(2020, 9, date(2020, 9, 3))
+
+
+def test_equal_day_and_month_are_not_ambiguous() -> None:
+    assert read_date("6/6/2023") == Dated(2023, 6, date(2023, 6, 6))
+
+
+def test_a_month_or_a_year_alone_give_what_they_say() -> None:
+    assert read_date("2023-05") == Dated(2023, 5)
+    assert read_date("2023") == Dated(2023)
+    assert meta({"date": "2023-05"}, as_of="2024-01-01") == NOTHING | {"year": 2023, "month": 5}
+
+
+@pytest.mark.parametrize(
+    ("written", "reason"),
+    [
+        ("5/6/2023", "can't be told apart"), ("2023-02-30", "no such day"), ("2023-13", "no such month"), ("", "no date"),
+        ("yesterday", "no form"), ("17-05-23", "no form"), ("Mai 17, 2023", "no form"), ("x" * 1000, "no date"),
+        ("0000-01-01", "no such day"),
+        ("31.11.2023", "no such day"), ("٢٠٢٣-05-17", "no form"),
+    ],
+)  # fmt: skip
+def test_a_date_that_is_not_sure_is_null_with_a_warning(written: str, reason: str) -> None:
+    read = read_context({"reviews": [{"text": "t", "date": written}]})
+    assert dict(read.reviews[0].meta) == NOTHING
+    assert len(read.warnings) == 1
+    assert reason in read.warnings[0]
+
+
+def test_a_date_of_another_type_is_null_with_a_warning() -> None:
+    read = read_context({"reviews": [{"text": "t", "date": 1684281600}]})
+    assert read.warnings == ("the date of review 0, there, is not used: it is a number",)
+
+
+def test_many_unreadable_dates_are_counted() -> None:
+    read = read_context({"reviews": [{"text": "t", "date": "soon"}] * 1000})
+    assert len(read.warnings) == 6
+    assert read.warnings[-1] == "the dates of 995 more reviews are not used either"
+
+
+@given(st.text(max_size=80))
+def test_no_text_as_a_date_raises(text: str) -> None:
+    assert isinstance(read_date(text), Dated | str)
+
+
+@given(st.dates())
+def test_every_iso_date_is_read(day: date) -> None:
+    assert read_date(day.isoformat()) == Dated(day.year, day.month, day)
+
+
+@pytest.mark.parametrize(
+    ("data", "message"),
+    [
+        (7, "context 17 is a number, not an object"),
+        ({}, 'context 17 has no "reviews"'),
+        ({"name": "Thai"}, 'context 17 (Thai) has no "reviews"'),
+        ({"name": 3}, 'the "name" of context 17 is a number, not a text'),
+        ({"reviews": {}}, '"reviews" of context 17 is an object, not a list'),
+        ({"reviews": ["good"]}, "review 0 of context 17 is a text, not an object"),
+        ({"reviews": [{"stars": 1}]}, 'review 0 of context 17 has no "text"'),
+        ({"reviews": [{"text": None}]}, '"text" of review 0 of context 17 is null, not a text'),
+        ({"reviews": [{"text": "a\ud800"}]}, '"text" of review 0 of context 17 has half a surrogate pair in it, which is no text'),
+        ({"reviews": [{"text": "a", "stars": "5"}]}, '"stars" of review 0 of context 17 is a text, not a number'),
+        ({"reviews": [{"text": "a", "useful": True}]}, '"useful" of review 0 of context 17 is true, not a number'),
+        ({"reviews": [{"text": "a", "stars": float("nan")}]}, '"stars" of review 0 of context 17 is no number of 64 bits'),
+        ({"reviews": [{"text": "a", "useful": 2**63}]}, '"useful" of review 0 of context 17 is no number of 64 bits'),
+        ({"reviews": [{"text": "a", "id": 2**63}]}, '"id" of review 0 of context 17 is a number of more than 64 bits'),
+        ({"name": "\udc00", "reviews": []}, 'the "name" of context 17 has half a surrogate pair in it, which is no text'),
+        ({"reviews": [{"text": "a", "id": []}]}, '"id" of review 0 of context 17 is a list, neither a text nor a whole number'),
+        ({"reviews": [], "as_of": "soon"}, "\"as_of\" of context 17 can't be read as a date, 'soon': it is in no form that is read"),
+        ({"reviews": [], "as_of": "2024"}, "\"as_of\" of context 17 can't be read as a date, '2024': it has no day"),
+        ({"reviews": [], "as_of": 3}, '"as_of" of context 17 is a number, not a date'),
+    ],
+)  # fmt: skip
+def test_what_is_no_context_is_refused_with_its_place(data: Any, message: str) -> None:
+    with pytest.raises(ContextError) as raised:
+        read_context(data, 17)
+    assert str(raised.value) == message
+
+
+def test_other_keys_are_allowed() -> None:
+    read = read_context({"name": "A", "city": "Ulm", "reviews": [{"text": "t", "language": "de", "id": "r1"}]})
+    assert read.values["city"] == "Ulm"
+    assert read.reviews[0].id == "r1"
+
+
+def test_an_excerpt_is_one_bounded_line() -> None:
+    read = read_context({"reviews": [{"text": "a\n\nb " + "c" * 10_000}]})
+    assert read.reviews[0].excerpt.startswith("a b ccc")
+    assert len(read.reviews[0].excerpt) <= 120
+
+
+ONE, TWO = {"name": "A", "reviews": []}, {"name": "B", "reviews": [{"text": "é"}]}
+
+
+@pytest.mark.parametrize(
+    ("body", "expected"),
+    [
+        (json.dumps([ONE, TWO]), [ONE, TWO]),
+        (json.dumps([ONE, TWO], indent=2), [ONE, TWO]),
+        (json.dumps(ONE), [ONE]),
+        (json.dumps(ONE, indent=2), [ONE]),
+        (f"{json.dumps(ONE)}\n{json.dumps(TWO)}\n", [ONE, TWO]),
+        (f"\n{json.dumps(ONE)}\n\n{json.dumps(TWO)}", [ONE, TWO]),
+        ("", []),
+    ],
+)
+def test_files_of_contexts(tmp_path: Path, body: str, expected: list[Any]) -> None:
+    path = tmp_path / "contexts.json"
+    path.write_text(body)
+    assert list(read_contexts(path)) == expected
+
+
+def test_a_line_that_is_no_json_is_named(tmp_path: Path) -> None:
+    path = tmp_path / "contexts.jsonl"
+    path.write_text(f"{json.dumps(ONE)}\n{{oops\n")
+    reading = read_contexts(path)
+    assert next(reading) == ONE
+    with pytest.raises(ContextError, match=r"line 2 of contexts\.jsonl is not JSON"):
+        next(reading)

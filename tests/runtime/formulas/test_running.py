@@ -1,0 +1,277 @@
+"""Many contexts at once: none is lost, their order, bounds, cancelling, and memory that does not grow."""
+
+import asyncio
+import gc
+from collections.abc import AsyncIterator, Iterator
+from typing import Any
+
+import pytest
+from knotwork.adapters.llm import BudgetExceeded
+from knotwork.lang.seed import Keep
+from knotwork.runtime.events import Events, RunStarted, StepFinished
+from knotwork.runtime.formulas.filtering import FilterError
+from knotwork.runtime.formulas.results import SeedResult
+from knotwork.runtime.formulas.reviews import ContextError
+from knotwork.runtime.formulas.running import Totals, run_many, run_one
+from support.clients import Timed
+from support.review_server import context, contexts
+from support.seeds import food_seed
+
+
+class Reader(Timed):
+    """Answers each review after a while."""
+
+    async def generate(self, prompt: str, **options: Any) -> str:
+        await super().generate(prompt)
+        return '{"severity": "mild", "people": 1}'
+
+
+def run(given: Any, client: Any, **options: Any) -> tuple[list[SeedResult], Totals]:
+    results: list[SeedResult] = []
+    totals = asyncio.run(run_many(food_seed(), given, client, on_result=results.append, **options))
+    return results, totals
+
+
+def slow_first(prompt: str) -> float:
+    return 0.05 if "place 0," in prompt else 0.0
+
+
+def test_every_context_has_a_result_in_order() -> None:
+    results, totals = run(contexts(30, 4), Reader(slow_first))
+    assert [(result.index, result.name) for result in results] == [(n, f"Café {n}") for n in range(30)]
+    assert all(result.outputs == {"N": 4, "N_MILD": 4, "VERDICT": "bad"} for result in results)
+    assert (totals.contexts, totals.complete, totals.status) == (30, 30, "complete")
+    assert totals.counts.extracted == totals.calls == 120
+
+
+def test_results_may_come_as_they_are_ready() -> None:
+    others = asyncio.Event()
+
+    class Last(Reader):
+        async def generate(self, prompt: str, **options: Any) -> str:
+            if "place 0," in prompt:
+                await others.wait()
+            return await super().generate(prompt)
+
+    results: list[int] = []
+
+    def take(result: SeedResult) -> None:
+        results.append(result.index)
+        if len(results) == 9:
+            others.set()
+
+    asyncio.run(run_many(food_seed(), contexts(10, 2), Last(0.0), on_result=take, ordered=False, max_concurrency=4))
+    assert sorted(results) == list(range(10))
+    assert results[-1] == 0
+
+
+def test_calls_of_all_contexts_share_one_bound() -> None:
+    client = Reader(0.005)
+    run(contexts(12, 3), client, max_concurrency=7)
+    assert client.most == 7
+
+
+def test_the_bound_holds_where_a_review_takes_several_calls() -> None:
+    client = Reader(0.005)
+    asyncio.run(run_many(food_seed(passes=2), contexts(6, 2), client, on_result=lambda result: None, max_concurrency=3))
+    assert client.most == 3
+
+
+def test_contexts_are_read_as_they_are_needed() -> None:
+    read = 0
+    most = 0
+
+    def source() -> Iterator[dict[str, Any]]:
+        nonlocal read
+        for index in range(300):
+            read += 1
+            yield context(index, 1)
+
+    def ahead(result: SeedResult) -> None:
+        nonlocal most
+        most = max(most, read - result.index)
+
+    asyncio.run(run_many(food_seed(), source(), Reader(0.0), on_result=ahead, max_concurrency=4))
+    assert read == 300
+    assert most <= 17
+
+
+def test_a_slow_reader_slows_the_run_down() -> None:
+    client = Reader(0.0)
+    ahead: list[int] = []
+
+    async def slowly(result: SeedResult) -> None:
+        await asyncio.sleep(0.002)
+        ahead.append(len(client.order) - result.index)
+
+    asyncio.run(run_many(food_seed(), contexts(100, 1), client, on_result=slowly, max_concurrency=2))
+    assert max(ahead) <= 20
+
+
+def test_contexts_may_come_from_an_async_source() -> None:
+    async def source() -> AsyncIterator[dict[str, Any]]:
+        for index in range(5):
+            await asyncio.sleep(0)
+            yield context(index, 1)
+
+    results, totals = run(source(), Reader(0.0))
+    assert len(results) == totals.contexts == 5
+
+
+def test_a_context_that_cant_be_read_fails_alone() -> None:
+    given = [*contexts(2, 1), {"name": "Thai"}, 7, *contexts(1, 1)]
+    results, totals = run(given, Reader(0.0))
+    assert [result.status for result in results] == ["complete", "complete", "failed", "failed", "complete"]
+    assert results[2].errors[0].message == 'context 2 (Thai) has no "reviews"'
+    assert (results[2].name, results[3].name) == ("Thai", "")
+    assert (totals.failed, totals.status) == (2, "partial")
+
+
+def test_a_budget_that_is_used_up_leaves_every_context_a_result_that_says_so() -> None:
+    class Poor(Reader):
+        async def generate(self, prompt: str, **options: Any) -> str:
+            if len(self.order) >= 5:
+                raise BudgetExceeded("the budget of 5 calls is used up")
+            return await super().generate(prompt)
+
+    results, totals = run(contexts(6, 2), Poor(0.0), max_concurrency=1)
+    assert [result.status for result in results] == ["complete", "complete", "partial", "failed", "failed", "failed"]
+    assert (totals.status, totals.stopped, totals.calls) == ("partial", "the budget of 5 calls is used up", 5)
+    assert results[3].outputs == {}
+    assert "not asked: the budget of 5 calls is used up" in results[3].errors[0].message
+
+
+def test_one_context_that_is_cancelled_is_failed() -> None:
+    async def work() -> SeedResult:
+        cancel = asyncio.Event()
+        cancel.set()
+        return await run_one(food_seed(), context(0, 1), Reader(30.0), cancel=cancel)
+
+    result = asyncio.run(work())
+    assert (result.status, result.errors[0].kind, result.counts.reviews) == ("failed", "cancelled", 1)
+
+
+def test_one_context_that_cant_be_read_raises() -> None:
+    with pytest.raises(ContextError, match='has no "reviews"'):
+        asyncio.run(run_one(food_seed(), {"name": "Thai"}, Reader(0.0)))
+
+
+def test_a_filter_that_cant_be_used_raises_before_any_call() -> None:
+    seed = food_seed(keep=Keep(("(",), "regex"))
+    with pytest.raises(FilterError):
+        asyncio.run(run_one(seed, context(0, 1), Reader(0.0)))
+
+
+def test_contexts_without_kept_reviews_do_not_hold_the_others_up() -> None:
+    given = [context(index, 1 if index % 10 == 0 else 0) for index in range(200)]
+    results, _ = run(given, Reader(0.001), max_concurrency=3)
+    assert [result.counts.kept for result in results] == [1 if index % 10 == 0 else 0 for index in range(200)]
+
+
+def test_no_contexts_give_no_results() -> None:
+    results, totals = run([], Reader(0.0))
+    assert results == []
+    assert (totals.contexts, totals.status) == (0, "complete")
+
+
+def test_warnings_of_a_context_are_in_its_result_and_told() -> None:
+    given = context(0, 1)
+    given["reviews"][0]["date"] = "soon"
+    results, totals = run([given], Reader(0.0))
+    assert results[0].warnings == ("the date of review 0, 'soon', is not used: it is in no form that is read",)
+    assert totals.warnings == ["0 Café 0: the date of review 0, 'soon', is not used: it is in no form that is read"]
+
+
+def test_events_of_contexts() -> None:
+    seen: list[Any] = []
+    events = Events()
+    events.subscribe(seen.append)
+    run(contexts(3, 1), Reader(0.0), events=events)
+    (started,) = [event for event in seen if isinstance(event, RunStarted)]
+    assert started.layers == (("0 Café 0", "1 Café 1", "2 Café 2"),)
+    assert {event.step for event in seen if isinstance(event, StepFinished)} == set(started.layers[0])
+
+
+# Stopping
+
+
+async def left_over() -> set[asyncio.Task[Any]]:
+    await asyncio.sleep(0)
+    return asyncio.all_tasks() - {asyncio.current_task()}
+
+
+def test_cancelling_stops_the_calls_and_leaves_no_task() -> None:
+    async def work() -> None:
+        client = Reader(30.0)
+        running = asyncio.create_task(run_many(food_seed(), contexts(9, 9), client, on_result=print, max_concurrency=5))
+        await client.reached(5)
+        running.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await running
+        assert client.under_way == 0
+        assert not await left_over()
+
+    asyncio.run(work())
+
+
+def test_a_cancel_event_ends_the_run_with_what_is_done() -> None:
+    async def work() -> None:
+        cancel = asyncio.Event()
+        client = Reader(lambda prompt: 30.0 if "place 3," in prompt else 0.0)
+        done = asyncio.Event()
+        running = asyncio.create_task(
+            run_many(
+                food_seed(), contexts(9, 1), client, max_concurrency=1, cancel=cancel,
+                on_result=lambda result: done.set() if result.index == 2 else None,
+            )
+        )  # fmt: skip
+        await done.wait()
+        cancel.set()
+        totals = await running
+        assert (totals.status, totals.contexts) == ("cancelled", 3)
+        assert client.under_way == 0
+        assert not await left_over()
+
+    asyncio.run(work())
+
+
+def test_what_a_reader_raises_ends_the_run() -> None:
+    async def work() -> None:
+        client = Reader(0.001)
+
+        def broken(result: SeedResult) -> None:
+            raise OSError("the disk is full")
+
+        with pytest.raises(OSError, match="the disk is full"):
+            await run_many(food_seed(), contexts(50, 2), client, on_result=broken)
+        assert not await left_over()
+
+    asyncio.run(work())
+
+
+def test_what_the_source_raises_ends_the_run_after_what_came_before() -> None:
+    def source() -> Iterator[Any]:
+        yield context(0, 1)
+        raise ContextError("line 2 is not JSON")
+
+    with pytest.raises(ContextError, match="line 2"):
+        run(source(), Reader(0.0))
+
+
+@pytest.mark.parametrize("limit", [0, -1])
+def test_a_run_needs_room_for_a_call(limit: int) -> None:
+    with pytest.raises(ValueError, match="max_concurrency"):
+        run([], Reader(0.0), max_concurrency=limit)
+
+
+def test_the_number_of_contexts_does_not_fill_memory() -> None:
+    alive: list[int] = []
+
+    def count(result: SeedResult) -> None:
+        if result.index in (100, 400):
+            gc.collect()
+            alive.append(len(gc.get_objects()))
+
+    many = (context(index, 3) for index in range(450))
+    asyncio.run(run_many(food_seed(), many, Reader(0.0), on_result=count, max_concurrency=4))
+    assert alive[1] < alive[0] * 1.05
