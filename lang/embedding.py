@@ -1,20 +1,20 @@
-"""GASL inside a prompt script: the string of ``GASL("...")`` as a program, its references as values.
+"""Other languages inside a prompt script: the string of ``GASL("...")`` as a program, or of ``when=`` as an expression.
 
 A reference that stands where a value or a variable may stand becomes a variable of the program (``${in_1}``, or ``in_1`` where
 a command takes a variable's name), so that what it holds can never change what the program says. One that stands inside a
 string of the program is put there with all of a string's special characters escaped, one in a name with its backticks
-doubled, and one in a comment on a single line.
+doubled, and one in a comment on a single line. In an expression a reference is a name; inside a string of it none can stand.
 """
 
 import re
 from collections.abc import Callable, Iterator
 from typing import Literal, TypeAlias
 
-from attrs import frozen
+from attrs import evolve, frozen
 
 from .lwt import Reference, Template, Text
 
-__all__ = ["Embedded", "Inside", "Named", "embedded", "escaped"]
+__all__ = ["Embedded", "Inside", "Named", "embedded", "embedded_expression", "escaped"]
 
 Quote: TypeAlias = Literal["", '"', "'", "`", "#"]
 """What is open: nothing, a string of either kind, a name, a comment."""
@@ -80,12 +80,8 @@ class Embedded:
 
 def embedded(template: Template) -> Embedded:
     """Take the string of a ``GASL`` call apart."""
-    whole = "".join(part.value for part in template.parts if isinstance(part, Text))
-    prefix = "in_"
-    while re.search(rf"{prefix}[0-9]", whole, re.IGNORECASE):
-        prefix = f"{prefix}_"  # the program's own variables keep their names
     parts: list[Text | Inside | Named] = []
-    scan, count = _Scan(), 0
+    scan, prefix, count = _Scan("\"'#`"), _prefix(template), 0
     for part in template.parts:
         if isinstance(part, Text):
             scan.pass_over(part.value)
@@ -98,6 +94,41 @@ def embedded(template: Template) -> Embedded:
             parts.append(Named(part, name, name if scan.word.upper() in _BEFORE_NAMES else f"${{{name}}}"))
             scan.word = ""
     return Embedded(tuple(parts))
+
+
+def embedded_expression(template: Template) -> Embedded:
+    """Take the string of an expression apart: a reference is a name in it; one inside quotes is ``Inside``, which is a fault.
+
+    A name has a space beside it where a letter or another reference touches it: ``2{(a)}`` is not one name.
+    """
+    parts: list[Text | Inside | Named] = []
+    scan, prefix, count, touched = _Scan("\"'"), _prefix(template), 0, False
+    for part in template.parts:
+        if isinstance(part, Text):
+            text = part.value
+            if touched and isinstance(named := parts[-1], Named) and re.match(r"\w", text):
+                parts[-1] = evolve(named, said=f"{named.said} ")
+            if text:
+                scan.pass_over(text)
+                parts.append(part)
+                touched = re.search(r"\w\Z", text) is not None
+        elif scan.quote:
+            parts.append(Inside(part, scan.quote))
+        else:
+            count += 1
+            name = f"{prefix}{count}"
+            parts.append(Named(part, name, f" {name}" if touched else name))
+            touched = True
+    return Embedded(tuple(parts))
+
+
+def _prefix(template: Template) -> str:
+    """Return what the names of references begin with: nothing that the text itself has, so that its own names stay."""
+    whole = "".join(part.value for part in template.parts if isinstance(part, Text))
+    prefix = "in_"
+    while re.search(rf"{prefix}[0-9]", whole, re.IGNORECASE):
+        prefix = f"{prefix}_"
+    return prefix
 
 
 def escaped(text: str, quote: Quote) -> str:
@@ -116,9 +147,10 @@ def _escape(character: str) -> str:
 
 
 class _Scan:
-    """Follows the program's text: what is open, and the word that stands last where nothing is."""
+    """Follows the program's text: what is open, and the word that stands last where nothing is. ``marks`` open something."""
 
-    def __init__(self) -> None:
+    def __init__(self, marks: str) -> None:
+        self._marks = marks
         self.quote: Quote = ""
         self.word = ""
         self._escape = False
@@ -135,7 +167,7 @@ class _Scan:
                     self._escape = True
                 elif character == self.quote != "#":
                     self.quote = ""
-            elif character in "\"'#`":
+            elif character in self._marks:
                 self.quote = character  # type: ignore[assignment]
                 self.word = ""
             else:

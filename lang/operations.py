@@ -9,14 +9,21 @@ from typing import Literal
 
 from attrs import field, frozen
 
-__all__ = ["BUILTIN", "LLM_OPTIONS", "OptionSpec", "Parameter", "Signature"]
+__all__ = ["BUILTIN", "COMMON_OPTIONS", "LLM_OPTIONS", "OptionSpec", "Parameter", "Signature"]
 
-Kind = Literal["template", "json", "list", "call", "string", "strings", "int", "float", "type", "name"]
+Kind = Literal[
+    "template", "expression", "json", "list", "call", "string", "strings", "int", "float", "type", "name", "condition",
+    "value",
+]  # fmt: skip
 
 
 @frozen
 class Parameter:
-    """A positional argument. Kinds: template (a prompt), json (a constant value), list (a reference to a list), call."""
+    """A positional argument.
+
+    Kinds: template (a prompt), expression (a string without references), json (a constant value), list (a reference to a
+    list), call.
+    """
 
     name: str
     kind: Kind
@@ -25,7 +32,11 @@ class Parameter:
 
 @frozen
 class OptionSpec:
-    """An option. ``values`` closes the set; ``minimum``/``maximum`` bound a number, both inclusive."""
+    """An option. ``values`` closes the set; ``minimum``/``maximum`` bound a number, both inclusive.
+
+    Two kinds see other steps' values: condition (a string that is an expression, its references values) and value (a reference
+    or a constant).
+    """
 
     name: str
     kind: Kind
@@ -39,7 +50,8 @@ class OptionSpec:
 class Signature:
     """An operation's name, its required positional arguments in order, and its options by name.
 
-    ``instead`` names an option that stands in for the arguments: with it there are none.
+    ``instead`` names an option that stands in for the arguments: with it there are none. ``required`` options must be given.
+    ``bindings``: what an option of any other name is; None where there is none.
     """
 
     name: str
@@ -48,11 +60,30 @@ class Signature:
     options: Mapping[str, OptionSpec] = field(factory=dict)
     example: str = ""
     instead: str = ""
+    required: tuple[str, ...] = ()
+    bindings: OptionSpec | None = None
+    option_names: tuple[str, ...] = field(init=False, eq=False, repr=False)
+    """All options that have a name of their own, those of every operation too."""
+
+    def option(self, name: str) -> OptionSpec | None:
+        """Return what ``name=`` takes: an option of its own, one that every operation has, or a binding."""
+        return self.options.get(name) or COMMON_OPTIONS.get(name) or self.bindings
+
+    @option_names.default
+    def _all_names(self) -> tuple[str, ...]:
+        return (*self.options, *(name for name in COMMON_OPTIONS if name not in self.options))
 
 
 def _options(*specs: OptionSpec) -> dict[str, OptionSpec]:
     return {spec.name: spec for spec in specs}
 
+
+COMMON_OPTIONS: Mapping[str, OptionSpec] = _options(
+    OptionSpec(
+        "when", "condition", "Whether the step runs: an expression; where it is false, the step's value is null."
+    ),
+)
+"""The options that every operation has, a plugin's too: what they do is the run's business, not the operation's."""
 
 TYPES = ("text", "json", "list", "int", "float", "bool")
 
@@ -87,6 +118,18 @@ BUILTIN: Mapping[str, Signature] = {
             '(labels)=CONST(["glad", "sad"])',
         ),
         Signature(
+            "EXPR",
+            "An expression over values of other steps. It makes no call.",
+            (
+                Parameter(
+                    "expression", "expression", "What is computed; values have the names that the options give them."
+                ),
+            ),
+            {},
+            '(share)=EXPR("count / len(names)", count={(input)}["count"], names={(input)}["names"])',
+            bindings=OptionSpec("value", "value", "A value of the expression, under this name."),
+        ),
+        Signature(
             "EACH",
             "Map: run the call once for each element of a list. The output is a list in the order of the input.",
             (
@@ -111,6 +154,18 @@ BUILTIN: Mapping[str, Signature] = {
             _options(OptionSpec("file", "string", "A .gasl file beside the script, in place of the commands.")),
             '(hubs)=GASL("FIND nodes WHERE degree > 20 AS hubs")',
             instead="file",
+        ),
+        Signature(
+            "SEED",
+            "A Formula Seed: filter the context's reviews, extract from each by the model, compute. The output is its outputs.",
+            (),
+            _options(
+                OptionSpec("file", "string", "A seed's JSON file beside the script."),
+                OptionSpec("context", "value", "What the seed is about: an object with its reviews."),
+                LLM_OPTIONS["model"],
+            ),
+            '(verdict)=SEED(file="allergy.seed.json", context={(input)}["restaurant"])',
+            required=("file", "context"),
         ),
     )
 }

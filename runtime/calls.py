@@ -15,7 +15,10 @@ from .events import BudgetReached, CallFinished, CallRetried, CallStarted, Event
 from .prompts import repair
 from .results import NO_USAGE, Access, Failed, Outcome, Record, StepFailed, Trace, add_costs
 
-__all__ = ["Caller", "Request"]
+__all__ = ["HOPELESS", "Caller", "Request"]
+
+HOPELESS = frozenset({"budget", "wrong_key", "quota", "model_not_found", "model", "not_configured"})
+"""Failures that the next call would share: the rest need not be asked."""
 
 _LONGEST = 2_000
 """Code points that are kept of what a client raised."""
@@ -66,11 +69,12 @@ class Caller:
     limit: int
     record: Record | None = None
     warn: Callable[[str, str], None] = lambda step, message: None
-    _gate: asyncio.Semaphore = field(init=False)
+    gate: asyncio.Semaphore = field(init=False)
+    """A place in it is a call under way."""
     _told: bool = field(default=False, init=False)  # that the run can't be kept any further
 
     def __attrs_post_init__(self) -> None:
-        self._gate = asyncio.Semaphore(self.limit)
+        self.gate = asyncio.Semaphore(self.limit)
 
     async def ask(self, step: str, request: Request, item: int | None = None) -> Outcome:
         """Return the answer to ``request``, of its type; raise ``StepFailed``.
@@ -86,7 +90,7 @@ class Caller:
                 return Outcome(earlier.output, earlier.value, reused=True, input_hash=digest)
         if self.trace.prompts is not None:
             self.trace.prompts[step if item is None else f"{step}[{item}]"] = request.prompt
-        client, spent, kind = self._client(request), _Spent(), request.kind
+        client, spent, kind = self.client(request), _Spent(), request.kind
         answer = await self._generate(client, step, request, request.prompt, item, spent)
         if kind == "text":
             output: str = answer.text
@@ -120,7 +124,8 @@ class Caller:
             self._told = True
             self.warn("", self.record.damage)
 
-    def _client(self, request: Request) -> LLM:
+    def client(self, request: Request) -> LLM:
+        """Return the model that is asked. Raises ``StepFailed``."""
         if request.model is None:
             if self.llm is None:
                 raise StepFailed(Failed("not_configured", "the run has no model to ask", "pass one as llm="))
@@ -139,7 +144,7 @@ class Caller:
         """Send one prompt and return a whole answer; whatever goes wrong becomes a ``StepFailed``."""
         options = self._options(step, request, item)
         began, failed = 0.0, None
-        await self._gate.acquire()
+        await self.gate.acquire()
         try:
             if self.events:
                 self.events.emit(CallStarted(step, prompt, item))
@@ -167,7 +172,7 @@ class Caller:
         except Exception as error:  # a client may raise anything; it fails its step, not the run
             answer, failed = Completion(""), Failed("error", f"{type(error).__name__}: {error}"[:_LONGEST])
         finally:
-            self._gate.release()
+            self.gate.release()
         spent.add(answer.usage, answer.cost, answer.attempts)
         if self.events:
             self.events.emit(

@@ -2,6 +2,7 @@
 
 import asyncio
 from collections.abc import Mapping
+from pathlib import Path
 from time import perf_counter
 from typing import TYPE_CHECKING, Any
 
@@ -35,6 +36,8 @@ class Execution:
     warnings: list[str] = field(factory=list)
     record: Record | None = None
     workshop: "Workshop | None" = None
+    folder: Path | None = None
+    spec: str = ""
     began: float = field(factory=perf_counter)
     _steps: dict[str, Step] = field(factory=dict)
     _inputs: dict[str, tuple[str, ...]] = field(factory=dict)
@@ -47,13 +50,15 @@ class Execution:
     def of(
         cls, input: Any, llm: LLM | None, models: Mapping[str, LLM] | None, mode: Mode, schedule: Policy, limit: int,
         events: Events | None, record: Record | None, prompts: bool, workshop: "Workshop | None" = None,
+        folder: Path | None = None, spec: str = "",
     ) -> "Execution":  # fmt: skip
         """Put a run together."""
         if limit < 1:
             raise ValueError("max_concurrency must be at least 1")
         trace = Trace(prompts={} if prompts else None)
         results: dict[str, StepResult] = {}
-        scope = Scope("", input, results, trace, lambda step, message: None, mode)
+        steps: dict[str, Step] = {}
+        scope = Scope("", input, results, trace, lambda step, message: None, mode, steps=steps)
         made = cls(
             scope,
             Caller(llm, models or {}, events, trace, limit, record),
@@ -61,6 +66,9 @@ class Execution:
             results,
             record=record,
             workshop=workshop,
+            folder=folder,
+            spec=spec,
+            steps=steps,
         )
         made.scope.warn = made.caller.warn = made.warn
         made._broken_before = len(events.broken) if events is not None else 0
@@ -88,14 +96,17 @@ class Execution:
     async def work(self, step_id: str) -> bool:
         """Run one step and keep its result. A failure is a result."""
         step, began = self._steps[step_id], perf_counter()
-        if self.events:
-            self.events.emit(StepStarted(step_id))
-        self._under_way.add(step_id)
-        outcome: Outcome | None = None
+        scope, outcome = self.scope.of(step_id), None
         try:
+            if step.call.options and (unmet := self._unmet(step, scope)):
+                self._left_out(step_id, unmet)
+                return True  # nothing failed: what refers to it runs, and sees null
+            if self.events:
+                self.events.emit(StepStarted(step_id))
+            self._under_way.add(step_id)
             operation = self._operations.get(step.call.operation) or self._find(step.call.operation)
             outcome = await operation.run(
-                step.call, Context(step_id, self.scope.of(step_id), self.caller, self.workshop)
+                step.call, Context(step_id, scope, self.caller, self.workshop, self.folder, self.spec)
             )
         except StepFailed as error:
             result = self._failure(step, error, began)
@@ -153,14 +164,42 @@ class Execution:
         if self.scheduler.cancelled:
             return "cancelled"
         result = self.results.get(final)
-        if result is None or result.status != "done":
+        if result is None or not result.is_good:
             return "failed"
         attempted = (r for step, r in self.results.items() if step in self._steps)
-        return "partial" if flawed or any(r.status != "done" or r.failed_items for r in attempted) else "complete"
+        return "partial" if flawed or any(not r.is_good or r.failed_items for r in attempted) else "complete"
 
     def _find(self, name: str) -> Operation:
         self._operations[name] = found = find(name)
         return found
+
+    def _unmet(self, step: Step, scope: Scope) -> str:
+        """Return why ``step`` does not run: its condition is false. Empty where it has none, or it holds."""
+        condition = step.call.option("when")
+        if condition is None:
+            return ""
+        if step.call.operation not in OPERATIONS:
+            operation = self._operations.get(step.call.operation) or self._find(step.call.operation)
+            if "when" in operation.signature.options:
+                return ""  # the plugin's own, from before this was everybody's
+        from .operations.expressions import unmet  # few scripts have a condition, and it brings a grammar
+
+        try:
+            return unmet(condition, scope)
+        except StepFailed:
+            if self.events:
+                self.events.emit(StepStarted(step.id))  # what ends has begun
+            raise
+
+    def _left_out(self, step: str, reason: str) -> None:
+        """Keep a step that its condition left out: no failure, and a value of null."""
+        self._paths[step] = max((self._paths.get(name, 0.0) for name in self._inputs[step]), default=0.0)
+        self.results[step] = result = StepResult(step, "skipped", "null", reason=reason, unmet=True)
+        if self.record is not None:
+            self.record.step_done(result, None)
+            self.caller.tell_damage()
+        if self.events:
+            self.events.emit(StepSkipped(step, reason))
 
     def _failure(self, step: Step, error: StepFailed, began: float) -> StepResult:
         failed = error.failed if error.failed.span is not None else evolve(error.failed, span=step.span)
@@ -183,7 +222,7 @@ class Execution:
         if self.events:
             self.events.emit(StepFinished(step, result.status, result.seconds, result.reason, result.reused))
         for failed in result.failed_items:
-            self.warn(step, f"item {failed.item} failed: {failed.message}")
+            self.warn(step, failed.message if failed.item is None else f"item {failed.item} failed: {failed.message}")
 
     def _skipped(self, step: str, reason: str) -> None:
         self.results[step] = StepResult(step, "skipped", reason=reason)

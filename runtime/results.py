@@ -27,7 +27,8 @@ class Failed:
     """Why a step, or an item of EACH, has no output. ``kind`` is an ``LLMError.kind`` or one of the runtime's own.
 
     The runtime's kinds: "reference" (no such key, index or list), "input" (the run has no such input), "model" (no model
-    under that name), "operation", "error" (anything a client or plugin raised).
+    under that name), "operation", "expression" (it has no value), "seed" (it has no outputs), "partial" (a part of a program
+    or a seed), "error" (anything a client or plugin raised).
     """
 
     kind: str
@@ -86,7 +87,8 @@ class StepResult:
     """A step after the run. ``output`` is its text and ``value`` what the text says (a typed or constant value).
 
     ``status`` is done, failed or skipped; ``reason`` says why not done, in words; ``failed`` has the failure itself.
-    ``reused`` steps were taken from an earlier run without a call; what they cost then is not counted again.
+    ``reused`` steps were taken from an earlier run without a call; what they cost then is not counted again. ``unmet``: it is
+    skipped because its condition is false, which is no failure; its value is null and ``output`` says so.
     """
 
     id: str
@@ -102,6 +104,12 @@ class StepResult:
     cost: float | None = None
     reused: bool = False
     failed_items: tuple[Failed, ...] = ()
+    unmet: bool = False
+
+    @property
+    def is_good(self) -> bool:
+        """Say whether it ended as its script wants: done, or left out by its own condition."""
+        return self.status == "done" or self.unmet
 
 
 @frozen
@@ -109,7 +117,7 @@ class Access:
     """How text was read as a value: for a reference, written up to its accessor, or for an answer's ``type=list``.
 
     ``how``: a rung of the ladder (json, python, fence, bracket list), "text" for a slice of plain text, "missing" where
-    the lenient reading put nothing.
+    the lenient reading put nothing, "skipped" for a way into a step that its condition left out.
     """
 
     step: str
@@ -119,7 +127,10 @@ class Access:
 
 @define
 class Trace:
-    """What a run did that its results do not show. ``prompts`` (step, or ``step[item]``) is filled only when asked for."""
+    """What a run did that its results do not show. ``prompts`` (step, or ``step[item]``) is filled only when asked for.
+
+    SEED's prompts are numbered as they are asked.
+    """
 
     accesses: list[Access] = field(factory=list)
     prompts: dict[str, str] | None = None
@@ -159,13 +170,13 @@ class Run:
     def output(self) -> str | None:
         """The final step's output; None when it has none."""
         result = self.steps.get(self.final)
-        return result.output if result is not None and result.status == "done" else None
+        return result.output if result is not None and result.is_good else None
 
     @property
     def value(self) -> Any:
         """The final step's value: typed where the step has a type; None when it has no output."""
         result = self.steps.get(self.final)
-        return result.value if result is not None and result.status == "done" else None
+        return result.value if result is not None and result.is_good else None
 
 
 @frozen

@@ -5,6 +5,7 @@ Design: LWT, section "Meaning". Nothing runs any more when ``run`` or ``run_stre
 
 import asyncio
 from collections.abc import AsyncIterator, Collection, Mapping
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from attrs import evolve, frozen
@@ -22,6 +23,7 @@ from .scheduler import Policy
 
 if TYPE_CHECKING:
     from ..lang.linter.lwt import Context
+    from ..lang.parse.expr import ExprRead
     from .operations.workshop import Workshop
 
 __all__ = ["check", "require", "run", "run_stream"]
@@ -63,13 +65,17 @@ def _checked(script: Script, input: Any, models: Collection[str] | None) -> "_Pl
 
 @frozen
 class _Plan:
-    """What a script says about its run: what is wrong with it, what refers to what, and which steps the result needs."""
+    """What a script says about its run: what is wrong with it, what refers to what, and which steps the result needs.
+
+    ``expressions`` are those in it by their text.
+    """
 
     diagnostics: tuple[Diagnostic, ...]
     graph: dict[str, tuple[str, ...]]
     final: str
     rule: str
     needed: set[str]
+    expressions: "dict[str, ExprRead]"
 
 
 def _plan(script: Script, input: Any, models: tuple[str, ...]) -> _Plan:
@@ -85,7 +91,8 @@ def _plan(script: Script, input: Any, models: tuple[str, ...]) -> _Plan:
 
         context = _context(script, input, models)
         final, rule = context.final or ("", "last")
-        plan = _Plan(tuple(diagnose(context)), context.graph, final, rule, context.needed)
+        found = tuple(diagnose(context))
+        plan = _Plan(found, context.graph, final, rule, context.needed, context.expressions)
         if input is None:
             plans[models] = plan
     return plan
@@ -106,12 +113,15 @@ async def run(
     cancel: asyncio.Event | None = None,
     prompts: bool = False,
     workshop: "Workshop | None" = None,
+    folder: Path | None = None,
+    spec: str = "",
 ) -> Run:
     """Run ``script`` and return what came of it.
 
     ``input`` is a JSON value (None: there is none); ``llm`` answers, ``models`` are offered to ``model=``; ``mode`` is the
     script's own unless given; ``record`` keeps the run and knows an earlier one; ``prompts`` puts every prompt into the
-    trace; ``workshop`` has the graph and the state of ``GASL``. Setting ``cancel`` ends the run early
+    trace; ``workshop`` has the graph and the state of ``GASL``; ``folder`` is where ``file=`` lies (None: no files are read);
+    ``spec`` is what ``llm`` was opened from, where that is known. Setting ``cancel`` ends the run early
     with status "cancelled" and the results so far.
 
     Raises ``ScriptError`` for a script with errors, before any call. Failures of steps are results, not exceptions.
@@ -119,8 +129,9 @@ async def run(
     plan = _checked(script, input, models)
     graph, final, wanted = plan.graph, plan.final, plan.graph.keys() if all_steps else plan.needed
     execution = Execution.of(
-        input, llm, models, mode or script.mode, schedule, max_concurrency, events, record, prompts, workshop
+        input, llm, models, mode or script.mode, schedule, max_concurrency, events, record, prompts, workshop, folder, spec
     )  # fmt: skip
+    execution.scope.expressions = plan.expressions
     if execution.events:
         planned = {step: graph[step] for step in graph if step in wanted}
         execution.events.emit(RunStarted(tuple(layers(planned)), final))

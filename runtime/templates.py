@@ -5,17 +5,21 @@ One pass over the parsed template, never over text: what an output contains is i
 
 import json
 from collections.abc import Callable, Mapping
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from attrs import define, evolve, field
 
 from ..lang.diagnostic import nearest
 from ..lang.ladder import Reading, Unreadable, kind_of, read, short
-from ..lang.lwt import Accessor, Index, Key, Mode, Reference, Slice, Template, Text
+from ..lang.lwt import Accessor, Index, Key, Mode, Reference, Slice, Step, Template, Text
+from ..lang.operations import BUILTIN
 from ..lang.source import Span
 from .results import Access, Failed, StepFailed, StepResult, Trace, plain
 
-__all__ = ["Scope", "render", "resolve", "text_of", "written"]
+if TYPE_CHECKING:
+    from ..lang.parse.expr import ExprRead
+
+__all__ = ["Scope", "render", "resolve", "text_of", "value_of", "written"]
 
 
 @define
@@ -23,7 +27,8 @@ class Scope:
     """What references can see: the input (None: there is none), the results so far, and EACH's item.
 
     ``warn(step, message)`` takes the lenient reading's warnings. ``readings`` keeps what the ladder read of a step's
-    output, and ``texts`` the whole input as JSON, so that a thousand references read and write them once.
+    output, and ``texts`` the whole input as JSON, so that a thousand references read and write them once. ``steps`` are
+    those that the results came from, ``expressions`` what was read of the script's expressions, by their text.
     """
 
     step: str
@@ -36,10 +41,15 @@ class Scope:
     texts: dict[str, str] = field(factory=dict)
     item: Any = None
     index: int | None = None
+    steps: Mapping[str, Step] = field(factory=dict)
+    expressions: "dict[str, ExprRead]" = field(factory=dict)
 
     def of(self, step: str) -> "Scope":
         """Return the same scope for another step; what was read and written once is shared."""
-        return Scope(step, self.input, self.results, self.trace, self.warn, self.mode, self.readings, self.texts)
+        return Scope(
+            step, self.input, self.results, self.trace, self.warn, self.mode, self.readings, self.texts, None, None, self.steps,
+            self.expressions,
+        )  # fmt: skip
 
     def at(self, index: int, item: Any) -> "Scope":
         """Return the scope of one of EACH's items."""
@@ -84,8 +94,14 @@ def _substituted(reference: Reference, scope: Scope) -> str:
 
 
 def resolve(reference: Reference, scope: Scope) -> Any:
-    """Return the value that ``reference`` leads to; raise ``StepFailed`` where it leads nowhere."""
+    """Return the value that ``reference`` leads to; raise ``StepFailed`` where it leads nowhere.
+
+    Of a step that its condition left out every part is null too.
+    """
     value = _base(reference, scope)
+    if value is None and reference.accessors and _is_left_out(reference.name, scope):
+        scope.note(reference, len(reference.accessors), "skipped")
+        return None
     for position, accessor in enumerate(reference.accessors):
         if isinstance(value, str):
             value = _read(value, reference, position, scope)
@@ -93,6 +109,40 @@ def resolve(reference: Reference, scope: Scope) -> Any:
                 scope.note(reference, position + 1, "text")
         value = _step_into(value, accessor, reference, position, scope)
     return value
+
+
+def _is_left_out(step: str, scope: Scope) -> bool:
+    return step in scope.results and scope.results[step].unmet
+
+
+def value_of(reference: Reference, scope: Scope) -> Any:
+    """Return the JSON value that an expression has for ``reference``; raise ``StepFailed`` where it leads nowhere (strict).
+
+    A value keeps its type. The answer of a step without ``type=`` is a text that may write a value: it is read as for an
+    accessor, and stays a text where it writes none. Where a reference leads nowhere the lenient reading has null, and warns.
+    """
+    try:
+        value = plain(resolve(reference, scope))
+    except StepFailed as error:
+        if scope.mode == "strict" or error.failed.kind != "reference":
+            raise
+        scope.note(reference, len(reference.accessors), "missing")
+        scope.warn(scope.step, f"{error.failed.message}; null was put there")
+        return None
+    if not isinstance(value, str) or reference.accessors or not _is_untyped(scope.steps.get(reference.name)):
+        return value
+    found = _reading(value, reference.name, True, scope)
+    if isinstance(found, Unreadable):
+        return value
+    scope.note(reference, 0, found.how)
+    return found.value
+
+
+def _is_untyped(step: Step | None) -> bool:
+    """Say whether the step's output is what a model wrote, of a type that nobody asked for."""
+    if step is None or step.call.operation in BUILTIN.keys() - {"LLM"}:
+        return False
+    return step.call.option("type") is None
 
 
 def text_of(value: Any, reference: Reference | None = None) -> str:
@@ -146,12 +196,7 @@ def _base(reference: Reference, scope: Scope) -> Any:
 
 def _read(text: str, reference: Reference, position: int, scope: Scope) -> Any:
     """Read ``text`` by the ladder for the accessor at ``position``; a slice takes plain text as it is."""
-    whole = position == 0 and reference.name not in ("item", "index")
-    found = scope.readings.get(reference.name) if whole else None
-    if found is None:
-        found = read(text)
-        if whole:
-            scope.readings[reference.name] = found
+    found = _reading(text, reference.name, position == 0 and reference.name not in ("item", "index"), scope)
     sliced = isinstance(reference.accessors[position], Slice)
     if isinstance(found, Reading) and (isinstance(found.value, list) or not sliced):
         scope.note(reference, position + 1, found.how)
@@ -160,6 +205,16 @@ def _read(text: str, reference: Reference, position: int, scope: Scope) -> Any:
         return text
     reason = found.reason if isinstance(found, Unreadable) else ""
     raise _missing(reference, position, f"the text can't be read as a value: {reason}; it is {short(text.strip())}")
+
+
+def _reading(text: str, name: str, whole: bool, scope: Scope) -> Reading | Unreadable:
+    """Return what ``text`` says as a value; that of a ``whole`` output is kept."""
+    found = scope.readings.get(name) if whole else None
+    if found is None:
+        found = read(text)
+        if whole:
+            scope.readings[name] = found
+    return found
 
 
 def _step_into(value: Any, accessor: Accessor, reference: Reference, position: int, scope: Scope) -> Any:

@@ -36,7 +36,7 @@ __all__ = [
 _NAMES = {
     "AdapterError": "adapters.graph", "Caps": "adapters.graph", "GraphAdapter": "adapters.graph",
     "NetworkXAdapter": "runtime.wiring", "StateError": "adapters.state", "StateStore": "adapters.state",
-    "StoreError": "adapters.state", "ConditionError": "lang.evaluate", "ContextStore": "runtime.context",
+    "StoreError": "adapters.state", "ConditionError": "lang.evaluate.conditions", "ContextStore": "runtime.context",
     "Events": "runtime.events", "ExecutionError": "runtime.executor", "GASLExecutor": "runtime.executor",
     "ParseError": "runtime.executor", "PlanError": "runtime.executor", "ExecutionRecord": "runtime.records",
     "ExecutionResult": "runtime.records", "plan_status": "runtime.records", "Verdict": "runtime.replay",

@@ -111,7 +111,7 @@ async def run(
     Raises ``ScriptError`` for a script with errors, before any call. A step that fails does not raise: see ``Run``.
     """
     from .. import scripts
-    from .workshop import on_graph
+    from .workshop import folder_of, on_graph
 
     read = _script(script, options.get("mode"))
     async with _Models(llm, models) as clients:
@@ -119,10 +119,11 @@ async def run(
             scripts.require(read, input, clients.named)
         keep = _recorder(read, input, llm) if record is True else record or None
         try:
-            with on_graph(graph, state, read, clients.llm, clients.named, keep, options.get("events")) as workshop:
+            with on_graph(graph, state, clients.llm, clients.named, keep, options.get("events")) as workshop:
                 return await scripts.run(
-                    read, input=input, llm=clients.llm, models=clients.named, record=keep, workshop=workshop, **options
-                )
+                    read, input=input, llm=clients.llm, models=clients.named, record=keep, workshop=workshop,
+                    folder=folder_of(read), spec=clients.spec, **options,
+                )  # fmt: skip
         finally:
             if keep is not None:
                 keep.close()
@@ -192,7 +193,7 @@ async def resume(
     from ...lang.parse.lwt import parse_lwt
     from ...lang.source import Source
     from .. import runs, scripts
-    from .workshop import on_graph
+    from .workshop import folder_of, on_graph
 
     stored = runs.load(run)
     given = None if script is None else _script(script, stored.head["mode"])
@@ -201,10 +202,11 @@ async def resume(
     keep = stored.resume(given, input=input, force=force)
     try:
         async with _Models(llm if llm is not None else stored.head["model"] or None, models) as clients:
-            with on_graph(graph, state, read, clients.llm, clients.named, keep, options.get("events")) as workshop:
+            with on_graph(graph, state, clients.llm, clients.named, keep, options.get("events")) as workshop:
                 return await scripts.run(
-                    read, input=data, llm=clients.llm, models=clients.named, record=keep, workshop=workshop, **options
-                )
+                    read, input=data, llm=clients.llm, models=clients.named, record=keep, workshop=workshop,
+                    folder=folder_of(read), spec=clients.spec, **options,
+                )  # fmt: skip
     finally:
         keep.close()
 
@@ -226,6 +228,7 @@ class _Models:
         self._given = (llm, models or {})
         self._opened: list[Any] = []
         self.llm: LLM | None = None
+        self.spec = llm if isinstance(llm, str) else ""
         self.named: dict[str, LLM] = {}
 
     async def __aenter__(self) -> "_Models":

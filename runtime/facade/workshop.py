@@ -12,14 +12,22 @@ if TYPE_CHECKING:
     from ..operations.workshop import Workshop
     from ..results import Record
 
-__all__ = ["on_graph"]
+__all__ = ["folder_of", "on_graph"]
+
+
+def folder_of(script: "Script") -> Path | None:
+    """Return the folder in which ``file=`` is looked for: the script's own, where it is a file. Others read no files."""
+    file = Path(script.source.name)
+    try:
+        return file.parent if file.is_file() else None
+    except (OSError, ValueError):  # a name that no file can have
+        return None
 
 
 @contextmanager
 def on_graph(
     graph: Any,
     state: Any,
-    script: "Script",
     llm: "LLM | None",
     models: "Mapping[str, LLM]",
     record: "Record | None",
@@ -30,8 +38,7 @@ def on_graph(
     """Give a run its workshop; None where there is no graph.
 
     ``graph`` and ``state`` are what ``gasl.open`` takes; a state that is opened here is closed at the end, and keeps ``query``
-    and which graph it is. Files are read in the script's own folder, where the script is a file. Raises ``AdapterError`` and
-    ``StoreError``.
+    and which graph it is. Raises ``AdapterError`` and ``StoreError``.
     """
     if graph is None:
         if state is not None:
@@ -45,7 +52,6 @@ def on_graph(
     adapter = graph if hasattr(graph, "find_nodes") else wiring.open_graph(graph).adapter
     place = state is None or isinstance(state, str | Path)
     store = wiring.open_state(state) if place else state
-    script_file = Path(script.source.name)
     try:
         if place:
             named = {"path": str(graph)} if isinstance(graph, str | Path) else {}
@@ -55,7 +61,6 @@ def on_graph(
                 adapter, llm, kept, context, models=models, events=events, chunks=chunks
             ),
             store,
-            script_file.parent if script_file.is_file() else None,
             record.run_id if record is not None else "",
         )
     finally:

@@ -25,11 +25,27 @@ async def _run_gasl(call: Call, context: Context) -> Outcome:
     return await run_gasl(call, context)
 
 
+async def _run_expr(call: Call, context: Context) -> Outcome:
+    """Compute an expression. It brings a grammar, which other scripts do without."""
+    from .expressions import run_expr
+
+    return await run_expr(call, context)
+
+
+async def _run_seed(call: Call, context: Context) -> Outcome:
+    """Run a Formula Seed. It brings the engine of seeds, which other scripts do without."""
+    from .seeds import run_seed
+
+    return await run_seed(call, context)
+
+
 OPERATIONS: Mapping[str, Operation] = {
     "LLM": Operation(BUILTIN["LLM"], run_llm),
     "CONST": Operation(BUILTIN["CONST"], run_const),
+    "EXPR": Operation(BUILTIN["EXPR"], _run_expr),
     "EACH": Operation(BUILTIN["EACH"], run_each),
     "GASL": Operation(BUILTIN["GASL"], _run_gasl),
+    "SEED": Operation(BUILTIN["SEED"], _run_seed),
 }
 """The built-in operations by name."""
 

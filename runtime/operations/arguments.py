@@ -9,7 +9,7 @@ from typing import Any
 from ...lang.diagnostic import nearest
 from ...lang.lwt import Call, ListValue, ObjectValue, Scalar, Template, Value, Word
 from ...lang.lwt import Choice as ChoiceValue
-from ...lang.operations import OptionSpec, Signature
+from ...lang.operations import COMMON_OPTIONS, OptionSpec, Signature
 from ..results import Failed, StepFailed
 
 __all__ = ["constant", "read_options"]
@@ -29,13 +29,18 @@ def constant(value: Value) -> Any:
 
 
 def read_options(call: Call, signature: Signature) -> dict[str, Any]:
-    """Return the call's options as Python values; templates stay templates. Raises ``StepFailed``."""
+    """Return the call's options as Python values; templates and what leads to a value stay as they are.
+
+    Those that every operation has are the run's business and left out. Raises ``StepFailed``.
+    """
     read = {}
     for option in call.options:
-        spec = signature.options.get(option.name)
+        spec = signature.option(option.name)
+        if spec is not None and spec is COMMON_OPTIONS.get(option.name):
+            continue
         if spec is None:
-            like = nearest(option.name, signature.options)
-            hint = f"did you mean {like}=?" if like else f"there are: {', '.join(signature.options) or 'none'}"
+            like = nearest(option.name, signature.option_names)
+            hint = f"did you mean {like}=?" if like else f"there are: {', '.join(signature.option_names)}"
             message = f"{signature.name} has no option {option.name}="
             raise StepFailed(Failed("operation", message, hint, span=option.span))
         read[option.name] = _option(option.value, spec)
@@ -43,7 +48,7 @@ def read_options(call: Call, signature: Signature) -> dict[str, Any]:
 
 
 def _option(value: Value, spec: OptionSpec) -> Any:
-    if spec.kind == "template" and isinstance(value, Template):
+    if (spec.kind == "template" and isinstance(value, Template)) or spec.kind == "value":
         return value
     if spec.kind == "type":
         if isinstance(value, ChoiceValue):

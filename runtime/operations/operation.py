@@ -1,6 +1,7 @@
 """What an operation is, seen from the run: its signature, and a runner with what it may use."""
 
 from collections.abc import Awaitable, Callable
+from pathlib import Path
 
 from attrs import field, frozen
 
@@ -16,12 +17,18 @@ __all__ = ["Context", "Operation", "Runner"]
 
 @frozen
 class Context:
-    """What a runner may use: the step's id, what references see, the models, and the graph where the run has one."""
+    """What a runner may use: the step's id, what references see, the models, and the graph where the run has one.
+
+    ``folder`` is the script's own, where ``file=`` lies; None: the run reads no files. ``spec`` is the run's own model as the user
+    wrote it, where that is known.
+    """
 
     step: str
     scope: Scope
     caller: Caller
     workshop: Workshop | None = None
+    folder: Path | None = None
+    spec: str = ""
 
 
 Runner = Callable[[Call, Context], Awaitable[Outcome]]

@@ -1,7 +1,6 @@
 """GASL: a program on the run's graph and state, as a step of a script."""
 
 import json
-import stat
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -15,15 +14,14 @@ from ..context import ContextStore
 from ..executor import ParseError
 from ..records import ExecutionRecord, last_with_value
 from ..results import Failed, Outcome, StepFailed, plain
-from ..templates import Scope, resolve, text_of
+from ..templates import resolve, text_of
 from .arguments import read_options
+from .files import read_beside
 from .operation import Context
-from .workshop import Workshop
 
 __all__ = ["run_gasl"]
 
 _GASL = BUILTIN["GASL"]
-_MOST_BYTES = 2 << 20
 
 
 @frozen
@@ -55,7 +53,7 @@ async def run_gasl(call: Call, context: Context) -> Outcome:
     if shop is None:
         hint = "--graph FILE on the command line, graph= in Python"
         raise StepFailed(Failed("operation", "GASL needs a graph, and the run has none", hint, call.span))
-    program = _program(call, context.scope, shop)
+    program = _program(call, context)
     digest, record = program.digest(), context.caller.record
     if record is not None and (earlier := record.recall(context.step, None, digest)) is not None:
         return Outcome(earlier.output, earlier.value, reused=True, input_hash=digest)
@@ -90,12 +88,13 @@ def _plan(plan_id: str, step: str, text: str) -> dict[str, Any]:
     }
 
 
-def _program(call: Call, scope: Scope, shop: Workshop) -> _Program:
-    options = read_options(call, _GASL)
+def _program(call: Call, context: Context) -> _Program:
+    scope, options = context.scope, read_options(call, _GASL)
     if "file" in options:
         if call.arguments:
             raise StepFailed(Failed("operation", "GASL takes its commands or file=, not both", span=call.span))
-        return _Program(_file(options["file"], shop, call), {})
+        text = read_beside(options["file"], context.folder, ".gasl", call, "write the commands in the call")
+        return _Program(text, {})
     if len(call.arguments) != 1 or not isinstance(template := call.arguments[0], Template):
         raise StepFailed(Failed("operation", "GASL takes commands", f"for example {_GASL.example}", call.span))
     inner: Embedded = embedded(template)
@@ -105,27 +104,6 @@ def _program(call: Call, scope: Scope, shop: Workshop) -> _Program:
 
     values = {name: plain(resolve(reference, scope)) for name, reference in inner.variables}
     return _Program(inner.text(written), values, inner.in_words_of_script)
-
-
-def _file(name: str, shop: Workshop, call: Call) -> str:
-    """Return the text of a file beside the script. Nothing outside that folder is read."""
-    if shop.folder is None:
-        raise StepFailed(Failed("operation", "this run reads no files", "write the commands in the call", call.span))
-    folder = shop.folder.resolve()
-    path = (folder / name).resolve()
-    if not path.is_relative_to(folder) or path.suffix != ".gasl":
-        hint = "file= names a .gasl file in the script's own folder"
-        raise StepFailed(Failed("operation", f"{name} may not be read", hint, call.span))
-    try:
-        there = path.stat()
-        if not stat.S_ISREG(there.st_mode):  # a pipe would be waited for
-            raise StepFailed(Failed("operation", f"{name} can't be read: it is no regular file", span=call.span))
-        if there.st_size > _MOST_BYTES:
-            raise StepFailed(Failed("operation", f"{name} is larger than {_MOST_BYTES >> 20} MiB", span=call.span))
-        return path.read_text(encoding="utf-8")
-    except (OSError, UnicodeDecodeError) as error:
-        reason = getattr(error, "strerror", None) or "it is not text in UTF-8"
-        raise StepFailed(Failed("operation", f"{name} can't be read: {reason}", span=call.span)) from None
 
 
 def _refused(error: ParseError, call: Call, told: Callable[[str], str]) -> Failed:

@@ -2,7 +2,6 @@
 
 import asyncio
 from collections.abc import Callable
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 from attrs import define, field
@@ -21,13 +20,12 @@ __all__ = ["Workshop"]
 class Workshop:
     """The graph and the state of a run of a script: steps that use them take turns.
 
-    ``open`` makes an executor on a state that begins with some variables. ``folder`` is where the files of ``file=`` lie (None:
-    the run may read none). ``run_id`` names the run in the state, so that a resumed run finds what it did before.
+    ``open`` makes an executor on a state that begins with some variables. ``run_id`` names the run in the state, so that a resumed
+    run finds what it did before.
     """
 
     open: "Callable[[StateStore, ContextStore], GASLExecutor]"
     state: StateStore
-    folder: Path | None = None
     run_id: str = ""
     turn: asyncio.Lock = field(factory=asyncio.Lock, init=False)
     _committed: frozenset[str] | None = field(default=None, init=False)

@@ -1,8 +1,8 @@
 """Checks a script before it costs anything: what reading found, and what only the whole script shows.
 
-Rooms by subject: ``structure`` (steps and their graph), ``references``, ``calls``, ``options``, ``strings``, ``programs``; ``ignores``
-silences; ``registry`` is what a rule is given. A new rule is a function in one of the rooms, its entry in that room's
-``LINTS`` and in ``lang.rules``.
+Rooms by subject: ``structure`` (steps and their graph), ``references``, ``calls``, ``options``, ``strings``, ``programs``,
+``expressions``; ``ignores`` silences; ``registry`` is what a rule is given. A new rule is a function in one of the rooms, its
+entry in that room's ``LINTS`` and in ``lang.rules``.
 """
 
 from collections.abc import Collection, Mapping
@@ -11,7 +11,7 @@ from typing import Any
 from ...diagnostic import Diagnostic, sort_key
 from ...lwt import Script
 from ...operations import BUILTIN, Signature
-from . import calls, options, programs, references, strings, structure
+from . import calls, expressions, options, programs, references, strings, structure
 from .ignores import silence
 from .registry import MISSING, Context, Lint
 
@@ -24,6 +24,7 @@ LINTS: tuple[Lint, ...] = (
     *options.LINTS,
     *strings.LINTS,
     *programs.LINTS,
+    *expressions.LINTS,
 )
 """All rules that look at a tree."""
 

@@ -31,6 +31,7 @@ def unknown_operation(context: Context) -> Iterator[Diagnostic]:
 _ALSO_CALLED = {
     **dict.fromkeys(("ai", "ask", "call", "chat", "complete", "generate", "gpt", "model", "prompt", "query"), "LLM"),
     **dict.fromkeys(("for", "foreach", "for_each", "loop", "map"), "EACH"),
+    **dict.fromkeys(("calc", "calculate", "compute", "eval", "expression", "formula", "math", "python"), "EXPR"),
     **dict.fromkeys(("data", "let", "literal", "set", "value", "var"), "CONST"),
 }
 """What other languages call our operations."""
@@ -45,6 +46,8 @@ def arguments(context: Context) -> Iterator[Diagnostic]:
             continue
         if len(call.arguments) != len(signature.parameters):
             yield from _counted(context, call, signature)
+        if signature.required:
+            yield from _left_out(context, call, signature)
         for parameter, value in zip(signature.parameters, call.arguments, strict=False):
             if parameter.kind in _ARGUMENTS and (fault := _ARGUMENTS[parameter.kind](context, call, parameter, value)):
                 yield fault
@@ -60,6 +63,19 @@ def arguments(context: Context) -> Iterator[Diagnostic]:
                 yield context.found(
                     "LWT021", message, value.span, "arguments come first, then the options", edits=edits
                 )
+
+
+def _left_out(context: Context, call: Call, signature: Signature) -> Iterator[Diagnostic]:
+    missing = [name for name in signature.required if call.option(name) is None]
+    unknown = [option.name for option in call.options if signature.option(option.name) is None]
+    if unknown:  # a misspelt one is an unknown option, and its fix is this one's
+        meant = {context.suggestion(name, signature.option_names) for name in unknown}
+        missing = [name for name in missing if name not in meant]
+    if missing:
+        what = " and ".join(f"`{name}=`" for name in missing)
+        yield context.found(
+            "LWT021", f"{call.operation} lacks {what}", call.span, f"for example: `{signature.example}`"
+        )
 
 
 def _counted(context: Context, call: Call, signature: Signature) -> Iterator[Diagnostic]:
@@ -78,15 +94,19 @@ def _counted(context: Context, call: Call, signature: Signature) -> Iterator[Dia
     elif len(given) > len(wanted):
         extra = given[len(wanted)]
         takes = "no argument" if not wanted else "one argument" if len(wanted) == 1 else f"{len(wanted)} arguments"
-        many = f"{call.operation} takes {takes} ({', '.join(p.name for p in wanted)}); this is one too many"
-        hint = "write one string; a comma between quotes parts arguments" if isinstance(extra, Template) else ""
+        names = f" ({', '.join(parameter.name for parameter in wanted)})" if wanted else ""
+        many = f"{call.operation} takes {takes}{names}; this is one too many"
+        one_string = isinstance(extra, Template) and bool(wanted)
+        hint = "write one string; a comma between quotes parts arguments" if one_string else ""
         edits = []
         if isinstance(extra, ObjectValue) and (new := as_options(context, signature, extra)):
             hint, edits = f"options are written one by one: `{new}`", [Edit(extra.span, new)]
         elif fraction := _decimal_comma(context, call, extra):
             hint, edits = "a number has a decimal point, not a comma", [Edit(fraction, ".")]
         elif isinstance(extra, Word | Scalar | Choice):
-            hint = "an option has a name: `temperature=0`"
+            hint = (
+                "an option has a name: `temperature=0`" if signature.bindings is None else "a value has a name: `n=2`"
+            )
         yield context.found("LWT021", many, extra.span, hint, edits=edits)
 
 
@@ -113,6 +133,13 @@ def _template(context: Context, call: Call, parameter: Parameter, value: Value) 
         return _wrong(context, call, value, what, f"write `{new}`", new=new)
     hint = "give the inner call a step of its own and refer to it" if isinstance(value, Call) else ""
     return _wrong(context, call, value, what, hint or "put the text in quotes")
+
+
+def _expression(context: Context, call: Call, parameter: Parameter, value: Value) -> Diagnostic | None:
+    if isinstance(value, Template):
+        return None  # what it says is looked at in ``expressions``
+    hint = 'give the reference a name: `EXPR("n", n={(id)})`' if isinstance(value, Reference) else "put it in quotes"
+    return _wrong(context, call, value, f"a string, its {parameter.name},", hint)
 
 
 def _json(context: Context, call: Call, parameter: Parameter, value: Value) -> Diagnostic | None:
@@ -196,11 +223,16 @@ def _call(context: Context, call: Call, parameter: Parameter, value: Value) -> D
     inner = context.operations.get(value.operation)
     if inner is not None and (not inner.parameters or inner.parameters[0].kind != "template"):
         message = f"{call.operation} can't run {value.operation} for each item"
-        return context.found("LWT021", message, value.span, "it takes a call with a prompt, as LLM has")
+        hint = "it takes a call with a prompt, as LLM has"
+        if value.operation == "EXPR":
+            hint = 'an expression goes through a list by itself: `EXPR("[x * 2 for x in xs]", xs={(list)})`'
+        elif value.operation == "SEED":
+            hint = "`knotwork seed run` goes through many contexts"
+        return context.found("LWT021", message, value.span, hint)
     return None
 
 
-_ARGUMENTS = {"template": _template, "json": _json, "list": _list, "call": _call}
+_ARGUMENTS = {"template": _template, "expression": _expression, "json": _json, "list": _list, "call": _call}
 
 
 def kind(value: Value) -> str:

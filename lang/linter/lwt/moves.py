@@ -48,7 +48,7 @@ def as_options(context: Context, signature: Signature, value: object) -> str:
     """Return ``{"temperature": 0}`` as options, or nothing where one of the keys is none."""
     text, pieces = context.script.source.text, []
     for key, entry in getattr(value, "entries", ()):
-        if key.constant not in signature.options or entry.span == NOWHERE:
+        if signature.option(key.constant or "") is None or entry.span == NOWHERE:
             return ""
         pieces.append(f"{key.constant}={text[entry.span.start : entry.span.end]}")
     return ", ".join(pieces)

@@ -4,9 +4,11 @@ import math
 import re
 from collections.abc import Iterator
 
+from attrs import evolve
+
 from ...diagnostic import Diagnostic, Edit
 from ...ladder import short
-from ...lwt import Choice, ListValue, Option, Reference, Scalar, Template, Text, Value, Word
+from ...lwt import Call, Choice, ListValue, ObjectValue, Option, Reference, Scalar, Template, Text, Value, Word
 from ...operations import OptionSpec
 from ...printer.lwt import format_reference, format_value
 from ...source import NOWHERE, Span
@@ -28,7 +30,7 @@ def unknown_option(context: Context) -> Iterator[Diagnostic]:
         if signature is None:
             continue
         for option in call.options:
-            if option.name in signature.options:
+            if signature.option(option.name) is not None:
                 continue
             span = _name_span(context, option)
             message = f"{call.operation} has no option `{option.name}`"
@@ -37,8 +39,8 @@ def unknown_option(context: Context) -> Iterator[Diagnostic]:
                 edits = named_argument(context, call, option)
                 yield context.found("LWT019", message, span or option.span, hint, edits=edits)
                 continue
-            near = context.suggestion(option.name, signature.options)
-            there = f"its options are {', '.join(signature.options)}" if signature.options else "it has no options"
+            near = _ALSO_NAMED.get(option.name) or context.suggestion(option.name, signature.option_names)
+            there = f"its options are {', '.join(signature.option_names)}"
             edits = [Edit(span, near)] if near and span else []
             hint = f"did you mean `{near}`?" if near else there
             yield context.found("LWT019", message, span or option.span, hint, edits=edits)
@@ -61,6 +63,10 @@ def repeated_option(context: Context) -> Iterator[Diagnostic]:
             seen[option.name] = option
 
 
+_ALSO_NAMED = {**dict.fromkeys(("if", "condition", "only_if", "run_if"), "when")}
+"""What others call our options."""
+
+
 def _name_span(context: Context, option: Option) -> Span | None:
     at = Span(option.span.start, option.span.start + len(option.name))
     return context.spelled(at, option.name, option.span)
@@ -74,9 +80,10 @@ def option_value(context: Context) -> Iterator[Diagnostic]:
         if signature is None:
             continue
         for option in call.options:
-            spec = signature.options.get(option.name)
+            spec = signature.option(option.name)
             if spec is not None and (check := _CHECKS.get(spec.kind)):
-                fault = check(context, spec, option.value)
+                named = spec if spec is not signature.bindings else evolve(spec, name=option.name)
+                fault = check(context, named, option.value)
                 if fault:
                     yield fault
     yield from _duplicate_keys(context)
@@ -108,16 +115,52 @@ def _template(context: Context, spec: OptionSpec, value: Value) -> Diagnostic | 
     return _wrong(context, spec, value, f"takes a string, not {kind(value)}", f"write `{new}`" if new else "", new=new)
 
 
+_ONLY = "prompts, `system` and `when` can refer to other steps"
+
+
+def _condition(context: Context, spec: OptionSpec, value: Value) -> Diagnostic | None:
+    if isinstance(value, Template):
+        return None
+    new = f'"{format_reference(value)}"' if isinstance(value, Reference) else ""
+    hint = f"write `{new}`" if new else 'for example: `when="{(score)} > 0.5"`'
+    return _wrong(context, spec, value, f"takes a string, an expression, not {kind(value)}", hint, new=new)
+
+
+def _value(context: Context, spec: OptionSpec, value: Value) -> Diagnostic | None:
+    """Look for what is neither a reference nor a constant, also inside lists and objects."""
+    stack = [value]
+    while stack:
+        inner = stack.pop()
+        if isinstance(inner, ListValue):
+            stack += reversed(inner.items)
+        elif isinstance(inner, ObjectValue):
+            for key, entry in reversed(inner.entries):
+                stack.append(entry)
+                if key.constant is None:
+                    return _wrong(context, spec, key, "has a key with a reference in it", "keys are constant strings")
+        elif isinstance(inner, Template) and inner.constant is None:
+            alone = inner.parts[0] if len(inner.parts) == 1 else None
+            new = format_reference(alone) if isinstance(alone, Reference) else ""
+            hint = f"without quotes: `{new}`" if new else "a reference stands on its own here, outside of quotes"
+            return _wrong(context, spec, inner, "takes a reference or a constant, not a prompt", hint, new=new)
+        elif isinstance(inner, Word | Call | Choice):
+            step = isinstance(inner, Word) and inner.value in context.known
+            new = f"{{({inner.value})}}" if isinstance(inner, Word) and step else ""
+            hint = f"write `{new}`" if new else "put a text in quotes" if isinstance(inner, Word) else ""
+            hint = "give the inner call a step of its own and refer to it" if isinstance(inner, Call) else hint
+            return _wrong(context, spec, inner, f"takes a reference or a constant, not {kind(inner)}", hint, new=new)
+    return None
+
+
 def _string(context: Context, spec: OptionSpec, value: Value) -> Diagnostic | None:
     if not isinstance(value, Template):
         new = f'"{value.value}"' if isinstance(value, Word) else ""
         hint = f"write `{new}`" if new else ""
-        hint = "only prompts and `system` can refer to other steps" if isinstance(value, Reference) else hint
+        hint = _ONLY if isinstance(value, Reference) else hint
         return _wrong(context, spec, value, f"takes a string, not {kind(value)}", hint, new=new)
     found = next((part for part in value.parts if isinstance(part, Reference)), None)
     if found is not None:
-        hint = "only prompts and `system` can refer to other steps"
-        return _wrong(context, spec, value, "takes a constant string, without references", hint, span=found.span)
+        return _wrong(context, spec, value, "takes a constant string, without references", _ONLY, span=found.span)
     if spec.values and value.constant not in spec.values:
         return _not_listed(context, spec, value, value.constant or "", quoted=True)
     return _model(context, spec, value, value.constant or "") if spec.name == "model" else None
@@ -248,7 +291,7 @@ _ALSO_CALLED = {
 
 _CHECKS = {
     "template": _template, "string": _string, "strings": _strings, "int": _number, "float": _number, "type": _type,
-    "name": _name,
+    "name": _name, "condition": _condition, "value": _value,
 }  # fmt: skip
 
 LINTS: tuple[Lint, ...] = (unknown_option, repeated_option, option_value)

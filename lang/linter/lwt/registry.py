@@ -3,7 +3,7 @@
 import re
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from functools import cached_property
-from typing import Any, Final, NamedTuple
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 import attrs
 
@@ -27,7 +27,10 @@ from ...parse.lwt.lookalikes import find_lookalikes, has_lookalikes
 from ...parse.lwt.reference_slips import find_slips
 from ...parse.lwt.shapes import ID
 from ...rules import RULES
-from ...source import Span
+from ...source import Source, Span
+
+if TYPE_CHECKING:
+    from ...parse.expr import ExprRead
 
 __all__ = ["MISSING", "Context", "Lint", "RawString", "Use", "lint"]
 
@@ -81,6 +84,8 @@ class Context:
     _readings: dict[str, ladder.Reading | ladder.Unreadable] = attrs.field(
         factory=dict, init=False, eq=False, repr=False
     )
+    expressions: "dict[str, ExprRead]" = attrs.field(factory=dict, init=False, eq=False, repr=False)
+    """The expressions in the script that were read so far, by their text."""
 
     def found(
         self,
@@ -112,6 +117,14 @@ class Context:
         if text not in self._readings:
             self._readings[text] = ladder.read(text)
         return self._readings[text]
+
+    def expression(self, text: str) -> "ExprRead":
+        """Return the expression that ``text`` is; each is read once."""
+        if text not in self.expressions:
+            from ...parse.expr import parse_expr  # few scripts have one
+
+            self.expressions[text] = parse_expr(Source(text, self.script.source.name))
+        return self.expressions[text]
 
     @cached_property
     def steps(self) -> dict[str, Step]:
@@ -228,6 +241,14 @@ class Context:
     def calls(self) -> list[tuple[Call, Step]]:
         """Every call and the step it stands in, in source order."""
         return self._walked[2]
+
+    @cached_property
+    def expression_calls(self) -> list[tuple[Call, Step]]:
+        """The calls that may have an expression: as their argument, or as an option. Most have neither."""
+        takers = {
+            name for name, known in self.operations.items() if any(p.kind == "expression" for p in known.parameters)
+        }
+        return [(call, step) for call, step in self.calls if call.options or call.operation in takers]
 
     @cached_property
     def step_of(self) -> dict[int, Step]:

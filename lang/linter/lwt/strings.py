@@ -13,6 +13,7 @@ from ...parse.lwt.lookalikes import path_of
 from ...parse.lwt.reference_slips import SLIPS
 from ...parse.lwt.shapes import ID
 from ...source import Span
+from .expressions import expression_strings
 from .registry import MISSING, Context, Lint, lint
 
 __all__ = ["LINTS"]
@@ -100,7 +101,12 @@ _BACKSLASH_LETTER = re.compile(rf"(?<!\\)(?:\\\\)*+\\(?:n(?!(?:{_LATEX})(?![a-z]
 @lint("LWT029")
 def backslash_n(context: Context) -> Iterator[Diagnostic]:
     r"""``\n`` or ``\t``, unless a command of LaTeX begins with it. Once for each string, with edits for all of them."""
+    expressions: set[int] | None = None
     for raw in context.strings("\\n", "\\t"):
+        if expressions is None:
+            expressions = {id(template) for template in expression_strings(context)}
+        if id(raw.template) in expressions:
+            continue  # there it is one
         spans = [
             Span(raw.offset + found.end() - 2, raw.offset + found.end())
             for found in _BACKSLASH_LETTER.finditer(raw.text)
@@ -170,7 +176,7 @@ def option_in_prompt(context: Context) -> Iterator[Diagnostic]:
             continue
         # Options stand at the end; looking only there keeps a long prompt cheap.
         found = _OPTION.search(raw.text, max(0, len(raw.text) - 300))
-        if found and any(found["name"] in signature.options for signature in context.operations.values()):
+        if found and any(found["name"] in signature.option_names for signature in context.operations.values()):
             at = Span(raw.offset + found.start("name"), raw.offset + len(raw.text))
             message = f"`{found['name']}=` looks like an option and is part of the prompt"
             hint = "put a backslash before each quote inside the strings of this step, and the option is one again"

@@ -4,21 +4,25 @@ import re
 from collections.abc import Iterable
 
 from ...diagnostic import Edit, apply_edits
-from ...operations import LLM_OPTIONS
+from ...operations import COMMON_OPTIONS, LLM_OPTIONS
 from .engine import Failure, StepRead, read_step
 from .shapes import end_of_line
 
-__all__ = ["OPTION_VALUE", "Broken", "option_tail"]
+__all__ = ["OPTION_VALUE", "REFERENCE", "Broken", "option_tail"]
 
 OPTION_VALUE = r"""(?:"[^"\n]*"(?:\s{0,4}\|\s{0,4}"[^"\n]*")*|'[^'\n]*'(?:\s{0,4}\|\s{0,4}'[^'\n]*')*|[\w.\-]+)"""
 """An option's value on one line, as far as it can be told from a prompt's text."""
 
+REFERENCE = r"\{\([\w.\-]{1,60}\)\}(?:\[[^\[\]\n]{0,60}\]){0,9}"
+"""A reference on one line, as far as it can be told from a prompt's text."""
+
 
 def option_tail(before: str) -> re.Pattern[str]:
-    """Return the pattern of ``before``, at least one of LLM's options and the closing parenthesis."""
-    names = "|".join(LLM_OPTIONS)
+    """Return the pattern of ``before``, at least one of LLM's options, or a value of EXPR's, and the closing parenthesis."""
+    names = "|".join((*LLM_OPTIONS, *COMMON_OPTIONS))
     return re.compile(
-        rf"{before}(?:\s{{0,9}},\s{{0,9}}(?:{names})\s{{0,4}}=\s{{0,4}}{OPTION_VALUE}){{1,9}}\s{{0,9}},?\s{{0,9}}\)"
+        rf"{before}(?:\s{{0,9}},\s{{0,9}}(?:(?:{names})\s{{0,4}}=\s{{0,4}}{OPTION_VALUE}"
+        rf"|[A-Za-z_]\w{{0,60}}\s{{0,4}}=\s{{0,4}}{REFERENCE})){{1,9}}\s{{0,9}},?\s{{0,9}}\)"
     )
 
 

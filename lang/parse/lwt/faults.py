@@ -8,9 +8,10 @@ import re
 from collections.abc import Iterator
 
 from ...diagnostic import Edit
-from ...operations import LLM_OPTIONS
+from ...operations import COMMON_OPTIONS, LLM_OPTIONS
 from ...source import Span
 from ..fault import Fault, fault, shown
+from .bare_expressions import bare_expression
 from .broken import Broken, option_tail
 from .engine import Failure, reference_pattern
 from .habits import HABITS, LATE
@@ -197,7 +198,7 @@ def _candidates(step: Broken) -> Iterator[int]:
     if first < 0:
         return
     named = _NAMED.search(step.text[max(step.start, opened - 60) : opened])
-    if named and named[1] in LLM_OPTIONS and opened != first:
+    if named and (named[1] in LLM_OPTIONS or named[1] in COMMON_OPTIONS) and opened != first:
         yield opened
     yield first
 
@@ -275,7 +276,7 @@ def _open_call(step: Broken) -> Fault | None:
 
 
 _EXPLAINERS = (
-    _head_alone, _smart_quotes, _commas, _quotes_in_references, *HABITS, _unclosed_before_options, _inner_quotes,
+    _head_alone, _smart_quotes, _commas, _quotes_in_references, bare_expression, *HABITS, _unclosed_before_options, _inner_quotes,
     _open_string, *LATE, _open_call,
 )  # fmt: skip
 

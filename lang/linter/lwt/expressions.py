@@ -1,0 +1,275 @@
+"""Rules on the expressions inside scripts: those of ``EXPR``, and every step's ``when=``.
+
+What reads and checks expressions is loaded with the first one: most scripts have none.
+"""
+
+import re
+from collections.abc import Iterator, Mapping
+from typing import TYPE_CHECKING
+
+from attrs import evolve
+
+from ...diagnostic import Diagnostic, Edit
+from ...embedding import Embedded, Inside, Named, embedded_expression
+from ...lwt import Call, Option, Reference, Step, Template, Text
+from ...node import walk
+from ...operations import COMMON_OPTIONS
+from ...printer.lwt import format_reference
+from ...source import NOWHERE, Span
+from .moves import without
+from .places import Places, outside, placeholder
+from .registry import Context, Lint, lint
+
+if TYPE_CHECKING:
+    from ...expr import Expr
+
+__all__ = ["LINTS", "expression_strings"]
+
+_UNKNOWN_NAME = "EXPR050"
+
+
+def _expressions(context: Context) -> Iterator[tuple[Call, Step, Template]]:
+    """Yield the string of every EXPR."""
+    for call, step in context.expression_calls:
+        signature = context.operations.get(call.operation)
+        if signature is None or not call.arguments or not isinstance(template := call.arguments[0], Template):
+            continue
+        if signature.parameters and signature.parameters[0].kind == "expression":
+            yield call, step, template
+
+
+def _conditions(context: Context) -> Iterator[tuple[Call, Step, Option, Template]]:
+    """Yield every ``when=`` that is a string."""
+    for call, step in context.expression_calls:
+        for option in call.options:
+            if option.name == "when" and _is_condition(context, call) and isinstance(option.value, Template):
+                yield call, step, option, option.value
+
+
+def expression_strings(context: Context) -> Iterator[Template]:
+    """Yield every string that is an expression."""
+    yield from (template for _, _, template in _expressions(context))
+    yield from (template for _, _, _, template in _conditions(context))
+
+
+def _is_condition(context: Context, call: Call) -> bool:
+    signature = context.operations.get(call.operation)
+    return signature is not None and signature.option("when") is COMMON_OPTIONS["when"]
+
+
+@lint("LWT043")
+def faulty_expression(context: Context) -> Iterator[Diagnostic]:
+    """Faults that reading or checking an expression finds, told where they stand in the script."""
+    for call, _, template in _expressions(context):
+        if template.constant is not None:
+            bound = {option.name for option in call.options if option.name not in COMMON_OPTIONS}
+            yield from _faults(context, call, template, embedded_expression(template), bound)
+    for call, _, _, template in _conditions(context):
+        inner = embedded_expression(template)
+        if not any(isinstance(part, Inside) for part in inner.parts):
+            yield from _faults(context, call, template, inner, {name for name, _ in inner.variables}, is_condition=True)
+
+
+def _faults(
+    context: Context, call: Call, template: Template, inner: Embedded, names: set[str], *, is_condition: bool = False
+) -> Iterator[Diagnostic]:
+    from ..expr import check_expr
+    from .expression_values import impossible
+
+    text = inner.text(placeholder)
+    read = context.expression(text)
+    for found in read.diagnostics:
+        yield outside(context, "LWT043", template, inner, found)
+    if read.expr is None:
+        return
+    for found in check_expr(read.expr, names=names):
+        if found.code == _UNKNOWN_NAME and found.span is not None:
+            found, edits = _unknown(context, call, inner, found, text[found.span.start : found.span.end], is_condition)
+            told = outside(context, "LWT043", template, inner, found)
+            yield evolve(told, edits=tuple(edits)) if edits else told
+        else:
+            yield outside(context, "LWT043", template, inner, found)
+    yield from _no_context(context, template, inner, read.expr)
+    values = _values(call, inner, is_condition)
+    for node, message, hint in impossible(context, read.expr, values):
+        span = Places(context.script.source, inner).span(node.span)
+        said = inner.in_words_of_script
+        yield context.found("LWT047", said(message), span, said(hint))
+
+
+def _values(call: Call, inner: Embedded, is_condition: bool) -> Mapping[str, Reference]:
+    """Return the references that an expression's names stand for."""
+    if is_condition:
+        return dict(inner.variables)
+    return {option.name: option.value for option in call.options if isinstance(option.value, Reference)}
+
+
+def _no_context(context: Context, template: Template, inner: Embedded, expr: "Expr") -> Iterator[Diagnostic]:
+    from ...expr import Field
+
+    places = Places(context.script.source, inner)
+    for node in walk(expr):
+        if isinstance(node, Field) and node.namespace == "context":
+            hint = 'a part of the input is `{(input)}["key"]`'
+            message = "`context.` belongs to Formula Seeds; there is none here"
+            yield context.found("LWT043", message, places.span(node.span), hint)
+
+
+def _unknown(
+    context: Context, call: Call, inner: Embedded, found: Diagnostic, name: str, is_condition: bool
+) -> tuple[Diagnostic, list[Edit]]:
+    """Say how the value that an unknown name means comes into the expression, where a step or the input has it."""
+    there = name if name in context.steps or name == "input" else None
+    if there is None and not found.edits:
+        there = context.suggestion(name, context.nameable)
+    if there is None or there in ("item", "index"):
+        return found, []
+    reference = f"{{({there})}}"
+    at = Places(context.script.source, inner).verbatim(found.span) if found.span is not None else None
+    if is_condition:
+        hint = f"a value of the script is a reference: `{reference}`"
+        return evolve(found, hints=(hint,), edits=()), [Edit(at, reference)] if at is not None else []
+    hint = f"give the value its name in the call: `{name}={reference}`"
+    end = max((part.span.end for part in (*call.arguments, *call.options)), default=0)
+    edits = [Edit(Span(end, end), f", {name}={reference}")] if call.span != NOWHERE and there == name else []
+    return evolve(found, hints=(hint,), edits=()), edits
+
+
+@lint("LWT044")
+def reference_as_text(context: Context) -> Iterator[Diagnostic]:
+    """References inside the text of an expression, or inside quotes of a condition."""
+    for call, _, template in _expressions(context):
+        if template.constant is None:
+            yield _to_be_bound(context, call, template)
+    for _, _, _, template in _conditions(context):
+        inner = embedded_expression(template)
+        for number, part in enumerate(inner.parts):
+            if isinstance(part, Inside):
+                yield _in_quotes(context, inner, number, part.reference)
+
+
+def _to_be_bound(context: Context, call: Call, template: Template) -> Diagnostic:
+    """Point at the first; the edits give each of them a name."""
+    taken = {option.name for option in call.options}
+    names: dict[str, str] = {}
+    spans: list[tuple[Span | None, str]] = []
+    inner = embedded_expression(template)
+    for number, part in enumerate(inner.parts):
+        if isinstance(part, Text):
+            continue
+        written = format_reference(part.reference)
+        if written not in names:
+            names[written] = _free_name(part.reference, taken)
+            taken.add(names[written])
+        span = part.reference.span if isinstance(part, Named) else _with_quotes(context, inner, number)
+        spans.append((span, names[written]))
+    first = next(part for part in template.parts if isinstance(part, Reference))
+    written = format_reference(first)
+    hint = f"give the value a name: `{names[written]}` in the expression, and `{names[written]}={written}` behind it"
+    edits = [Edit(span, name) for span, name in spans if span is not None and span != NOWHERE]
+    if len(edits) == len(spans) and call.span != NOWHERE:
+        end = max(part.span.end for part in (*call.arguments, *call.options))
+        edits.append(Edit(Span(end, end), "".join(f", {name}={written}" for written, name in names.items())))
+    else:
+        edits = []
+    message = "an expression refers to values by their names, not by references"
+    return context.found("LWT044", message, first.span, hint, edits=edits)
+
+
+def _free_name(reference: Reference, taken: set[str]) -> str:
+    """Return a name for what the reference leads to: its last key, else its step's id."""
+    last = reference.accessors[-1] if reference.accessors else None
+    wanted = getattr(last, "value", None)
+    for name in (wanted, reference.name, "value"):
+        if isinstance(name, str) and is_name(name) and name not in taken:
+            return name
+    number = 2
+    while f"value_{number}" in taken:
+        number += 1
+    return f"value_{number}"
+
+
+def _in_quotes(context: Context, inner: Embedded, number: int, reference: Reference) -> Diagnostic:
+    """A reference between quotes: the edit leaves the quotes out where nothing else stands between them."""
+    span, text = _with_quotes(context, inner, number), context.script.source.text
+    edits = [] if span is None else [Edit(span, text[reference.span.start : reference.span.end])]
+    hint = "leave out the quotes around it"
+    if span is None:
+        hint = f'texts are joined with +: `"..." + {format_reference(reference)}`'
+    message = "a reference in a condition is a value; between quotes it would be text"
+    return context.found("LWT044", message, reference.span, hint, edits=edits)
+
+
+def _with_quotes(context: Context, inner: Embedded, number: int) -> Span | None:
+    """Return where a reference inside a string of the expression stands, quotes included; None where more is in the string."""
+    part = inner.parts[number]
+    before, after = (inner.parts[at] if 0 <= at < len(inner.parts) else None for at in (number - 1, number + 1))
+    if not isinstance(part, Inside) or not isinstance(before, Text) or not isinstance(after, Text):
+        return None
+    span, text = part.reference.span, context.script.source.text
+    if span == NOWHERE or not (before.value.endswith(part.quote) and after.value.startswith(part.quote)):
+        return None
+    start = span.start - (2 if text[span.start - 2 : span.start - 1] == "\\" else 1)
+    return Span(start, span.end + (2 if text.startswith("\\", span.end) else 1))
+
+
+@lint("LWT045")
+def unused_binding(context: Context) -> Iterator[Diagnostic]:
+    """A value that is given to an expression, which doesn't use it."""
+    for call, _, template in _expressions(context):
+        from ...expr import Clause, Name
+
+        expr = None if template.constant is None else context.expression(template.constant).expr
+        if expr is None:
+            continue
+        nodes = list(walk(expr))
+        used = {node.name for node in nodes if isinstance(node, Name)}
+        bound = {option.name for option in call.options if option.name not in COMMON_OPTIONS}
+        if used - bound - {node.name for node in nodes if isinstance(node, Clause)}:
+            continue  # a misspelt name leaves what it meant unused
+        for option in call.options:
+            if option.name in bound - used and is_name(option.name):
+                span = Span(option.span.start, option.span.start + len(option.name))
+                edits = [Edit(without(context, call, option.span), "")] if option.span != NOWHERE else []
+                message = f"the expression does not use `{option.name}`"
+                yield context.found("LWT045", message, span, "leave it out, or use it", edits=edits)
+
+
+@lint("LWT046")
+def binding_name(context: Context) -> Iterator[Diagnostic]:
+    """A value with a name that the language of expressions has for something else."""
+    for call, _, _ in _expressions(context):
+        for option in call.options:
+            if option.name not in COMMON_OPTIONS and not is_name(option.name):
+                span = Span(option.span.start, option.span.start + len(option.name))
+                message = f"no value can be called `{option.name}`: the word means something else in an expression"
+                yield context.found("LWT046", message, span, f"call it `{option.name}_value`, or the like")
+
+
+@lint("LWT048")
+def misplaced_condition(context: Context) -> Iterator[Diagnostic]:
+    """A condition on the call that EACH repeats."""
+    for call, step in context.expression_calls:
+        if call is step.call:
+            continue
+        for option in call.options:
+            if option.name == "when" and _is_condition(context, call):
+                kept = f'({step.id}_kept)=EXPR("[x for x in xs if ...]", xs={{(list)}})'
+                hints = (
+                    f"leave items out before: `{kept}`, and go through that",
+                    "or give the condition to the step itself",
+                )
+                message = "a condition belongs to a step, not to the call that it repeats"
+                yield context.found("LWT048", message, option.span, *hints)
+
+
+def is_name(name: str) -> bool:
+    """Say whether a value of an expression may have this name."""
+    from ...functions import FUNCTIONS
+    from ...parse.expr.words import NAMESPACES, RESERVED
+
+    is_word = re.fullmatch("[A-Za-z_][A-Za-z0-9_]*", name) is not None
+    return is_word and not (name in FUNCTIONS or name in NAMESPACES or name.lower() in RESERVED or name[:2] == "__")
+
+
+LINTS: tuple[Lint, ...] = (faulty_expression, reference_as_text, unused_binding, binding_name, misplaced_condition)
