@@ -6,7 +6,7 @@ from knotwork.runtime.interfaces.cli import MEANINGS, Exit
 from support.command import call
 
 COMMANDS = (
-    "run", "check", "fmt", "plan", "gasl", "graph", "state", "replay", "report", "grammar", "rules", "runs", "model",
+    "run", "check", "fmt", "plan", "gasl", "graph", "state", "replay", "report", "grammar", "rules", "runs", "model", "seed",
 )  # fmt: skip
 
 
@@ -38,12 +38,18 @@ def test_help_names_every_command_and_exit_code() -> None:
         "state rollback",
         "state export",
         "state verify",
+        "seed run",
+        "seed compute",
+        "seed explain",
+        "seed sensitivity",
+        "seed schema",
+        "seed convert",
     ],
 )
 def test_every_command_has_help_with_an_example(command: str) -> None:
     told = call(*command.split(), "-h")
     assert told.code == 0
-    assert command in ("model", "graph", "state") or f"Example: knotwork {command}" in " ".join(told.out.split())
+    assert command in ("model", "graph", "state", "seed") or f"Example: knotwork {command}" in " ".join(told.out.split())
 
 
 @pytest.mark.parametrize(
@@ -66,7 +72,7 @@ def test_every_command_has_help_with_an_example(command: str) -> None:
         ("runs 20260101-000000-abcd", "knotwork runs show 20260101-000000-abcd"),
         ("runs show yesterday", "knotwork runs lists them"),
         ("grammar cobol", "'cobol' is not one of 'lwt', 'gasl'"),
-        ("rules LWT099", "did you mean LWT039?"),
+        ("rules LWT099", "did you mean LWT049?"),
     ],
 )
 def test_wrong_usage_says_what_to_type(cafes: str, typed: str, told: str) -> None:

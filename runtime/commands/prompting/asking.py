@@ -9,16 +9,13 @@ from attrs import define, evolve, field, frozen
 
 from ....adapters.llm import LLM, Completion, LLMError, Usage
 from ....lang.ladder import Type
-from ...calls import Caller, Request
+from ...calls import HOPELESS, Caller, Request
 from ...events import CallRetried
 from ...records import ExecutionResult
 from ...results import Failed, StepFailed, Trace, add_costs
 from ...session import Session
 
 __all__ = ["Answer", "Asker", "Unanswered"]
-
-_HOPELESS = frozenset({"budget", "wrong_key", "quota", "model_not_found", "model", "not_configured"})
-"""Failures that the next call would share: the rest is not asked."""
 
 
 @frozen
@@ -116,7 +113,7 @@ class Asker:
             outcome = await caller.ask(session.label, request, item)
         except StepFailed as failed:
             self._spent(failed.calls, failed.usage, failed.cost, noted)
-            if failed.failed.kind in _HOPELESS:
+            if failed.failed.kind in HOPELESS:
                 self.stopped = failed.failed
             text = noted.unfit if noted is not None else ""
             answer = evolve(self._answer(text, prompt, noted), repaired=True) if text else None

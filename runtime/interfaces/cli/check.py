@@ -1,4 +1,4 @@
-"""``knotwork check``: everything that is wrong with scripts and programs, before anything is spent."""
+"""``knotwork check``: everything that is wrong with scripts, programs and seeds, before anything is spent."""
 
 from typing import Annotated, Literal
 
@@ -19,10 +19,10 @@ def check(
         Literal["human", "json"], typer.Option("--format", help="Pictures for people, or one JSON array.")
     ] = "human",
 ) -> int:
-    """Report all that is wrong with scripts and programs.
+    """Report all that is wrong with scripts, programs and seeds.
 
-    A program or a plan is checked against the graph and the state, where they are given. Exit code 3 where something is an
-    error.
+    A program or a plan is checked against the graph and the state, where they are given; a seed against the input, a context or
+    a list of them, with how many reviews each keyword keeps. Exit code 3 where something is an error.
 
     Example: knotwork check cafes.lwt --input request.json
     """
@@ -33,5 +33,5 @@ def check(
         from .shared.programs import look_at
 
         against = look_at(graph, state)
-    results = check_files(files, "lenient" if lenient else "strict", input_file, against)
+    results = check_files(files, "lenient" if lenient else "strict", input_file, against, seeds=True)
     return report(results, output_format)

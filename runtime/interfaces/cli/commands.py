@@ -8,7 +8,7 @@ from typing import Annotated, Any
 import typer
 from typer.core import TyperGroup
 
-from . import check, fmt, gasl, grammar, graph, model, plan, replay, report, rules, run, runs, state
+from . import check, fmt, gasl, grammar, graph, model, plan, replay, report, rules, run, runs, seed, state
 from .shared.exit import MEANINGS, Exit, Misused
 
 __all__ = ["app", "command"]
@@ -17,7 +17,8 @@ _LIKELY = {
     "lint": "check", "validate": "check", "verify": "state verify", "format": "fmt", "query": "gasl", "html": "report",
     "find": "gasl -c 'FIND ...'", "show": "plan", "dag": "plan", "exec": "run", "execute": "run", "start": "run",
     "ls": "runs", "list": "runs", "history": "runs", "log": "state log", "models": "model", "pull": "model pull",
-    "explain": "rules", "rule": "rules", "resume": "run --resume",
+    "explain": "rules", "rule": "rules", "resume": "run --resume", "compute": "seed compute", "extract": "seed run",
+    "seeds": "seed", "formula": "seed", "sensitivity": "seed sensitivity", "convert": "seed convert", "schema": "seed schema",
 }  # fmt: skip
 """What people type who know other tools."""
 
@@ -31,6 +32,8 @@ class _Group(TyperGroup):
         if typed == "help" and typed not in self.commands:
             ctx.fail("No such command 'help'. Did you mean 'knotwork --help'?")
         if typed and not typed.startswith("-") and typed not in self.commands:
+            if typed.endswith(".seed.json"):
+                ctx.fail(f"{typed} is a Formula Seed, not a command. Did you mean: knotwork seed run {typed} CONTEXTS")
             if typed.endswith((".lwt", ".gasl")) or os.path.isfile(typed):
                 ctx.fail(f"{typed} is a file, not a command. Did you mean: knotwork run {typed}")
             if typed in _LIKELY:
@@ -73,6 +76,7 @@ app.command("check")(check.check)
 app.command("fmt")(fmt.fmt)
 app.command("plan")(plan.plan)
 app.command("gasl")(gasl.gasl)
+app.add_typer(seed.app, name="seed")
 app.add_typer(graph.app, name="graph")
 app.add_typer(state.app, name="state")
 app.command("replay")(replay.replay)
@@ -109,6 +113,10 @@ def _likely(message: str, argv: list[str]) -> str:
     """Say what was probably meant, where the message itself does not."""
     if argv[:1] == ["run"] and message.startswith("Got unexpected extra argument"):
         return "run takes one script; its input is given with --input FILE"
+    if argv[:1] == ["seed"] and message.startswith("No such command"):
+        return "a seed is run by: knotwork seed run SEED CONTEXTS"
+    if argv[:2] == ["seed", "run"] and message.startswith("No such option: --input"):
+        return "the contexts stand behind the seed: knotwork seed run SEED CONTEXTS"
     if argv[:1] == ["runs"] and len(argv) == 2 and message.startswith("No such command"):
         return f"one run is shown by: knotwork runs show {argv[1]}"
     named = re.match(r"No such option: --([\w-]+)", message)

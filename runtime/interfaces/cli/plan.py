@@ -4,13 +4,16 @@ from typing import Annotated, Literal
 
 import typer
 
-from .shared.params import InputFile, Lenient, ScriptFile
+from .shared.params import InputFile, Lenient
 
 __all__ = ["plan"]
 
 
 def plan(
-    file: ScriptFile,
+    file: Annotated[
+        str,
+        typer.Argument(metavar="FILE", help="An .lwt script or a Formula Seed; - is stdin.", show_default=False),
+    ],
     output_format: Annotated[
         Literal["text", "json", "mermaid", "dot"],
         typer.Option("--format", help="text for people; mermaid and dot draw the graph."),
@@ -20,10 +23,10 @@ def plan(
 ) -> int:
     """Show what a run would do: layers, critical path, final step.
 
-    Steps that the final one does not need are marked x. Nothing is called.
+    Of a Formula Seed: what it computes, from what. Steps that are not needed for the end are marked x. Nothing is called.
 
     Example: knotwork plan cafes.lwt --format dot | dot -Tsvg > cafes.svg
     """
-    from .tasks.planning import show_plan
+    from .seeds.dispatching import plan_of_any
 
-    return show_plan(file, output_format, "lenient" if lenient else "strict", input_file)
+    return plan_of_any(file, output_format, "lenient" if lenient else "strict", input_file)

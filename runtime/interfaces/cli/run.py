@@ -4,11 +4,24 @@ from typing import Annotated, Literal
 
 import typer
 
-from .shared.params import ChunksFile, GraphSource, InputFile, Lenient, StateFolder
+from .shared.params import (
+    LIMITS,
+    ChunksFile,
+    GraphSource,
+    InputFile,
+    Lenient,
+    MaxCalls,
+    MaxConcurrency,
+    MaxCost,
+    MaxTokens,
+    ModelSpec,
+    NoCache,
+    PriceOf,
+    Rate,
+    StateFolder,
+)  # fmt: skip
 
 __all__ = ["run"]
-
-_LIMITS = "Limits and models"
 
 
 def run(
@@ -30,23 +43,14 @@ def run(
             "--query", metavar="TEXT", show_default=False, help="The question, which the state and its report keep."
         ),
     ] = None,
-    llm: Annotated[
-        str | None,
-        typer.Option(
-            "--llm",
-            metavar="SPEC",
-            show_default=False,
-            rich_help_panel=_LIMITS,
-            help="local, openai:MODEL, anthropic:MODEL, URL#MODEL, replay:FILE or record:FILE,SPEC; else KNOTWORK_LLM, else local.",
-        ),
-    ] = None,
+    llm: ModelSpec = None,
     model: Annotated[
         list[str] | None,
         typer.Option(
             "--model",
             metavar="NAME=SPEC",
             show_default=False,
-            rich_help_panel=_LIMITS,
+            rich_help_panel=LIMITS,
             help="A model that the script may name with model=; can be given again.",
         ),
     ] = None,
@@ -79,65 +83,17 @@ def run(
         Literal["eager", "layered"],
         typer.Option("--schedule", help="Start a step when its inputs are ready, or layer by layer."),
     ] = "eager",
-    max_concurrency: Annotated[
-        int, typer.Option("--max-concurrency", metavar="N", min=1, help="Calls in flight at once.")
-    ] = 16,
+    max_concurrency: MaxConcurrency = 16,
     all_steps: Annotated[
         bool, typer.Option("--all-steps", help="Run steps too that the final one does not need.")
     ] = False,
     lenient: Lenient = False,
-    max_calls: Annotated[
-        int | None,
-        typer.Option(
-            "--max-calls",
-            metavar="N",
-            min=0,
-            show_default=False,
-            rich_help_panel=_LIMITS,
-            help="The most calls; the one that would exceed it is not made.",
-        ),
-    ] = None,
-    max_tokens: Annotated[
-        int | None,
-        typer.Option(
-            "--max-tokens",
-            metavar="N",
-            min=0,
-            show_default=False,
-            rich_help_panel=_LIMITS,
-            help="The most tokens, in and out together.",
-        ),
-    ] = None,
-    max_cost: Annotated[
-        float | None,
-        typer.Option(
-            "--max-cost",
-            metavar="USD",
-            min=0,
-            show_default=False,
-            rich_help_panel=_LIMITS,
-            help="The most US dollars; needs --price.",
-        ),
-    ] = None,
-    price: Annotated[
-        str | None,
-        typer.Option(
-            "--price",
-            metavar="IN/OUT",
-            show_default=False,
-            rich_help_panel=_LIMITS,
-            help="US dollars for a million tokens, such as 0.25/2.",
-        ),
-    ] = None,
-    rate: Annotated[
-        float | None,
-        typer.Option(
-            "--rate", metavar="N", min=0.001, show_default=False, rich_help_panel=_LIMITS, help="Calls a minute."
-        ),
-    ] = None,
-    no_cache: Annotated[
-        bool, typer.Option("--no-cache", rich_help_panel=_LIMITS, help="Ask again what was answered before.")
-    ] = False,
+    max_calls: MaxCalls = None,
+    max_tokens: MaxTokens = None,
+    max_cost: MaxCost = None,
+    price: PriceOf = None,
+    rate: Rate = None,
+    no_cache: NoCache = False,
 ) -> int:
     """Run a script, a program or a plan.
 

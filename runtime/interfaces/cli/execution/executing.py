@@ -6,7 +6,7 @@ import sys
 from .....adapters.chunks import open_chunks
 from ....debuglog import DebugLog, level
 from ....events import Events
-from ....facade.workshop import on_graph
+from ....facade.workshop import folder_of, on_graph
 from ....results import Run, ScriptError
 from ....runs import Recorder, start
 from ....scripts import run as run_script
@@ -84,12 +84,12 @@ async def _executed(
         chunks = open_chunks(ground.chunks) if ground.chunks is not None else None
         try:
             with on_graph(
-                ground.graph, ground.state, job.script, models.default, models.named, recorder, events, chunks, ground.query
+                ground.graph, ground.state, models.default, models.named, recorder, events, chunks, ground.query
             ) as workshop:  # fmt: skip
                 return await run_script(
                     job.script, input=job.given, llm=models.default, models=models.named, schedule=asked.schedule,
                     max_concurrency=asked.max_concurrency, all_steps=asked.all_steps, events=events, record=recorder,
-                    cancel=cancel, workshop=workshop,
+                    cancel=cancel, workshop=workshop, folder=folder_of(job.script), spec=models.spec,
                 )  # fmt: skip
         finally:
             await close_models(models)

@@ -15,7 +15,7 @@ from .....lang.operations import BUILTIN
 from ..shared.exit import Misused
 from .asked import Limits
 
-__all__ = ["Models", "close_models", "named_specs", "needs_default", "open_models"]
+__all__ = ["Models", "cache_file", "close_models", "named_specs", "needs_default", "open_models", "price_of"]
 
 
 @frozen
@@ -43,7 +43,7 @@ def needs_default(script: Script) -> bool:
     calls = [node for step in script.steps for node in walk(step) if isinstance(node, Call)]
     return any(
         call.operation not in BUILTIN
-        or (call.operation == "LLM" and call.option("model") is None)
+        or (call.operation in ("LLM", "SEED") and call.option("model") is None)
         or (call.operation == "GASL" and _program_asks(call))
         for call in calls
     )
@@ -62,12 +62,12 @@ def open_models(spec: str | None, named: Mapping[str, str], limits: Limits, max_
     """Return the clients for ``spec`` (None: no default) and for every named model. Raises ``NotConfigured``."""
     from ....wiring import Ledger, ModelSettings, open_model
 
-    price = _price(limits.price)
+    price = price_of(limits.price)
     ledger = Ledger(limits.max_calls, limits.max_tokens, limits.max_cost)
 
     def client(wanted: str) -> Any:
         settings = ModelSettings(
-            wanted, _cache(wanted) if limits.cache else None, ledger, price, limits.rate, max_concurrency
+            wanted, cache_file(wanted) if limits.cache else None, ledger, price, limits.rate, max_concurrency
         )
         return open_model(settings, os.environ, warn=warn)
 
@@ -83,7 +83,8 @@ async def close_models(models: Models) -> None:
             await close()
 
 
-def _price(text: str | None) -> Any:
+def price_of(text: str | None) -> Any:
+    """Return the price that ``--price IN/OUT`` says; None where there is none."""
     if text is None:
         return None
     from ....wiring import Price
@@ -100,7 +101,7 @@ def _price(text: str | None) -> Any:
     return Price(*numbers)
 
 
-def _cache(spec: str) -> Path | None:
+def cache_file(spec: str) -> Path | None:
     """Return the call cache's file; a cassette has none: it is the record itself, and may be edited."""
     if spec.startswith(("replay:", "record:")):
         return None

@@ -7,10 +7,11 @@ import sys
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from attrs import define, field, frozen
+from attrs import define, evolve, field, frozen
 
 from .....lang.dependencies import final_step, layers, needed, step_dependencies
-from .....lang.lwt import Call, Reference, Script, Step, Template, Text
+from .....lang.lwt import Call, Reference, Script, Step, Template, Text, references
+from .....lang.node import Node
 from .....lang.printer.lwt import format_reference, format_value
 from ....operations import constant
 from ....results import StepFailed, StepResult, Trace
@@ -36,12 +37,19 @@ class Prompt:
 
 @frozen
 class Planned:
-    """A step: its calls. ``count`` is None where it depends on an answer (``each`` is then the list's reference)."""
+    """A step: its calls. ``count`` is None where it depends on an answer (``each`` says then on what).
+
+    ``told`` is what is known of its end: why its condition leaves it out, the value that it computes. ``fault``: why it fails.
+    ``maybe``: its condition can't be decided yet.
+    """
 
     step: Step
     prompts: tuple[Prompt, ...] = ()
     count: int | None = 0
     each: str = ""
+    told: str = ""
+    fault: str = ""
+    maybe: bool = False
 
 
 def rehearse(script: Script, given: Any, as_json: bool, all_steps: bool) -> int:
@@ -59,15 +67,17 @@ def rehearse(script: Script, given: Any, as_json: bool, all_steps: bool) -> int:
     ]
     everything = [plan for layer in planned for plan in layer]
     known, open_ends = sum(plan.count or 0 for plan in everything), [p for p in everything if p.count is None]
+    least = sum(plan.count or 0 for plan in everything if not plan.maybe)
     if as_json:
-        print(json_text(_document(planned, known, open_ends)))
+        print(json_text(_document(planned, least, None if open_ends or least < known else known)))
         return Exit.DONE
     for number, layer in enumerate(planned, 1):
         print(paint(f"layer {number} of {len(planned)}", "bold", colour(sys.stdout)))
         for plan in layer:
             _print(plan)
-    more = "".join(f" + one for each element of {plan.each}" for plan in open_ends)
-    print(f"{known:,} call{'' if known == 1 and not more else 's'}{more}; nothing was called")
+    more = "".join(f" + one for each {plan.each}" for plan in open_ends)
+    count = f"{known:,}" if least == known else f"{least:,} to {known:,}"
+    print(f"{count} call{'' if known == 1 and not more else 's'}{more}; nothing was called")
     return Exit.DONE
 
 
@@ -82,24 +92,54 @@ class _View:
         """Return what ``step`` will call. Steps come in the order of their layers."""
         call, scope = step.call, self.scope.of(step.id)
         scope.results = self.known
-        if call.operation == "CONST":
-            self._keep(step)
-            return Planned(step)
+        condition = call.option("when")
+        try:
+            if condition is not None and self._all_known(condition, scope):
+                from ....operations.expressions import unmet
+
+                if reason := unmet(condition, scope):
+                    self.known[step.id] = StepResult(step.id, "skipped", "null", unmet=True)
+                    return Planned(step, told=f"skipped: {reason}")
+                condition = None
+            if call.operation in ("CONST", "EXPR"):
+                return Planned(step, told=self._computed(step, scope, condition is None))
+        except StepFailed as error:
+            return Planned(step, fault=error.failed.message)
+        return evolve(self._calls(step, scope), maybe=condition is not None)
+
+    def _calls(self, step: Step, scope: Scope) -> Planned:
+        """Return what a step asks of a model."""
+        call = step.call
+        if call.operation == "SEED":
+            file = call.option("file")
+            name = file.constant if isinstance(file, Template) else None
+            return Planned(step, count=None, each=f"review that {name or 'its seed'} keeps")
         if call.operation == "EACH" and len(call.arguments) == 2 and isinstance(call.arguments[1], Call):
             return self._each(step, call.arguments[0], call.arguments[1], scope)
         return Planned(step, (self._prompt(call, scope),), 1)
 
-    def _keep(self, step: Step) -> None:
-        try:
-            value = constant(step.call.arguments[0])
+    def _all_known(self, value: Node, scope: Scope) -> bool:
+        return all(self._is_known(reference, scope) for reference in references(value))
+
+    def _computed(self, step: Step, scope: Scope, runs: bool) -> str:
+        """Compute a step that calls nothing, where all that it needs is known; keep its value where it surely ``runs``."""
+        call = step.call
+        if not self._all_known(call, scope):
+            return ""
+        if call.operation == "CONST":
+            value = constant(call.arguments[0])
+        else:
+            from ....operations.expressions import computed
+
+            value = computed(call, scope)
+        if runs:
             self.known[step.id] = StepResult(step.id, "done", text_of(value), value)
-        except (StepFailed, IndexError):  # the run will say so
-            return
+        return "" if call.operation == "CONST" else f"= {text_of(value)}"
 
     def _each(self, step: Step, source: Any, inner: Call, scope: Scope) -> Planned:
         if not isinstance(source, Reference) or not self._is_known(source, scope):
             reference = format_reference(source) if isinstance(source, Reference) else "its list"
-            return Planned(step, (self._prompt(inner, scope),), None, reference)
+            return Planned(step, (self._prompt(inner, scope),), None, f"element of {reference}")
         try:
             items = resolve(source, scope)
         except StepFailed as error:
@@ -153,8 +193,12 @@ def _print(plan: Planned) -> None:
     options = [f"{option.name}={format_value(option.value)}" for option in _shown_options(call, inner)]
     head = f"({plan.step.id}) {call.operation}"
     print(f"  {paint(head, 'cyan', on)}{'  ' + ', '.join(options) if options else ''}")
-    if call.operation == "CONST" and call.arguments:
+    if call.operation in ("CONST", "EXPR") and call.arguments:
         print(f"    {_short(format_value(call.arguments[0]))}")
+    if plan.told:
+        print(paint(f"    {_short(shown(plan.told))}", "dim", on))
+    if plan.fault:
+        print(f"    {paint('would fail', 'red', on)}: {shown(plan.fault)}")
     for prompt in plan.prompts:
         if prompt.item is not None:
             print(paint(f"    item {prompt.item}", "dim", on))
@@ -164,7 +208,7 @@ def _print(plan: Planned) -> None:
             if text:
                 print("\n".join(f"    | {line}" for line in _marked(name + text, on).split("\n")))
     if plan.count is None:
-        print(paint(f"    once for each element of {plan.each}, which is not known yet", "dim", on))
+        print(paint(f"    once for each {plan.each}, which is not known yet", "dim", on))
 
 
 def _shown_options(*calls: Any) -> Iterator[Any]:
@@ -188,7 +232,7 @@ def _marked(text: str, on: bool) -> str:
     return "".join(marked)
 
 
-def _document(planned: list[list[Planned]], known: int, open_ends: list[Planned]) -> Mapping[str, Any]:
+def _document(planned: list[list[Planned]], least: int, calls: int | None) -> Mapping[str, Any]:
     return {
         "layers": [
             [
@@ -196,6 +240,8 @@ def _document(planned: list[list[Planned]], known: int, open_ends: list[Planned]
                     "step": plan.step.id,
                     "operation": plan.step.call.operation,
                     "calls": plan.count,
+                    **({"told": plan.told} if plan.told else {}),
+                    **({"fault": plan.fault} if plan.fault else {}),
                     "prompts": [
                         {
                             "item": prompt.item,
@@ -210,6 +256,6 @@ def _document(planned: list[list[Planned]], known: int, open_ends: list[Planned]
             ]
             for layer in planned
         ],
-        "calls": known if not open_ends else None,
-        "calls_at_least": known,
+        "calls": calls,
+        "calls_at_least": least,
     }

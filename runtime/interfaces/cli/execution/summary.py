@@ -59,7 +59,8 @@ def _report(run: Run, tally: Tally, asked: Asked, recorder: Recorder, resume: st
             say(f"{paint(status, style, on)} and {len(found) - _LISTED} more")
     items = [(step, failed) for step, result in run.steps.items() for failed in result.failed_items]
     for step, failed in items[:_LISTED]:
-        say(f"{paint('failed', 'red', on)} ({step}) item {failed.item}: {printable(failed.message)}")
+        which = "" if failed.item is None else f" item {failed.item}"
+        say(f"{paint('failed', 'red', on)} ({step}){which}: {printable(failed.message)}")
     if len(items) > _LISTED:
         say(f"{paint('failed', 'red', on)} and {len(items) - _LISTED} more items")
     if run.rule != "final" and run.output is not None:
@@ -107,10 +108,10 @@ def document(run: Run, checked: Checked, tally: Tally) -> dict[str, Any]:
         "steps": {
             step: {
                 "status": result.status,
-                "output": result.output if result.status == "done" else None,
+                "output": result.output if result.is_good else None,
                 "value": _jsonable(result.value),
                 "reason": result.reason,
-                "kind": result.failed.kind if result.failed is not None else None,
+                "kind": result.failed.kind if result.failed is not None else "condition" if result.unmet else None,
                 "failed_items": [{"item": f.item, "kind": f.kind, "message": f.message} for f in result.failed_items],
                 "seconds": round(result.seconds, 3),
                 "calls": result.calls,

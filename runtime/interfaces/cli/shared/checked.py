@@ -11,6 +11,7 @@ from .....lang.source import Source
 if TYPE_CHECKING:
     from .....lang.documents.plan import Plan
     from .....lang.gasl import Program
+    from .....lang.seed import FormulaSeed
 
 __all__ = ["Checked"]
 
@@ -24,7 +25,8 @@ class Checked:
     script: Script | None = None
     program: "Program | Plan | None" = None
     size: int = 0
-    """Steps of a script, commands of a program."""
+    """Steps of a script or a seed, commands of a program."""
+    seed: "FormulaSeed | None" = None
 
     @property
     def failed(self) -> bool:

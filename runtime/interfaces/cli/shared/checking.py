@@ -1,4 +1,4 @@
-"""Reads and checks scripts and programs for all commands, and shows diagnostics."""
+"""Reads and checks scripts, programs and seeds for all commands, and shows diagnostics."""
 
 import sys
 from collections import Counter
@@ -10,7 +10,7 @@ from .....lang.lwt import Mode
 from .checked import Checked
 from .exit import Exit
 from .files import Unreadable, only_one_stdin, read_input, read_source
-from .kinds import language_of
+from .kinds import is_seed, language_of
 from .output import colour, json_text, picture_in_colour
 
 if TYPE_CHECKING:
@@ -20,11 +20,17 @@ __all__ = ["check_files", "report", "show"]
 
 
 def check_files(
-    names: Sequence[str], mode: Mode, input_name: str | None = None, against: "Against | None" = None
+    names: Sequence[str],
+    mode: Mode,
+    input_name: str | None = None,
+    against: "Against | None" = None,
+    *,
+    seeds: bool = False,
 ) -> list[Checked]:
     """Read and check every file, against the input if one is named. An input that can't be read comes first.
 
-    ``against`` has the graph and the state that programs are checked against.
+    ``against`` has the graph and the state that programs are checked against. ``seeds``: Formula Seeds are checked too, their
+    input is a context or a list of them; else they are refused with ``Misused``.
     """
     only_one_stdin([*names, input_name])
     results: list[Checked] = []
@@ -34,15 +40,19 @@ def check_files(
             given = (read_input(input_name),)
         except Unreadable as error:
             results.append(Checked((error.diagnostic,), error.source))
-    return results + [_check_file(name, mode, given, against) for name in names]
+    return results + [_check_file(name, mode, given, against, seeds) for name in names]
 
 
-def _check_file(name: str, mode: Mode, given: tuple[Any, ...], against: "Against | None") -> Checked:
+def _check_file(name: str, mode: Mode, given: tuple[Any, ...], against: "Against | None", seeds: bool) -> Checked:
     """Read and check one file, in the language that it is in; what checks the others is not loaded."""
     try:
         source = read_source(name)
     except Unreadable as error:
         return Checked((error.diagnostic,), error.source)
+    if seeds and is_seed(source):
+        from .seeds import check_seed
+
+        return check_seed(source, *given)
     language = language_of(source)
     if language != "lwt":
         from .programs import check_program
@@ -89,8 +99,13 @@ def _summary(results: Sequence[Checked]) -> str:
     counts = Counter(diagnostic.severity for result in results for diagnostic in result.diagnostics)
     files = _many(len(results), "file")
     sizes = [
-        (sum(result.size for result in results if is_script == (result.script is not None)), noun)
-        for is_script, noun in ((True, "step"), (False, "command"))
+        (
+            sum(
+                result.size for result in results if has_steps == (result.script is not None or result.seed is not None)
+            ),
+            noun,
+        )
+        for has_steps, noun in ((True, "step"), (False, "command"))
     ]
     told = [_many(count, noun) for count, noun in sizes if count]
     found = [_many(counts[severity], noun) for severity, noun in _NOUNS if counts[severity]]

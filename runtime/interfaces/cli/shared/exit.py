@@ -27,7 +27,7 @@ MEANINGS: Mapping[Exit, str] = {
     Exit.FAILED: "failed: the run has no output, fmt --check found something to change, the output could not be written",
     Exit.USAGE: "wrong usage: an unknown command or option, no model configured, a run that is not there",
     Exit.ERRORS: "diagnostics of severity error: nothing was run or changed",
-    Exit.PARTIAL: "partial: the run has its output, but a step or an item of EACH failed",
+    Exit.PARTIAL: "partial: the run has its output, but a step or an item of EACH failed, or only some contexts of a seed are complete",
     Exit.INTERRUPTED: "interrupted (Ctrl-C or SIGTERM): what was finished is kept",
 }
 """What each code means."""

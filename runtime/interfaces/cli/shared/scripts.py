@@ -3,11 +3,13 @@
 from collections.abc import Collection
 from typing import Any
 
+from .....lang.diagnostic import sort_key
 from .....lang.linter.lwt import MISSING, check
 from .....lang.lwt import Mode, Script
 from .....lang.operations import BUILTIN
 from .....lang.parse.lwt import parse_lwt
 from .....lang.source import Source
+from ....facade.workshop import folder_of
 from .checked import Checked
 
 __all__ = ["check_script", "check_text"]
@@ -28,4 +30,12 @@ def check_script(script: Script, given: Any = MISSING, models: Collection[str] |
 
         operations = signatures(named)
     found = check(script, input=given, operations=operations, models=models)
+    if _names_files(script) and (folder := folder_of(script)) is not None:
+        from ....operations.beside import faults_of_files
+
+        found = sorted([*found, *faults_of_files(script, folder)], key=sort_key)
     return Checked(tuple(found), script.source, script, size=len(script.steps))
+
+
+def _names_files(script: Script) -> bool:
+    return any(step.call.options and step.call.option("file") is not None for step in script.steps)

@@ -15,7 +15,7 @@ from ..shared.checked import Checked
 from ..shared.checking import show
 from ..shared.exit import Exit, Misused
 from ..shared.files import STDIN, Unreadable, only_one_stdin, read_source
-from ..shared.kinds import language_of
+from ..shared.kinds import is_seed, language_of
 from ..shared.output import colour, complain, paint, say
 from ..shared.replacing import replace_file
 
@@ -49,6 +49,9 @@ def format_files(names: Sequence[str], mode: Mode, *, check: bool, diff: bool) -
 
 def _read_and_formatted(source: Source, mode: Mode) -> str | None:
     """Return the formatted text; None, and why, where the text has errors."""
+    if is_seed(source):
+        hint = f"what is wrong with it, knotwork check {source.name} says"
+        raise Misused(f"{source.name} is a Formula Seed; fmt formats scripts (.lwt) and programs (.gasl), no JSON", hint)
     language = language_of(source)
     if language == "plan":
         raise Misused(f"{source.name} is JSON; fmt formats scripts (.lwt) and programs (.gasl)")

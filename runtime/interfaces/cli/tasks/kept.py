@@ -7,7 +7,8 @@ from typing import Any, Literal
 from attrs import define, field
 
 from .....lang.diagnostic import printable
-from ....runs import FILE, RunError, list_runs, load
+from ....journal import FILE, SEED
+from ....runs import RunError, list_runs, load
 from ..shared.exit import Exit
 from ..shared.output import complain, json_text, say
 
@@ -36,12 +37,11 @@ def list_kept(form: Literal["table", "json"], limit: int) -> int:
     found = list_runs()
     rows = []
     for info in found[:limit]:
-        told = _read(info.path)
+        done, steps, tokens = _figures(info.path, info.kind)
         rows.append(
             {
-                "run": info.run_id, "script": info.script, "status": info.status, "done": told.done,
-                "steps": max(told.planned, len(told.steps)), "started": info.started, "tokens": told.tokens, "model": info.model,
-                "path": str(info.path),
+                "run": info.run_id, "script": info.script, "status": info.status, "done": done, "steps": steps,
+                "started": info.started, "tokens": tokens, "model": info.model, "path": str(info.path),
             }
         )  # fmt: skip
     if form == "json":
@@ -66,9 +66,24 @@ def list_kept(form: Literal["table", "json"], limit: int) -> int:
     return Exit.DONE
 
 
+def _figures(path: Path, kind: str) -> tuple[int, int, int]:
+    """Return how many steps of a run are done, how many there are, and its tokens. A seed's steps are its contexts."""
+    if kind == SEED:
+        from .kept_seeds import read_contexts
+
+        contexts, tokens = read_contexts(path)
+        return sum(each.status == "complete" for each in contexts.values()), len(contexts), tokens
+    told = _read(path)
+    return told.done, max(told.planned, len(told.steps)), told.tokens
+
+
 def show_kept(run: str, form: Literal["table", "json"]) -> int:
     """Write one run to stdout."""
+    from .kept_seeds import is_seed_run, show_seed_run
+
     try:
+        if is_seed_run(run):
+            return show_seed_run(run, form)
         stored = load(run)
     except RunError as error:
         complain(error.message, error.hint)

@@ -1,18 +1,24 @@
-"""What ``plan`` shows: a script's graph as text, JSON or a drawing."""
+"""What ``plan`` shows of a script: its graph as text, JSON or a drawing."""
 
 import sys
+from collections.abc import Sequence
 from typing import Any, Literal
 
 from attrs import frozen
 
 from .....lang.dependencies import critical_path, final_step, layers, needed, step_dependencies
-from .....lang.lwt import Mode, Script
-from ..shared.checking import check_files, show
+from .....lang.diagnostic import printable
+from .....lang.drawing import dot, mermaid
+from .....lang.lwt import Script
+from .....lang.printer.lwt import format_value
+from ..shared.checked import Checked
+from ..shared.checking import show
 from ..shared.exit import Exit
 from ..shared.output import colour, json_text, paint
-from .charts import dot, mermaid
 
-__all__ = ["FINAL_RULES", "Plan", "plan_of", "show_plan"]
+__all__ = ["FINAL_RULES", "Form", "Plan", "plan_of", "show_plan"]
+
+Form = Literal["text", "json", "mermaid", "dot"]
 
 FINAL_RULES = {
     "final": "the step named final",
@@ -24,7 +30,10 @@ FINAL_RULES = {
 
 @frozen
 class Plan:
-    """A script's graph and what follows from it. ``needed`` are the steps that a run makes without --all-steps."""
+    """A script's graph and what follows from it. ``needed`` are the steps that a run makes without --all-steps.
+
+    ``conditions`` has the ``when=`` of those steps that have one.
+    """
 
     operations: dict[str, str]
     graph: dict[str, tuple[str, ...]]
@@ -33,6 +42,7 @@ class Plan:
     rule: str
     needed: frozenset[str]
     path: list[str]
+    conditions: dict[str, str]
 
     @property
     def unneeded(self) -> list[str]:
@@ -50,15 +60,18 @@ def plan_of(script: Script) -> Plan | None:
     wanted = needed(graph, final)
     path, _ = critical_path({step: inputs for step, inputs in graph.items() if step in wanted})
     operations = {step.id: step.call.operation for step in script.steps}
-    return Plan(operations, graph, layers(graph), final, rule, frozenset(wanted), path)
+    conditions = {
+        step.id: format_value(found) for step in script.steps if (found := step.call.option("when")) is not None
+    }
+    return Plan(operations, graph, layers(graph), final, rule, frozenset(wanted), path, conditions)
 
 
-def show_plan(name: str, form: Literal["text", "json", "mermaid", "dot"], mode: Mode, input_name: str | None) -> int:
-    """Write the plan of one file to stdout; diagnostics go to stderr."""
-    results = check_files([name], mode, input_name)
+def show_plan(results: Sequence[Checked], form: Form) -> int:
+    """Write the plan of the script that was checked last to stdout; diagnostics go to stderr."""
     script = results[-1].script
     show([result.without_remarks for result in results], sys.stderr)
-    plan = plan_of(script) if script is not None and not any(result.failed for result in results) else None
+    failed = any(result.failed for result in results)
+    plan = plan_of(script) if script is not None and not failed else None
     if plan is None or script is None:
         return Exit.ERRORS
     match form:
@@ -67,9 +80,9 @@ def show_plan(name: str, form: Literal["text", "json", "mermaid", "dot"], mode: 
         case "json":
             print(json_text(_json(plan, script.source.name)))
         case "mermaid":
-            print(mermaid(plan.graph, plan.operations, plan.final, plan.needed))
+            print(mermaid(plan.graph, plan.operations, (plan.final,), plan.needed))
         case "dot":
-            print(dot(plan.graph, plan.operations, plan.final, plan.needed))
+            print(dot(plan.graph, plan.operations, (plan.final,), plan.needed))
     return Exit.DONE
 
 
@@ -90,7 +103,8 @@ def _text(plan: Plan, name: str) -> str:
             row = (
                 f"{head:<10}{mark} {f'({step})':<{width}}  {plan.operations[step]:<5} {'← ' + inputs if inputs else ''}"
             )
-            lines.append(paint(row.rstrip(), "dim", on and step not in plan.needed))
+            condition = f"  when={printable(plan.conditions[step])}" if step in plan.conditions else ""
+            lines.append(paint(row.rstrip() + condition, "dim", on and step not in plan.needed))
     lines += ["", f"critical path, {_steps(len(plan.path))}: {_short_path(plan.path)}"]
     if plan.unneeded:
         lines.append(f"x not needed by ({plan.final}), skipped without --all-steps: {_short_list(plan.unneeded)}")
@@ -128,6 +142,7 @@ def _json(plan: Plan, name: str) -> dict[str, Any]:
                 "refers_to": list(inputs),
                 "layer": layer_of.get(step),
                 "needed": step in plan.needed,
+                **({"when": plan.conditions[step]} if step in plan.conditions else {}),
             }
             for step, inputs in plan.graph.items()
         ],

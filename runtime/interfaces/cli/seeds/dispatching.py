@@ -1,0 +1,21 @@
+"""What ``plan`` does first: reads and checks the file, and hands it to what shows its language."""
+
+import sys
+
+from .....lang.lwt import Mode
+from ..shared.checking import check_files, show
+from ..tasks.planning import Form, show_plan
+
+__all__ = ["plan_of_any"]
+
+
+def plan_of_any(name: str, form: Form, mode: Mode, input_name: str | None) -> int:
+    """Write the plan of a script or a seed to stdout; diagnostics go to stderr."""
+    results = check_files([name], mode, input_name, seeds=True)
+    seed = results[-1].seed
+    if seed is None or any(result.failed for result in results):
+        return show_plan(results, form)
+    show([result.without_remarks for result in results], sys.stderr)
+    from .planning import show_seed_plan  # what draws seeds is for seeds only
+
+    return show_seed_plan(seed, form)

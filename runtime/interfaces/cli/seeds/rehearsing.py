@@ -1,0 +1,74 @@
+"""``seed run --dry-run``: what the filter keeps, and what the calls would come to. Nothing is called."""
+
+import os
+import sys
+
+from .....adapters.llm import NotConfigured
+from .....lang.diagnostic import printable
+from .....lang.seed import FormulaSeed
+from ....formulas.estimate import Estimate, estimate
+from ....wiring import default_spec
+from ..execution.models import price_of
+from ..execution.progress import dollars
+from ..shared.exit import Exit
+from ..shared.output import json_text, say
+from .asked import SeedAsked
+from .feeding import Feed
+from .streaming import Item
+from .tally import many
+
+__all__ = ["rehearse"]
+
+_KEYWORDS = 40
+"""Keywords that are listed; JSON has all."""
+_WARNINGS = 10
+
+
+def rehearse(asked: SeedAsked, seed: FormulaSeed, feed: Feed) -> int:
+    """Write the estimate to stdout: text, or JSON with ``--format jsonl``."""
+    faults: list[Item] = []
+    found = estimate(seed, feed.ready(faults.append), price=price_of(asked.limits.price), model=_spec(asked))
+    if asked.form == "jsonl":
+        print(json_text(found.as_json()))
+    else:
+        _tell(seed, found)
+    sys.stdout.flush()
+    for fault in faults:
+        say(printable(f"{feed.contexts.shown}, line {fault.line}: {fault.fault}"))
+    for warning in found.warnings[:_WARNINGS]:
+        say(printable(f"warning: {warning}"))
+    if len(found.warnings) > _WARNINGS:
+        say(f"and {len(found.warnings) - _WARNINGS:,} more warnings")
+    return Exit.PARTIAL if faults else Exit.DONE
+
+
+def _spec(asked: SeedAsked) -> str:
+    """Return the spec of the model that a run would ask: how it is asked depends on it. No model is needed here."""
+    try:
+        return asked.llm or default_spec(os.environ)
+    except NotConfigured:
+        return ""
+
+
+def _tell(seed: FormulaSeed, found: Estimate) -> None:
+    print(
+        f"{many(found.contexts, 'context')}, {many(found.reviews, 'review')}, {found.kept:,} kept{_share(found.kept, found)}"
+    )
+    by_count = sorted(found.keywords, key=lambda each: -each.kept)
+    width = min(40, max((len(each.keyword) for each in by_count), default=0))
+    for each in by_count[:_KEYWORDS]:
+        print(printable(f"  {each.keyword:<{width}}  {each.kept:>9,}{_share(each.kept, found)}"))
+    if len(by_count) > _KEYWORDS:
+        print(f"  and {len(by_count) - _KEYWORDS:,} more keywords; --format jsonl has all")
+    if not seed.keep.keywords:
+        print("  the seed has no keywords: all are kept")
+    most = f", at most {found.calls_at_most:,}" if found.calls_at_most > found.calls else ""
+    cost = f", about {dollars(found.cost)}" if found.cost is not None else "; --price IN/OUT says what they cost"
+    print(
+        f"{many(found.calls, 'call')}{most}, about {found.prompt_tokens:,} + {found.completion_tokens:,} tokens{cost}"
+    )
+    print("tokens are estimated from characters; nothing was called")
+
+
+def _share(kept: int, found: Estimate) -> str:
+    return f" ({kept / found.reviews:.1%})" if found.reviews else ""
