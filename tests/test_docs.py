@@ -13,6 +13,7 @@ from pathlib import Path
 import platformdirs
 import pytest
 from knotwork import gasl, lwt
+from knotwork.lang.functions import FUNCTIONS, METHODS
 from knotwork.lang.gasl import Statement
 
 ROOT = Path(__file__).parent.parent
@@ -176,6 +177,12 @@ def test_sessions_on_the_local_model_print_what_stands_there(page: Path, tmp_pat
             (home / "models").symlink_to(found)
 
     compare(page, "local", tmp_path, update, with_weights)
+
+
+def test_every_function_of_expressions_is_in_the_reference() -> None:
+    page = (ROOT / "docs/reference/expr.md").read_text(encoding="utf-8")
+    for function in (*FUNCTIONS.values(), *METHODS.values()):
+        assert f"| `{function.signature}` | {function.doc} |" in page
 
 
 def test_links_lead_somewhere() -> None:

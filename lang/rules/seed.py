@@ -8,7 +8,7 @@ from .rule import Rule
 
 __all__ = ["SEED_RULES"]
 
-_FIELDS = [
+_FIELDS: list[dict[str, Any]] = [
     {"name": "severity", "type": "enum", "values": ["none", "mild", "severe"]},
     {"name": "served", "type": "bool", "description": "Whether food was served."},
 ]

@@ -49,7 +49,9 @@ def test_help_names_every_command_and_exit_code() -> None:
 def test_every_command_has_help_with_an_example(command: str) -> None:
     told = call(*command.split(), "-h")
     assert told.code == 0
-    assert command in ("model", "graph", "state", "seed") or f"Example: knotwork {command}" in " ".join(told.out.split())
+    assert command in ("model", "graph", "state", "seed") or f"Example: knotwork {command}" in " ".join(
+        told.out.split()
+    )
 
 
 @pytest.mark.parametrize(

@@ -3,6 +3,7 @@
 A step that needs what a loop finds stands after that loop; an aggregate that needs such a step is found by a later loop.
 """
 
+import re
 from collections.abc import Callable, Mapping, Sequence
 from itertools import islice
 from typing import Any
@@ -29,6 +30,8 @@ __all__ = ["generated"]
 
 _MOST_NODES = 6_000
 """Beyond this compiling takes longer than it saves."""
+_MOST_PARAMETERS = 100
+_WORD = re.compile(r"[A-Za-z_]\w*")
 _COUNT_BITS = 40
 _COUNT = whole(_COUNT_BITS)
 
@@ -83,14 +86,20 @@ class _Emitter:
         head.append(f"meter = measured({bounds})" if self.writer.meter else f"bounded({bounds})")
         head += [f"{local} = known(context[{keep(name)}])" for name, local in self.context.items()]
         if self.has_elements:
-            head.append(f"elements = elements_of({keep(self.seed)}, rows)")
+            fields, meta = keep(dict.fromkeys(self.fields)), keep(dict.fromkeys(self.meta))
+            head.append(f"elements = elements_of(rows, {fields}, {meta})")
         values = ", ".join(f"{keep(name)}: {code.text}" for name, code in self.values.items())
         lines = [
             *functions,
-            "def run(rows, context):",
+            f"def run({', '.join(['rows', 'context', *self._found_often(body)])}):",
             *(f" {line}" for line in [*head, *body, f"return {{{values}}}"]),
         ]
         return function_of("\n".join(lines) + "\n", "run", self.writer.space)
+
+    def _found_often(self, body: Sequence[str]) -> list[str]:
+        """Return what the loops find in the namespace as parameters with that as default: a local is found quicker."""
+        words = dict.fromkeys(word for line in body if line.startswith(" ") for word in _WORD.findall(line))
+        return [f"{word}={word}" for word in words if word in self.writer.space][:_MOST_PARAMETERS]
 
     def _charge(self, step: SeedStep) -> None:
         """Count what the step costs at most, as far as it is known before."""
@@ -143,6 +152,8 @@ class _Emitter:
 
     def _call(self, writer: Writer, expr: Call) -> Code:
         """Write a call in a formula: that of a reduction as what a loop has found."""
+        if expr == Call("len", (Name(EXTRACTIONS),)):
+            return Code("n", _COUNT, simple=True)
         reduction = self._reduction(expr)
         if reduction is None:
             return call(writer, expr)

@@ -13,7 +13,7 @@ from attrs import define, evolve, field, frozen
 
 from ...expr import Expr, Field, Name
 from ...seed import Extracted
-from ..expr.generator_kinds import CHECKED, FOREIGN, NULL, Code, Kind, number_test, union
+from ..expr.generator_kinds import CHECKED, FOREIGN, NULL, Code, Kind, uncommon_test, union
 from ..expr.generator_writer import Writer
 from .fusion import Reduction, discrete_fields
 from .groups import Atom, Group
@@ -98,7 +98,8 @@ class Loop:
         key = self.writer.keep(node.name)
         lines = ["try:", f" {name} = {record}[{key}]", "except KeyError:", f" {name} = None"]
         if self._numeric(node):
-            lines.append(f"{number_test(name)} or is_number_or_null({name})")
+            whole = node.namespace == "meta" or self.fields[node.name].type == "int"
+            lines.append(f"if {uncommon_test(name, whole=whole)}: is_number_or_null({name})")
         self._loads[name] = ((record,), lines)
         return name
 
@@ -243,11 +244,11 @@ class Loop:
         parts: tuple[Atom | Action, ...] = (*action.atoms, action)
         for part in parts:
             load: list[str] = []
-            self._need(part.reads, known, load)
-            if tests and (load or part is action):
+            if tests and (part is action or not known.issuperset(part.reads)):
                 lines.append(f"{indent}if {' and '.join(tests)}:")
-                indent, tests = f"{indent} ", []
-                known = set(known)
+                # What is loaded from here on is not there for whoever comes after the `if`.
+                indent, tests, known = f"{indent} ", [], set(known)
+            self._need(part.reads, known, load)
             lines += [f"{indent}{line}" for line in load]
             if isinstance(part, Atom):
                 tests.append(part.text)

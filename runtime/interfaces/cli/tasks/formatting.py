@@ -51,7 +51,9 @@ def _read_and_formatted(source: Source, mode: Mode) -> str | None:
     """Return the formatted text; None, and why, where the text has errors."""
     if is_seed(source):
         hint = f"what is wrong with it, knotwork check {source.name} says"
-        raise Misused(f"{source.name} is a Formula Seed; fmt formats scripts (.lwt) and programs (.gasl), no JSON", hint)
+        raise Misused(
+            f"{source.name} is a Formula Seed; fmt formats scripts (.lwt) and programs (.gasl), no JSON", hint
+        )
     language = language_of(source)
     if language == "plan":
         raise Misused(f"{source.name} is JSON; fmt formats scripts (.lwt) and programs (.gasl)")

@@ -119,6 +119,25 @@ def test_conditions_that_can_fail_are_asked_in_their_order() -> None:
     assert agree(seed_of(second), rows, quick=True).values == {"N": 1}
 
 
+def test_what_is_read_for_some_rows_only_is_read_again_for_all() -> None:
+    """A field that the first condition lets only few rows get to, is needed in every row by the next step."""
+    price = Comparison(Field("extraction", "price"), ((">", Literal(1)),))
+    year = Comparison(Field("meta", "year"), ((">", Literal(2020)),))
+    rows = [
+        row({"year": 2021}, price=2.0),
+        row({"year": 2022}, price=0.5),
+        row({}, price=3.0),
+        row({"year": 2019}, price=0.0),
+    ]
+    seed = seed_of(SEVERE)
+    for first, then in ((price, year), (year, price)):
+        element = Field("meta", "year")
+        steps = (Aggregate("A", "count", None, (first, then)), Aggregate("B", "count", None, (then,)),
+                 Aggregate("C", "sum", element, (then, first)), Aggregate("D", "max", element, (first,)))  # fmt: skip
+        agree(FormulaSeed(fields=seed.fields, steps=steps), rows, quick=True)
+        agree(FormulaSeed(fields=seed.fields, steps=steps[::-1]), rows, quick=True)
+
+
 def test_sums_of_floats_are_rounded_once_in_whatever_order() -> None:
     prices = [0.1] * 10 + [1e16, 1.0, -1e16, 1e-9]
     total = {"name": "T", "op": "sum", "expr": "extraction.price"}
