@@ -21,21 +21,8 @@ from typing import Any
 from attrs import define, field, frozen
 
 from ..lang.lwt import Script
-from .journal import (
-    FILE,
-    SEED,
-    Damage,
-    Journal,
-    RunError,
-    base_directory,
-    begin,
-    find_folder,
-    go_on,
-    hash_of,
-    now,
-    versions,
-    whole_records,
-)  # fmt: skip
+from .folders import FILE, RunError, base_directory, begin, hash_of, read_run, resumed, versions
+from .journal import Journal
 from .results import Outcome, Recorded, Run, StepResult, plain
 
 __all__ = ["Recorder", "RunError", "RunInfo", "Stored", "base_directory", "list_runs", "load", "start"]
@@ -124,49 +111,17 @@ class Stored:
         Raises ``RunError`` where ``script`` or ``input`` (each only if given) is not as it was, or a record is damaged,
         unless ``force`` is set: then a step is asked again where what goes into it changed, or its record is lost.
         """
-        changed = self.differences(script, input)
-        if (changed or self.damage) and not force:
-            message = f"run {self.run_id} can't be resumed: {' and '.join([*changed, *self.damage[:3]])}"
-            raise RunError(message, "--force asks again what is affected; without --resume a new run starts")
-        journal = go_on(self.path)
-        recorder = Recorder(self.run_id, self.path, journal, self.answers)
-        try:
-            if journal.size != self.size:  # another process went on with the run since it was read, and paid for that
-                recorder = Recorder(self.run_id, self.path, journal, load(self.path).answers)
-            recorder.append({"record": "run_resumed", "time": now()})
-            if recorder.damage:
-                raise RunError(f"run {self.path.name} can't be written: {recorder.damage.rpartition(': ')[2]}")
-        except BaseException:
-            recorder.close()
-            raise
-        return recorder
+
+        def recorder(journal: Journal, again: bool) -> Recorder:
+            answers = load(self.path).answers if again else self.answers
+            return Recorder(self.run_id, self.path, journal, answers)
+
+        return resumed(self, self.differences(script, input), force, recorder)
 
 
 def load(run: str | Path, base: Path | None = None) -> Stored:
     """Read the run with this id, or in this folder. Raises ``RunError`` where there is none or it is damaged."""
-    path = find_folder(run, base)
-    return _stored(path)
-
-
-def _stored(path: Path) -> Stored:
-    stored: Stored | None = None
-    for found in whole_records(path):
-        if isinstance(found, Damage):
-            if stored is not None:
-                stored.damage.append(f"{FILE} is damaged at byte {found.start}: {found.reason}")
-                stored.size = found.end
-            continue
-        end, record = found
-        if stored is None:
-            if record.get("kind") == SEED:
-                raise RunError(f"run {path.name} is a Formula Seed's", "knotwork seed run --resume goes on with it")
-            stored = Stored(record["run"], path, record)
-        elif not _take(stored, record):
-            stored.damage.append(f"{FILE} has a record that is not as knotwork writes it, before byte {end}")
-        stored.size = end
-    if stored is None:
-        raise RunError(f"{path / FILE} has no whole record", "start the run anew")
-    return stored
+    return read_run(run, base, None, lambda path, head: Stored(head["run"], path, head), _take)
 
 
 def _take(stored: Stored, record: dict[str, Any]) -> bool:

@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from ...lang.evaluate.seed.sensitivity import Flip, Sensitivity
     from ...lang.seed import FormulaSeed as Tree
     from ..events import Events
+    from ..folders import RunError
     from ..formulas.computing import Provenance
     from ..formulas.estimate import Estimate
     from ..formulas.filtering import FilterError
@@ -28,7 +29,6 @@ if TYPE_CHECKING:
     from ..formulas.reviews import ContextError
     from ..formulas.running import Totals
     from ..formulas.seeds import FormulaSeed, SeedError
-    from ..journal import RunError
 
     class RunOptions(TypedDict, total=False):
         """What else a run may be given; see ``knotwork.runtime.formulas.running.run_many``."""
@@ -53,7 +53,7 @@ _TYPES = {
     "Extraction": "runtime.formulas.results", "FilterError": "runtime.formulas.filtering",
     "Flip": "lang.evaluate.seed.sensitivity", "FormulaSeed": "runtime.formulas.seeds",
     "Provenance": "runtime.formulas.computing", "ResultError": "runtime.formulas.results",
-    "ResultFault": "runtime.formulas.results", "RunError": "runtime.journal", "SeedError": "runtime.formulas.seeds",
+    "ResultFault": "runtime.formulas.results", "RunError": "runtime.folders", "SeedError": "runtime.formulas.seeds",
     "SeedResult": "runtime.formulas.results", "Sensitivity": "lang.evaluate.seed.sensitivity", "Totals": "runtime.formulas.running",
     "read_results": "runtime.formulas.results",
 }  # fmt: skip

@@ -20,21 +20,8 @@ import orjson
 from attrs import define, evolve, field
 
 from ...lang.seed import FormulaSeed
-from ..journal import (
-    FILE,
-    SEED,
-    Damage,
-    Journal,
-    RunError,
-    base_directory,
-    begin,
-    find_folder,
-    go_on,
-    hash_of,
-    now,
-    versions,
-    whole_records,
-)  # fmt: skip
+from ..folders import SEED, RunError, base_directory, begin, hash_of, read_run, resumed, versions
+from ..journal import Journal
 from .extracting import Read
 from .results import Extraction, SeedResult
 from .reviews import Review
@@ -105,45 +92,17 @@ class StoredSeed:
         Refused where the seed or the contexts (each only if given) are not as they were, or a record is damaged, unless
         ``force`` is set: then a review is asked again where what goes into its extraction changed, or its record is lost.
         """
-        changed = self.differences(seed, contexts)
-        if (changed or self.damage) and not force:
-            message = f"run {self.run_id} can't be resumed: {' and '.join([*changed, *self.damage[:3]])}"
-            raise RunError(message, "--force asks again what is affected; without --resume a new run starts")
-        journal = go_on(self.path)
-        recorder = SeedRecorder(self.run_id, self.path, journal, self._known)
-        try:
-            if journal.size != self.size:  # another process went on with the run since it was read, and paid for that
-                recorder = SeedRecorder(self.run_id, self.path, journal, load(self.path)._known)
-            recorder.append({"record": "run_resumed", "time": now()})
-            if recorder.damage:
-                raise RunError(f"run {self.path.name} can't be written: {recorder.damage.rpartition(': ')[2]}")
-        except BaseException:
-            recorder.close()
-            raise
-        return recorder
+
+        def recorder(journal: Journal, again: bool) -> SeedRecorder:
+            known = load(self.path)._known if again else self._known
+            return SeedRecorder(self.run_id, self.path, journal, known)
+
+        return resumed(self, self.differences(seed, contexts), force, recorder)
 
 
 def load(run: str | Path, base: Path | None = None) -> StoredSeed:
     """Read the run of a seed with this id, or in this folder. Raises ``RunError`` where there is none or it is damaged."""
-    path = find_folder(run, base)
-    stored: StoredSeed | None = None
-    for found in whole_records(path):
-        if isinstance(found, Damage):
-            if stored is not None:
-                stored.damage.append(f"{FILE} is damaged at byte {found.start}: {found.reason}")
-                stored.size = found.end
-            continue
-        end, record = found
-        if stored is None:
-            if record.get("kind") != SEED:
-                raise RunError(f"run {path.name} is a script's", "knotwork run --resume goes on with it")
-            stored = StoredSeed(record["run"], path, record)
-        elif not _take(stored, record):
-            stored.damage.append(f"{FILE} has a record that is not as knotwork writes it, before byte {end}")
-        stored.size = end
-    if stored is None:
-        raise RunError(f"{path / FILE} has no whole record", "start the run anew")
-    return stored
+    return read_run(run, base, SEED, lambda path, head: StoredSeed(head["run"], path, head), _take)
 
 
 def _take(stored: StoredSeed, record: dict[str, Any]) -> bool:

@@ -1,22 +1,44 @@
 """Writes comparisons: null is not equal to anything but in a test for null, true is not 1, numbers go with numbers."""
 
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable
+from typing import Any, Protocol
 
 from ...expr import Expr, ListDisplay, Literal, Test, TupleDisplay
-from .generator_kinds import BOOLEAN, Code, number_test
+from .generator_kinds import ANYTHING, BOOLEAN, Code, Kind, number_test
 from .ordering import TESTS
 
-if TYPE_CHECKING:
-    from .generator_writer import Writer
-
 __all__ = ["Unsupported", "compared", "contained"]
+
+
+class Writer(Protocol):
+    """What comparisons need of the writer of expressions: ``generator_writer.Writer``."""
+
+    def write(self, expr: Expr) -> Code:
+        """Return the code of an expression."""
+        ...
+
+    def ask(self, function: Callable[..., Any], *arguments: Code, kind: Kind = ANYTHING, options: str = "") -> Code:
+        """Return the code that calls one of the interpreter's own functions."""
+        ...
+
+    def number(self, code: Code) -> Code:
+        """Return the code with the guards of a number."""
+        ...
+
+    def twice(self, code: Code) -> tuple[str, str]:
+        """Return the text that evaluates the code, and a text for its value afterwards."""
+        ...
+
+    def keep(self, value: Any) -> str:
+        """Put a value into the namespace and return its name there."""
+        ...
 
 
 class Unsupported(Exception):
     """Raised for an expression that has no generated form. The interpreter evaluates it."""
 
 
-def compared(writer: "Writer", test: Test, left: Code, right: Code) -> Code:
+def compared(writer: Writer, test: Test, left: Code, right: Code) -> Code:
     """Return the code of ``left test right``, for all tests but ``in``."""
     for one, other in ((left, right), (right, left)):
         if other.value == (None,):
@@ -33,7 +55,7 @@ def compared(writer: "Writer", test: Test, left: Code, right: Code) -> Code:
     return _order(writer, test, left, right)
 
 
-def _equality(writer: "Writer", wanted: bool, left: Code, right: Code) -> Code:
+def _equality(writer: Writer, wanted: bool, left: Code, right: Code) -> Code:
     if left.value:
         left, right = right, left
     if right.value and not left.value:
@@ -45,7 +67,7 @@ def _equality(writer: "Writer", wanted: bool, left: Code, right: Code) -> Code:
     return writer.ask(TESTS["==" if wanted else "!="], left, right, kind=BOOLEAN)
 
 
-def _constant_equality(writer: "Writer", wanted: bool, left: Code, right: Code) -> Code:
+def _constant_equality(writer: Writer, wanted: bool, left: Code, right: Code) -> Code:
     value = right.value[0]
     if left.kind.within("int", "float"):
         left = writer.number(left)
@@ -68,7 +90,7 @@ def _constant_equality(writer: "Writer", wanted: bool, left: Code, right: Code) 
     return Code(f"({again} {sign} {right.text} if {fits} else {otherwise})", BOOLEAN, total=total)
 
 
-def _order(writer: "Writer", test: Test, left: Code, right: Code) -> Code:
+def _order(writer: Writer, test: Test, left: Code, right: Code) -> Code:
     if not all(code.kind.may("int", "float", "str") for code in (left, right)):
         return writer.ask(TESTS[test], left, right, kind=BOOLEAN)
     text = any(code.kind.within("str", "null") for code in (left, right))
@@ -95,7 +117,7 @@ def _order(writer: "Writer", test: Test, left: Code, right: Code) -> Code:
     return Code(f"({' and '.join([*tests, body])})", BOOLEAN, total=total)
 
 
-def _number_operand(writer: "Writer", code: Code) -> tuple[list[str], str]:
+def _number_operand(writer: Writer, code: Code) -> tuple[list[str], str]:
     """Return the tests that hold for a number and not for null, and the operand's text after them."""
     if code.kind.within("int", "float"):
         return [], writer.number(code).text
@@ -109,7 +131,7 @@ def _number_operand(writer: "Writer", code: Code) -> tuple[list[str], str]:
     return [f"({number_test(code.text)} or is_number_or_null({code.text}))"], code.text
 
 
-def _text_operand(writer: "Writer", code: Code) -> tuple[list[str], str]:
+def _text_operand(writer: Writer, code: Code) -> tuple[list[str], str]:
     if code.kind.within("str"):
         return [], code.text
     first, again = writer.twice(code)
@@ -118,7 +140,7 @@ def _text_operand(writer: "Writer", code: Code) -> tuple[list[str], str]:
     return [f"({first}.__class__ is str or is_text_or_null({again}))"], again
 
 
-def contained(writer: "Writer", test: Test, item: Code, values: Expr) -> Code:
+def contained(writer: Writer, test: Test, item: Code, values: Expr) -> Code:
     """Return the code of ``item in values`` or ``item not in values``, where the values are written out."""
     constants = _constants(values)
     if all(isinstance(value, str) for value in constants):

@@ -8,10 +8,11 @@ from typing import Any
 import pytest
 from knotwork.lang.seed import FormulaSeed
 from knotwork.runtime import runs
+from knotwork.runtime.folders import hash_of
 from knotwork.runtime.formulas import keeping
 from knotwork.runtime.formulas.keeping import RunError, SeedRecorder, contexts_hash, file_hash
 from knotwork.runtime.formulas.running import Totals, run_many
-from knotwork.runtime.journal import hash_of, records
+from knotwork.runtime.journal import records
 from support.clients import Scripted
 from support.review_server import answer_review, contexts
 from support.seeds import COUNT, PEOPLE, SEVERITY, food_seed

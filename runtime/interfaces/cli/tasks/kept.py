@@ -7,7 +7,7 @@ from typing import Any, Literal
 from attrs import define, field
 
 from .....lang.diagnostic import printable
-from ....journal import FILE, SEED
+from ....folders import FILE, SEED
 from ....runs import RunError, list_runs, load
 from ..shared.exit import Exit
 from ..shared.output import complain, json_text, say

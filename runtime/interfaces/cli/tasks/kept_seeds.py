@@ -9,8 +9,9 @@ from typing import Literal
 from attrs import frozen
 
 from .....lang.diagnostic import printable
+from ....folders import FILE, SEED, find_folder, whole_records
 from ....formulas.keeping import load
-from ....journal import FILE, SEED, Damage, find_folder, whole_records
+from ....journal import Damage
 from ..shared.exit import Exit
 from ..shared.output import json_text
 
