@@ -152,7 +152,14 @@ def sessions(page: Path, rest: str) -> list[re.Match[str]]:
 
 
 def pages(rest: str) -> list[pytest.param]:
-    return [pytest.param(page, id=str(page.relative_to(ROOT))) for page in PAGES if sessions(page, rest)]
+    """Return the pages with such sessions. Those of the tutorials take seconds: processes, one after the other."""
+    return [
+        pytest.param(
+            page, id=str(page.relative_to(ROOT)), marks=pytest.mark.slow if page.name.startswith("tutorial") else ()
+        )
+        for page in PAGES
+        if sessions(page, rest)
+    ]
 
 
 @pytest.fixture

@@ -255,7 +255,9 @@ QUESTIONS = (
 
 
 @pytest.mark.parametrize("question", QUESTIONS)
-@pytest.mark.parametrize("name", ANSWERS)
+@pytest.mark.parametrize(
+    "name", [pytest.param(n, marks=pytest.mark.slow if n == "a million rows" else ()) for n in ANSWERS]
+)
 def test_an_answer_that_was_not_asked_for_is_refused(name: str, question: str) -> None:
     with opened(llm=Answering(ANSWERS[name])) as executor:
         before, began = executor.state.get("keep"), process_time()

@@ -51,6 +51,7 @@ def test_edits_of_slips_in_references_bring_the_meaning_back() -> None:
     assert reached[1] >= 0.99, reached
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("mode", ["strict", "lenient"])
 def test_no_fix_makes_more_errors(mode: str) -> None:
     for name, text, _ in CORPUS:

@@ -7,17 +7,21 @@ from typing import Any
 
 from attrs import define
 
-from ...diagnostic import Diagnostic, Edit
+from ...diagnostic import Diagnostic, Edit, nearest
 from ...expr import BoolChain, Comparison, Conditional, Expr, Field, ListDisplay, Literal, Name, Negative, Not, Test
 from ...seed import CaseRule
 from ...source import Span
 from ..json_tree import JsonNode, JsonPath, path_text
+from .meant import ORDER, meant_test
 from .texts import Texts
 from .where import kind_of
 
 __all__ = ["Cases"]
 
 _TEST = re.compile(r"\s*(?P<test>==|!=|<=|>=|<|>|=(?!=)|not\s+in\b|in\b)\s*")
+
+_ELSE = ("else", "default", "otherwise", "_", "*")
+"""What others write for else."""
 
 
 @define
@@ -40,6 +44,9 @@ class Cases:
         is_told = False
         for number, rule in enumerate(rules.items):
             at = (*path, number)
+            if (told := self._other_else(rule, at)) is not None:
+                otherwise = otherwise or told
+                continue
             is_else = "else" in rule.fields and "when" not in rule.fields
             if otherwise is not None and not is_told:
                 is_told = True
@@ -60,16 +67,45 @@ class Cases:
     def _fault(self, code: str, message: str, span: Span, *hints: str, edits: tuple[Edit, ...] = ()) -> None:
         self.texts.found.append(Diagnostic(code, "error", message, span, tuple(hint for hint in hints if hint), edits))
 
+    def _other_else(self, rule: JsonNode, path: JsonPath) -> JsonNode | None:
+        """Return the value of a rule that says else otherwise: ``{"default": x}``, ``{"when": "else", "then": x}``."""
+        keys = list(rule.fields)
+        if len(keys) == 1 and (keys[0].lower() in _ELSE or nearest(keys[0], ("else", "when", "then")) == "else"):
+            if keys[0] == "else":
+                return None
+            at, value = rule.keys[keys[0]], rule.fields[keys[0]]
+            edits: tuple[Edit, ...] = (Edit(at, '"else"'),)
+        elif set(keys) == {"when", "then"} and rule.fields["when"].value not in [*self.steps] and str(rule.fields["when"].value).strip().lower() in _ELSE:
+            at, value = rule.fields["when"].span, rule.fields["then"]
+            text = self.texts.source.slice(value.span)
+            edits = (Edit(rule.span, f'{{"else": {text}}}'),) if len(text) <= 10_000 else ()
+        else:
+            return None
+        self._fault("SEED015", f"{path_text(path)}: what is left is else's", at, 'write {"else": VALUE}', edits=edits)
+        return value
+
     def _test(self, when: JsonNode, path: JsonPath, source: Field | Name | None) -> Expr | None:
         if isinstance(when.value, list | dict):
             hint = 'such as "N > 3", "< 4.0" with a source, or a value to compare the source with'
-            self._fault("SEED015", f"{path_text(path)} takes a test, not {kind_of(when.value)}", when.span, hint)
+            edits: tuple[Edit, ...] = ()
+            one = next(iter(when.value.items()), None) if isinstance(when.value, dict) and len(when.value) == 1 else None
+            if source is not None and one is not None and one[0] in ORDER and isinstance(one[1], str | int | float):
+                meant = json.dumps(f"{one[0]} {json.dumps(one[1], ensure_ascii=False)}", ensure_ascii=False)
+                edits, hint = (Edit(when.span, meant),), f"write `{meant}`"
+            message = f"{path_text(path)} takes a test, not {kind_of(when.value)}"
+            self._fault("SEED015", message, when.span, hint, edits=edits)
             return None
         if not isinstance(when.value, str):
             if source is None:
                 self._no_source(when, path, json.dumps(when.value))
                 return None
             return _equal(source, Literal(when.value, span=when.span), when.span)
+        subject = None if source is None else source.name if isinstance(source, Name) else f"{source.namespace}.{source.name}"
+        meant = meant_test(when.value, subject)
+        if meant is not None:
+            edits = (Edit(when.span, json.dumps(meant, ensure_ascii=False)),)
+            self._fault("SEED015", f"{path_text(path)} is no test", when.span, f"write `{meant}`", edits=edits)
+            return None
         match = _TEST.match(when.value)
         if match:
             return self._compared(when, path, source, match)

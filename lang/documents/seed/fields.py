@@ -6,6 +6,7 @@ from ...diagnostic import Diagnostic, Edit
 from ...seed import Extracted
 from ...source import Span
 from ..json_tree import JsonNode, JsonPath, path_text
+from .meant import meant_for
 from .where import kind_of
 
 __all__ = ["Fields"]
@@ -53,7 +54,7 @@ class Fields:
         if node is None or not isinstance(node.value, list | dict):
             if node is not None:
                 message = f"{path_text(at)} takes a list, or an object, not {kind_of(node.value)}"
-                self._fault("SEED004", message, node.span)
+                self._fault("SEED004", message, node.span, edits=_whole(node, at))
             return {}
         if not node.value:
             self._fault("SEED005", f"{path_text(at)} is empty", node.span, "an enum has at least two values")
@@ -61,6 +62,11 @@ class Fields:
         if len(node.value) > MAX_VALUES_OF_ENUM:
             message = f"{path_text(at)} has {len(node.value):,} values; {MAX_VALUES_OF_ENUM:,} is the most"
             self._fault("SEED007", message, Span(node.start, node.start + 1))
+            return {}
+        whole = _whole(node, at)
+        if whole:
+            message = f"{path_text(at)} takes texts, or an object of values and their meanings"
+            self._fault("SEED004", message, node.span, f"write `{whole[0].text}`" if len(whole[0].text) <= 100 else "", edits=whole)
             return {}
         made: dict[str, str] = {}
         pairs = node.fields.items() if isinstance(node.value, dict) else (("", item) for item in node.items)
@@ -88,6 +94,12 @@ class Fields:
 
     def _fault(self, code: str, message: str, span: Span, *hints: str, edits: tuple[Edit, ...] = ()) -> None:
         self.found.append(Diagnostic(code, "error", message, span, tuple(hint for hint in hints if hint), edits))
+
+
+def _whole(node: JsonNode, path: JsonPath) -> tuple[Edit, ...]:
+    """Return the edit that writes the values as what they surely mean."""
+    meant = meant_for(tuple(path), node.value)
+    return (Edit(node.span, meant),) if meant is not None else ()
 
 
 def _quoted(item: JsonNode) -> tuple[Edit, ...]:

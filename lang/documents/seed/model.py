@@ -168,7 +168,7 @@ class Const(_Step):
 class When(_Strict):
     """The value then where the test is true."""
 
-    when: Any = Field(description="A test, such as N > 3; with a source also < 4, or a value.")
+    when: Any = Field(description="The test, such as N > 3; with a source also < 4, or a value.")
     then: Any = Field(description="Any JSON value.")
 
 

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, get_args
 
 from attrs import define, field, frozen
 
-from ...diagnostic import Diagnostic, has_errors, nearest, sort_key
+from ...diagnostic import Diagnostic, Edit, has_errors, nearest, sort_key
 from ...seed import (
     DefineFilter,
     Extracted,
@@ -29,6 +29,7 @@ from ..json_tree import JsonNode, JsonPath, path_text
 from ..values import not_json
 from .cases import Cases
 from .fields import Fields
+from .meant import other_form
 from .shapes import Shapes
 from .steps import Steps
 from .texts import Texts
@@ -126,12 +127,26 @@ def _form(root: JsonNode, found: list[Diagnostic]) -> Form | None:
         message = f"the keys are of two forms of seeds: {', '.join(old)} and {', '.join(new)}"
         fewer = old if len(old) <= len(new) else new
         hints = tuple(f"one form has {', '.join(keys)}" for keys in _OWN.values())
-        found.append(Diagnostic("SEED006", "error", message, root.keys[fewer[0]], hints))
+        edits = _in_other_form(root, fewer)
+        found.append(Diagnostic("SEED006", "error", message, root.keys[fewer[0]], hints, edits))
         return None
     if old or new:
         return "000" if old else "002"
     near = [nearest(key, [*_OWN["000"], *_OWN["002"]]) for key in list(root.fields)[:20]]
     return "000" if sum(each in _OWN["000"] for each in near) > sum(each in _OWN["002"] for each in near) else "002"
+
+
+def _in_other_form(root: JsonNode, keys: list[str]) -> tuple[Edit, ...]:
+    """Return the edits that write ``keys`` as the other form has them; nothing where one of them it has not, or has already."""
+    edits: list[Edit] = []
+    for key in keys:
+        node, other = root.fields[key], other_form(key)
+        if other is None or other[0] in root.fields:
+            return ()
+        new, before, after = other
+        edits.append(Edit(root.keys[key], json.dumps(new)))
+        edits += [Edit(Span(node.start, node.start), before), Edit(Span(node.end, node.end), after)] if before else []
+    return tuple(edits)
 
 
 @define
@@ -149,10 +164,12 @@ class _Reader:
         from .model import OPERATIONS, FieldModel, Seed000Model, Seed002Model
 
         keys = _KEYS[self.form]
-        steps_node, fields_node = self._list((keys.steps,)), self._list(keys.fields)
-        if not self._within_limits(steps_node, fields_node, keys):
+        model = Seed000Model if self.form == "000" else Seed002Model
+        if not self._within_limits(keys):
             return None
-        self.shapes.fits(Seed000Model if self.form == "000" else Seed002Model, self.root, ())
+        if not self.shapes.fits(model, self.root, ()) and not self._within_limits(keys):  # a misspelt key has its meaning now
+            return None
+        steps_node, fields_node = self._list((keys.steps,)), self._list(keys.fields)
         fields = self._fields(fields_node, keys.fields, FieldModel)
         steps = self._steps(steps_node, keys.steps, [each.name for each in fields], OPERATIONS)
         self._no_large_filters(steps)
@@ -215,8 +232,8 @@ class _Reader:
         node = self.root.fields["review_handling"]
         return ReviewHandling(length, strategy, span=node.span) if fits else usual
 
-    def _within_limits(self, steps: JsonNode | None, fields: JsonNode | None, keys: _Keys) -> bool:
-        keywords = self._list(keys.keywords)
+    def _within_limits(self, keys: _Keys) -> bool:
+        steps, fields, keywords = (self._list(path) for path in ((keys.steps,), keys.fields, keys.keywords))
         is_within = True
         for node, path, most in (
             (steps, (keys.steps,), MAX_STEPS), (fields, keys.fields, MAX_FIELDS), (keywords, keys.keywords, MAX_KEYWORDS),

@@ -1,16 +1,18 @@
 """Says how a part of a seed is not of its shape, with what its author meant; checks names and words of which there are few."""
 
 import json
+from collections.abc import Sequence
 from keyword import iskeyword
-from typing import TYPE_CHECKING, get_args
+from typing import TYPE_CHECKING, Any, get_args
 
-from attrs import define
+from attrs import define, evolve
 
 from ...diagnostic import Diagnostic, Edit, nearest
 from ...seed import FieldType, KeepMatch, Match, Strategy
 from ...source import Span
 from ..json_tree import JsonNode, JsonPath, path_text
 from ..shape import Misfit, misfits
+from .meant import meant_for, meant_operation
 
 if TYPE_CHECKING:
     from pydantic import BaseModel
@@ -19,6 +21,8 @@ __all__ = ["Shapes"]
 
 _MOST = 100
 """Misfits that are told, and keys of an object; a document with more has one cause."""
+_SHOWN = 100
+"""Characters of an edit that are also shown as a hint."""
 _CODES = {"unknown": "SEED002", "missing": "SEED003", "type": "SEED004", "value": "SEED005"}
 _CHOICES: dict[str, tuple[str, ...]] = {
     "type": get_args(FieldType), "strategy": get_args(Strategy), "match": get_args(Match),
@@ -33,7 +37,7 @@ _MEANT = {
 """Other spellings of types, matches and operations."""
 _MEANT_KEYS = {
     "if": "when", "condition": "when", "value": "then", "result": "then", "default": "else", "otherwise": "else",
-    "formula": "expr", "expression": "expr", "options": "values", "choices": "values", "enum": "values", "doc": "description",
+    "formula": "expr", "expression": "expr", "expr": "formula", "options": "values", "choices": "values", "enum": "values", "doc": "description",
     "meaning": "description", "filter": "where", "conditions": "where", "filters": "where", "cases": "rules", "kind": "type",
     "operation": "op", "id": "name", "mapping": "table", "map": "table", "input": "source", "prompt": "extraction_prompt",
 }  # fmt: skip
@@ -64,9 +68,26 @@ class Shapes:
                 return False
             return True
         found = misfits(model, node, path)
+        while any([self._renamed(misfit) for misfit in found]):
+            found = misfits(model, node, path)
         for misfit in found:
             self._tell(misfit)
         return not found
+
+    def _renamed(self, misfit: Misfit) -> bool:
+        """Tell of a misspelt key and read on as if it were the one that was meant: what follows from it is no other fault."""
+        parent = self.root.at(misfit.path[:-1])
+        if misfit.kind != "unknown" or parent is None:
+            return False
+        hints, edits = (misfit.hints, misfit.edits) if misfit.edits else self._meant_key(misfit)
+        meant, written = json.loads(edits[0].text) if len(edits) == 1 and edits[0].text else None, misfit.path[-1]
+        if meant is None or meant in parent.fields:
+            return False
+        self._tell(evolve(misfit, hints=hints, edits=edits))
+        mappings: tuple[Any, ...] = (parent.value, parent.fields, parent.keys)  # our own: the text is read anew each time
+        for mapping in mappings:
+            mapping[meant] = mapping.pop(written)
+        return True
 
     def _tell(self, misfit: Misfit) -> None:
         kind = misfit.kind
@@ -84,6 +105,10 @@ class Shapes:
             hints, edits = (), ()  # a number in quotes is no name either
         elif kind == "unknown" and not edits:
             hints, edits = self._meant_key(misfit)
+        node = self.root.at(misfit.path) if kind == "type" else None
+        whole = meant_for(tuple(misfit.path), node.value) if node is not None else None
+        if node is not None and whole is not None:
+            hints, edits = (f"write `{whole}`",) if len(whole) <= _SHOWN else (), (Edit(node.span, whole),)
         if kind == "value" and last == "max_length":
             message, hints = "review_handling.max_length is 1 at least, and 10,000,000 at most", ()
         self.found.append(Diagnostic(_CODES[kind], "error", message, misfit.span, hints, edits))
@@ -97,15 +122,17 @@ class Shapes:
             return misfit.hints, ()
         return (f"did you mean `{meant}`?", *misfit.hints), (Edit(misfit.span, json.dumps(meant)),)
 
-    def _choose(self, path: JsonPath, choices: tuple[str, ...]) -> None:
-        """Say that a word is none of those there are."""
+    def _choose(self, path: JsonPath, choices: tuple[str, ...], fitting: Sequence[str] = ()) -> None:
+        """Say that a word is none of those there are; one of ``fitting`` was rather meant."""
         node = self.root.at(path)
         if node is None:
             return
         near = None
         if isinstance(node.value, str):
             meant = _MEANT.get(node.value.lower())
-            near = meant if meant in choices else nearest(node.value, choices)
+            near = meant if meant in choices else nearest(node.value, fitting) or nearest(node.value, choices)
+            if path[-1] == "type" and self.root.at((*path[:-1], "values")) is not None:
+                near = "enum"
         shown = json.dumps(node.value, ensure_ascii=False)
         shown = shown if len(shown) <= 60 else shown[:59] + "…"
         hints = (*((f"did you mean `{near}`?",) if near else ()), f"there are {', '.join(choices)}")
@@ -122,16 +149,29 @@ class Shapes:
             return None
         operation = item.fields.get("op")
         if operation is None:
-            hint = f"op is one of {', '.join(operations)}"
-            if "formula" in item.fields:
-                hint = 'a formula is written {"name": ..., "op": "expr", "expr": ...} here'
-            at = Span(item.start, item.start + 1)
-            self.found.append(Diagnostic("SEED003", "error", f"{path_text(path)}.op is missing", at, (hint,)))
+            self._no_operation(item, path, operations)
             return None
         found = operations.get(operation.value) if isinstance(operation.value, str) else None
         if found is None:
-            self._choose((*path, "op"), tuple(operations))
+            keys = set(item.fields)
+            fitting = [name for name, model in operations.items() if keys <= set(model.model_fields)]
+            self._choose((*path, "op"), tuple(operations), fitting)
         return found
+
+    def _no_operation(self, item: JsonNode, path: JsonPath, operations: "dict[str, type[BaseModel]]") -> None:
+        at, hints = Span(item.start, item.start + 1), [f"op is one of {', '.join(operations)}"]
+        edits: tuple[Edit, ...] = ()
+        misnamed = [key for key, each in item.fields.items() if key != "name" and each.value in [*operations]]
+        meant = meant_operation(item.fields)
+        if len(misnamed) == 1:
+            edits, hints = (Edit(item.keys[misnamed[0]], '"op"'),), [f"did you mean `op` for {misnamed[0]:.40}?", *hints]
+        elif meant is not None:
+            hints = [f'write `"op": "{meant}"`']
+            edits = (Edit(Span(item.start + 1, item.start + 1), f'"op": "{meant}", '),)
+            if "formula" in item.fields:
+                hints = ['a formula is written {"name": ..., "op": "expr", "expr": ...} here']
+                edits = (*edits, Edit(item.keys["formula"], '"expr"'))
+        self.found.append(Diagnostic("SEED003", "error", f"{path_text(path)}.op is missing", at, tuple(hints), edits))
 
     def is_name(self, node: JsonNode, path: JsonPath) -> bool:
         """Say whether a name is one, and tell where it is not."""

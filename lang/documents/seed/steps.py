@@ -6,7 +6,7 @@ from typing import Any
 
 from attrs import define
 
-from ...diagnostic import Diagnostic, Edit
+from ...diagnostic import Diagnostic, Edit, nearest
 from ...evaluate.seed.rows import META_KEYS
 from ...expr import Expr, Field, Name
 from ...seed import Aggregate, Case, Const, DefineFilter, Formula, Lookup, SeedStep
@@ -22,6 +22,9 @@ MAX_TABLE = 5_000
 _LONGEST = 200
 """Characters of a name with its namespace."""
 _REFERENCE = re.compile(r"(?:(?P<space>context|extraction|meta)\.)?(?P<name>[A-Za-z_][A-Za-z0-9_]*)")
+
+_DOTTED = re.compile(r"(?P<space>[A-Za-z_]\w*)\.(?P<name>[A-Za-z_]\w*)", re.ASCII)
+_SUBSCRIPT = re.compile(r"(?P<space>[A-Za-z_]\w*)\[(?P<quote>[\"'])(?P<name>[A-Za-z_]\w*)(?P=quote)\]", re.ASCII)
 
 
 @define
@@ -112,11 +115,11 @@ class Steps:
         match = _REFERENCE.fullmatch(node.value) if len(node.value) <= _LONGEST else None
         where = path_text(path)
         if match is None:
-            bare = node.value.strip()
-            is_name = len(bare) <= _LONGEST and _REFERENCE.fullmatch(bare) is not None
-            edits = (Edit(node.span, f'"{bare}"'),) if is_name else ()
-            hint = f"write `{bare}`" if is_name else "an expr step before can compute it"
-            what = "a name without blanks around it" if is_name else "a name, not an expression"
+            bare = self._bare(node.value, spaces)
+            edits = (Edit(node.span, f'"{bare}"'),) if bare else ()
+            hint = f"write `{bare}`" if bare else "an expr step before can compute it"
+            is_blank = bare == node.value.strip()
+            what = "a name without blanks around it" if is_blank else "a name, not an expression"
             self._fault("SEED018", f"{where} takes {what}", node.span, hint, edits=edits)
             return None
         space, name = match["space"], match["name"]
@@ -128,6 +131,16 @@ class Steps:
             return None
         span = Span(node.start + 1, node.end - 1)
         return Field(space, name, span=span) if space else Name(name, span=span)  # type: ignore[arg-type]
+
+    def _bare(self, written: str, spaces: tuple[str, ...]) -> str | None:
+        """Return the name that ``" N "``, ``"contex.city"`` or ``"context['city']"`` was meant to be."""
+        written = written.strip()
+        if len(written) > _LONGEST:
+            return None
+        match = _SUBSCRIPT.fullmatch(written) or _DOTTED.fullmatch(written)
+        space = nearest(match["space"], spaces) if match is not None else None
+        meant = f"{space}.{match['name']}" if match is not None and space else written.removeprefix("$")
+        return meant if _REFERENCE.fullmatch(meant) else None
 
     def _lookup(self, node: JsonNode, path: JsonPath, name: str) -> SeedStep | None:
         source = self._reference(node.fields["source"], (*path, "source"), ("context",))

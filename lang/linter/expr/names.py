@@ -1,17 +1,20 @@
 """Rules about names: values, fields of the extraction, what is known of a review, keys of the context, variables."""
 
 import json
+import re
 from collections.abc import Collection, Iterator
 
 from ...diagnostic import Diagnostic, Edit
 from ...evaluate.seed.needs import EXTRACTIONS
 from ...evaluate.seed.rows import META_KEYS
-from ...expr import Comprehension, Field, MethodCall, Name
+from ...expr import Comprehension, Expr, Field, Literal, MethodCall, Name, Subscript
 from ...functions import FUNCTIONS
 from ...source import Span
 from .registry import Context, Lint, Place, lint, listed, row_part
 
 __all__ = ["LINTS"]
+
+_KEY = re.compile(r"[A-Za-z_][A-Za-z0-9_]{0,100}")
 
 
 @lint("EXPR050")
@@ -31,6 +34,10 @@ def _unknown_name(context: Context, place: Place, node: Name) -> Diagnostic:
     if name in FUNCTIONS:
         hint = f"it is a function: write `{FUNCTIONS[name].signature}`"
         return context.found("EXPR050", message, node.span, hint)
+    if name == "context" and (reads := _reads_of_context(context)).get(node.span) is not None:
+        whole, key = reads[node.span]
+        hint = f"write `context.{key:.60}`"
+        return context.found("EXPR050", message, node.span, hint, edits=[Edit(whole, f"context.{key}")])
     written = _in_namespace(context, place, name)
     if written is not None:
         return context.found("EXPR050", message, node.span, f"write `{written}`", edits=[Edit(node.span, written)])
@@ -44,6 +51,23 @@ def _unknown_name(context: Context, place: Place, node: Name) -> Diagnostic:
     edits = [Edit(node.span, near)] if near else []
     hint = f"did you mean `{near}`?" if near else listed(known) if known else "no values are given to the expression"
     return context.found("EXPR050", message, node.span, hint, edits=edits)
+
+
+def _reads_of_context(context: Context) -> dict[Span, tuple[Span, str]]:
+    """Return where ``context["key"]`` and ``context.get("key")`` stand, by where ``context`` does in them, and the key."""
+    found: dict[Span, tuple[Span, str]] = {}
+    for place in context.places:
+        node = place.node
+        if isinstance(node, MethodCall) and node.method == "get" and len(node.arguments) == 1:
+            index: Expr = node.arguments[0]
+        elif isinstance(node, Subscript):
+            index = node.index
+        else:
+            continue
+        key = index.value if isinstance(index, Literal) else None
+        if isinstance(node.value, Name) and node.value.name == "context" and isinstance(key, str) and _KEY.fullmatch(key):
+            found[node.value.span] = node.span, key
+    return found
 
 
 def _in_namespace(context: Context, place: Place, name: str) -> str | None:

@@ -15,6 +15,7 @@ __all__ = ["LINTS"]
 def expressions(context: Context) -> Iterator[Diagnostic]:
     """All that the check of expressions says. Names of later steps are known here: another rule tells the order."""
     names = (*context.names, EXTRACTIONS)
+    fields = context.fields if context.has_fields and not context.unread_fields else None  # None: not all are known
     for step in context.seed.steps:
         match step:
             case Formula():
@@ -26,7 +27,7 @@ def expressions(context: Context) -> Iterator[Diagnostic]:
             case _:
                 continue
         for expr in exprs:
-            for found in check_expr(expr, names=names, row=is_row, fields=context.fields):
+            for found in check_expr(expr, names=names, row=is_row, fields=fields):
                 yield context.in_expression(found)
 
 

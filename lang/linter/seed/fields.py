@@ -5,6 +5,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from ...diagnostic import Diagnostic, Edit
+from ...documents.seed.meant import meant_condition
 from ...evaluate.seed.rows import META_KEYS
 from ...expr import Expr, Field, Literal, Name
 from ...node import walk
@@ -39,7 +40,8 @@ def unknown_fields(context: Context) -> Iterator[Diagnostic]:
             if node.span.start in seen and node.span != NOWHERE:
                 continue  # "between" names its field twice
             seen.add(node.span.start)
-            if namespace == "extraction" and name not in context.fields and name not in context.unread_fields:
+            is_known = name in context.fields or name in context.unread_fields or not context.has_fields
+            if namespace == "extraction" and not is_known:
                 yield _unknown(context, node, name, known, "no field is named", "the fields are")
             elif namespace == "meta" and name not in META_KEYS:
                 yield _unknown(context, node, name, META_KEYS, "a review has no", "it has")
@@ -65,7 +67,8 @@ def unknown_names(context: Context) -> Iterator[Diagnostic]:
                 near = context.suggestion(node.name, context.names)
                 hint = f"did you mean {near}?" if near else ""
                 if not near and isinstance(step, Lookup):
-                    hint = "what is known of the place stands in context., such as context.categories"
+                    near = f"context.{node.name}"
+                    hint = f"what is known of the place stands in context.: write {near:.100}"
                 edits = context.named(node.span, node.name, near) if near else ()
                 yield context.found("SEED040", f"no step is named {node.name}", node.span, hint, edits=edits)
 
@@ -91,11 +94,15 @@ _EQUALITY = ("==", "!=", "in", "not in")
 
 
 def _unlisted(context: Context, field: Extracted, value: Literal) -> Diagnostic:
-    near = context.suggestion(str(value.value), tuple(field.values))
+    message = f"{field.name} is never {json.dumps(value.value, ensure_ascii=False):.60}"
+    tested = meant_condition(str(value.value))
+    if tested is not None and tested[1] in field.values and not _is_in_string(context, value.span):
+        meant = json.dumps({tested[0]: tested[1]}, ensure_ascii=False)
+        return context.found("SEED044", message, value.span, f"write {meant:.60}", edits=[Edit(value.span, meant)])
+    near = context.suggestion(str(value.value), tuple(field.values)) if tested is None else None
     edits = [Edit(value.span, json.dumps(near, ensure_ascii=False))] if near else []
     listed = ", ".join(list(field.values)[:8]) + (", ..." if len(field.values) > 8 else "")
     hint = f"did you mean {near}?" if near else f"its values are {listed}"
-    message = f"{field.name} is never {json.dumps(value.value, ensure_ascii=False):.60}"
     return context.found("SEED044", message, value.span, hint, edits=edits)
 
 
@@ -148,6 +155,7 @@ def _misfit(context: Context, kind: str, each: Compared) -> Iterator[Diagnostic]
         if (told := _wrong(kind, value)) is not None:
             literal, text = value, told
             inside = _is_in_string(context, literal.span)
+            text = "" if inside and text.startswith("{") else text
             edits = [Edit(literal.span, context.escaped(text) if inside else text)] if text else []
             hint = f"write {text}" if text else f"it is compared with {_A[kind]}"
             message = f"{each.name} is {_A[kind]}, never {_said(literal)}"
@@ -163,6 +171,9 @@ def _wrong(kind: str, value: Any) -> str | None:
     if kind in ("int", "float"):
         if number is not None:
             return None
+        tested = meant_condition(plain) if isinstance(plain, str) else None
+        if tested is not None and _is_number(tested[1]):
+            return f'{{"{tested[0]}": {tested[1]}}}'
         return plain if isinstance(plain, str) and _is_number(plain) else ""
     if kind == "bool":
         if isinstance(plain, bool):
@@ -215,7 +226,7 @@ def declared(context: Context) -> Iterator[Diagnostic]:
         seen.setdefault(field.name, field)
         if field.type == "enum":
             yield from _enum(context, field, at)
-    if not context.seed.fields and not context.field_nodes:
+    if not context.seed.fields and not context.field_nodes and context.has_fields:
         span = context.root.span if context.root is not None else NOWHERE
         place = Span(span.start, span.start + 1)
         yield context.found(

@@ -252,7 +252,8 @@ def unused(context: Context) -> Iterator[Diagnostic]:
         return  # what could not be read may use them
     used = {name for uses in context.uses for name in uses} | set(context.seed.outputs)
     values = _values(context)
-    used |= {context.suggestion(name, values) or "" for name in context.seed.outputs if name not in context.names}
+    misnamed = {name for name in used if name not in context.names}
+    used |= {context.suggestion(name, values) or "" for name in misnamed}
     for step in context.seed.steps:
         if step.name not in used:
             hint = f"leave it out, or put {step.name} into {context.outputs_key}"
@@ -272,9 +273,13 @@ def outputs(context: Context) -> Iterator[Diagnostic]:
     """Outputs that no step gives, and those that stand twice."""
     nodes = _output_nodes(context)
     node = context.node(context.outputs_key)
-    if not context.seed.outputs and (node is None or node.value == []):
+    if not context.seed.outputs and (context.root is None or (node is not None and node.value == [])):
         span = node.span if node is not None else NOWHERE
         yield context.found("SEED050", "the seed returns nothing", span, "name the steps whose values are wanted")
+    if context.root is not None and not context.seed.steps and not context.step_nodes:
+        steps = context.node(context.steps_key)
+        if steps is None or steps.value != []:
+            return  # what is wrong is that there are no steps
     values = _values(context)
     seen: set[str] = set()
     for place, name in enumerate(context.seed.outputs):

@@ -219,6 +219,16 @@ class Context:
         return frozenset(name for name in written if isinstance(name, str)) - set(self.fields)
 
     @cached_property
+    def has_fields(self) -> bool:
+        """Say whether it is known what is extracted: not where the list of fields could not be read."""
+        path = ("extract", "fields") if self.seed.form == "002" else ("extraction_fields",)
+        nodes = [self.node(*path[:end]) for end in range(1, len(path) + 1)]
+        written = [node for node in nodes if node is not None]
+        if not written or self.root is None:
+            return True
+        return len(written) == len(nodes) and isinstance(written[-1].value, list)
+
+    @cached_property
     def fields(self) -> Mapping[str, Extracted]:
         """The extracted fields by name."""
         return self.seed.field_by_name

@@ -33,6 +33,9 @@ def _prompt(context: Context) -> JsonNode | None:
 def none(context: Context) -> Iterator[Diagnostic]:
     """A filter without keywords, which keeps all reviews."""
     node = _keywords(context)
+    around = context.node("filter") if context.seed.form == "002" else None
+    if around is not None and not isinstance(around.value, dict):
+        return  # the keywords may be in it
     if not context.seed.keep.keywords and (node is None or node.value == []):
         root = context.root
         span = node.span if node is not None else Span(root.start, root.start + 1) if root is not None else NOWHERE
@@ -121,10 +124,18 @@ def prompts(context: Context) -> Iterator[Diagnostic]:
     found = [match for match in _PLACEHOLDER.finditer(prompt) if match[1] not in PLACEHOLDERS]
     is_without = "{review_text}" not in prompt
     meant = [_meant(context, match[1], near) for match in found[:20]]
-    if is_without:
+    misspelt = meant.index("review_text") if is_without and "review_text" in meant else None
+    if misspelt is not None and node is not None:
+        match = found.pop(misspelt)
+        del meant[misspelt]
+        at = context.placed(node, match.start(), match.end(), "").span
+        edits: tuple[Edit, ...] = (context.placed(node, match.start(1), match.end(1), "review_text"),)
+        message = f"the prompt doesn't say the review: {match[0]} is sent as it stands"
+        yield context.found("SEED060", message, at, "did you mean {review_text}?", edits=edits)
+    elif is_without:
         hints = ["{review_text} stands for the review"]
-        edits: tuple[Edit, ...] = ()
-        if node is not None and "review_text" not in meant:
+        edits = ()
+        if node is not None:
             edits = (Edit(Span(node.end - 1, node.end - 1), "\\n\\n{review_text}"),)
             hints.append("put it where the review is to stand, such as at the end")
         yield context.found(

@@ -3,7 +3,7 @@
 import copy
 import math
 
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from knotwork import expr as facade
 from knotwork.lang.evaluate.expr import ExprError, Limits, Meter, evaluate
@@ -27,6 +27,7 @@ def containers(value):
             yield from containers(inner)
 
 
+@settings(max_examples=50)
 @given(expressions(), data())
 def test_no_expression_changes_its_input_or_shares_its_result_with_it(expr, data):
     before = copy.deepcopy(data)
@@ -39,6 +40,7 @@ def test_no_expression_changes_its_input_or_shares_its_result_with_it(expr, data
     assert not given_ & set(containers(result))
 
 
+@settings(max_examples=50)
 @given(expressions(), data())
 def test_the_same_comes_out_again_and_of_the_printed_text(expr, data):
     first = outcome(expr, data)
@@ -48,6 +50,7 @@ def test_the_same_comes_out_again_and_of_the_printed_text(expr, data):
     assert outcome(read.expr, data) == first
 
 
+@settings(max_examples=50)
 @given(expressions(), data(), st.integers(0, 40), st.integers(0, 2_000))
 def test_a_limit_changes_no_value_and_raises_nothing_else(expr, data, steps, memory):
     full = outcome(expr, data)
