@@ -99,9 +99,9 @@ class Computing:
 
 
 def _none_extracted(extractions: Sequence[Extraction]) -> str:
-    many = f"none of the {len(extractions):,} reviews" if len(extractions) > 1 else "the one review"
-    verb = "could" if len(extractions) > 1 else "could not"
-    return f"{many} that was kept {verb} be extracted: {extractions[0].failed}"
+    if len(extractions) > 1:
+        return f"none of the {len(extractions):,} reviews that were kept could be extracted: {extractions[0].failed}"
+    return f"the one review that was kept could not be extracted: {extractions[0].failed}"
 
 
 def _result_error(error: StepError) -> ResultError:

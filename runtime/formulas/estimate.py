@@ -13,7 +13,7 @@ from attrs import define, field
 from ...adapters.llm import Usage
 from ...lang.seed import Extracted, FormulaSeed
 from .filtering import Keeper, KeywordCount
-from .handling import chunks_of
+from .handling import chunks_of, handling_of
 from .prompting import (
     Ask,
     answer_schema,
@@ -74,7 +74,8 @@ def estimate(
     """Estimate a run of ``seed`` over ``contexts``, which are read one by one. Raises ``ContextError`` and ``FilterError``."""
     keeper, made = Keeper.of(seed), Estimate()
     counts = [0] * len(seed.keep.keywords)
-    counting = _Counting(seed, way_of_asking(seed, ask, model) == "choices", made)
+    apart = way_of_asking(seed, ask, model) == "choices"
+    counting, handling = _Counting(seed, apart, made), handling_of(seed, apart)
     for index, data in enumerate(contexts):
         context = data if isinstance(data, Context) else read_context(data, index)
         made.contexts += 1
@@ -87,7 +88,7 @@ def estimate(
             if matching and not any(matching):
                 continue
             made.kept += 1
-            for chunk in chunks_of(review.text, seed.review_handling):
+            for chunk in chunks_of(review.text, handling):
                 filled = None if seed.prompt is None else fill_extraction_prompt(seed.prompt, chunk, review)
                 counting.chunk(chunk, filled)
     made.keywords = [KeywordCount(*pair) for pair in zip(seed.keep.keywords, counts, strict=True)]

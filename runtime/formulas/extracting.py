@@ -10,15 +10,15 @@ from typing import Any
 from attrs import define, evolve, field, frozen
 from blake3 import blake3
 
-from ...adapters.llm import BadAnswer, Completion, Usage
+from ...adapters.llm import BadAnswer, BudgetExceeded, Completion, LLMError, Usage
 from ...adapters.llm_answers import canonical
-from ...adapters.llm_layers import Client, Layer, Validated, as_client, asked_for
-from ...lang.seed import Extracted, FormulaSeed
+from ...adapters.llm_layers import Client, Layer, Own, Validated, as_client, asked_for
+from ...lang.seed import Extracted, FormulaSeed, ReviewHandling
 from ..calls import HOPELESS, Caller, Request
 from ..events import Events
 from ..results import NO_USAGE, Failed, StepFailed, Trace, add_costs
 from .answers import Said, read_answer, read_choice, tidied
-from .handling import agreed, chunks_of, merged
+from .handling import agreed, chunks_of, handling_of, merged
 from .prompting import (
     TEMPLATE,
     Ask,
@@ -38,7 +38,7 @@ __all__ = ["Extractor", "Read", "Spent"]
 
 @define
 class Spent:
-    """What extractions cost: requests sent, tokens, US dollars."""
+    """What extractions cost: requests sent, tokens, US dollars. A request that was stopped under way counts as one."""
 
     calls: int = 0
     usage: Usage = NO_USAGE
@@ -63,15 +63,28 @@ class Read:
 
 
 class _Salvaged(Layer):
-    """Hands an answer on that did not fit, also after its repair: the fields in it that do fit count."""
+    """Hands an answer on that did not fit, also after its repair: the fields in it that do fit count.
+
+    The requests that it took go into ``tally``, an option of its own: those of a call that fails, or is stopped, too. A
+    ``BudgetExceeded`` of somebody's own client is a request that was not sent; the house's clients say so themselves.
+    """
+
+    def __init__(self, inner: Client, own: bool) -> None:
+        super().__init__(inner)
+        self._unsent = 0 if own else 1
 
     async def generate(self, prompt: str, **options: Any) -> Completion:
+        tally: Spent = options.pop("tally")
+        tally.calls += 1
         try:
-            return await self._inner.generate(prompt, **options)
-        except BadAnswer as error:
-            if not error.text.strip():
+            answer = await self._inner.generate(prompt, **options)
+        except LLMError as error:
+            tally.calls += error.attempts - 1 - (self._unsent if isinstance(error, BudgetExceeded) else 0)
+            if not isinstance(error, BadAnswer) or not error.text.strip():
                 raise
             return Completion(error.text, "unfit", error.usage, error.attempts, repaired=True)
+        tally.calls += answer.attempts - 1
+        return answer
 
 
 @define
@@ -91,15 +104,21 @@ class Extractor:
     events: Events | None = None
     remembered: Remembered | None = None
     stopped: Failed | None = field(default=None, init=False)
+    spent: Spent = field(factory=Spent, init=False)
+    """What all extractions cost, those that were cancelled too."""
+    _handling: ReviewHandling = field(init=False)
     _caller: Caller = field(init=False)
     _choices: tuple[Extracted, ...] = field(init=False)
     _others: tuple[Extracted, ...] = field(init=False)
     _told: bytes = field(init=False)
 
     def __attrs_post_init__(self) -> None:
-        client: Client | None = None if self.llm is None else _Salvaged(Validated(as_client(self.llm)))
+        client: Client | None = None
+        if self.llm is not None:
+            client = _Salvaged(Validated(as_client(self.llm)), isinstance(self.llm, Own))
         self._caller = Caller(client, {}, self.events, Trace(), self.limit)
         apart = way_of_asking(self.seed, self.ask, self.model) == "choices"
+        self._handling = handling_of(self.seed, apart)
         fields = self.seed.fields
         self._choices = tuple(each for each in fields if apart and each.type == "enum")
         self._others = tuple(each for each in fields if each not in self._choices)
@@ -109,7 +128,7 @@ class Extractor:
 
     async def extract(self, step: str, review: Review) -> Read:
         """Return the extraction of one review; ``step`` names its context in events. A failure is an extraction as well."""
-        chunks = chunks_of(review.text, self.seed.review_handling)
+        chunks = chunks_of(review.text, self._handling)
         keys = self._keys(review, chunks)
         digest = blake3(b"".join(keys.values())).hexdigest(length=16)
         known: dict[str, Any] = {}
@@ -130,6 +149,8 @@ class Extractor:
             if error.failed.kind in HOPELESS and self.stopped is None:
                 self.stopped = error.failed
             return Read(evolve(made, failed=f"{error.failed.kind}: {error.failed.message}"), spent, digest)
+        finally:
+            self.spent.add(spent.calls, spent.usage, spent.cost)
         if self.remembered is not None:
             self.remembered.keep((keys[name], value) for name, value in said.values.items())
         values = {**known, **said.values}
@@ -138,7 +159,7 @@ class Extractor:
 
     def digest(self, review: Review) -> str:
         """Return the hash of all that goes into the review's extraction but the model."""
-        keys = self._keys(review, chunks_of(review.text, self.seed.review_handling))
+        keys = self._keys(review, chunks_of(review.text, self._handling))
         return blake3(b"".join(keys.values())).hexdigest(length=16)
 
     def _keys(self, review: Review, chunks: tuple[str, ...]) -> dict[str, bytes]:
@@ -224,14 +245,15 @@ class Extractor:
     ) -> str:
         if self.stopped is not None:
             raise StepFailed(Failed(self.stopped.kind, f"not asked: {self.stopped.message}", self.stopped.hint))
-        options = {**self.options, **shape, "sample": sample} if sample else {**self.options, **shape}
+        options = {**self.options, **shape, "tally": spent}
+        if sample:
+            options["sample"] = sample
         try:
             outcome = await self._caller.ask(step, Request(prompt, options=options), review.index)
         except StepFailed as error:
-            made = 0 if error.failed.kind == "budget" else error.calls
-            spent.add(made, error.usage, error.cost)
+            spent.add(0, error.usage, error.cost)
             raise
-        spent.add(outcome.attempts, outcome.usage, outcome.cost)
+        spent.add(0, outcome.usage, outcome.cost)
         return outcome.output
 
 

@@ -30,7 +30,7 @@ class KeywordCount:
 
 @frozen
 class Keeper:
-    """Says which reviews a filter keeps: those with one of the keywords; without keywords, all. Letter case does not matter."""
+    """Says which reviews a filter keeps: those with one of the keywords; without keywords, all with a text. Letter case does not matter."""
 
     keep: Keep
     _tests: tuple[Callable[[str, str], bool], ...]
@@ -45,7 +45,9 @@ class Keeper:
         return cls(seed.keep, tuple(map(_word if seed.keep.match == "word" else _substring, words)))
 
     def keeps(self, text: str) -> bool:
-        """Say whether a review with this text is kept."""
+        """Say whether a review with this text is kept. One without a word says nothing: it never is."""
+        if _is_blank(text):
+            return False
         if not self._tests:
             return True
         folded = text.casefold()
@@ -53,7 +55,7 @@ class Keeper:
 
     def kept(self, reviews: Iterable[Review]) -> list[Review]:
         """Return the reviews that are kept, in order."""
-        return [review for review in reviews if self.keeps(review.text)] if self._tests else list(reviews)
+        return [review for review in reviews if self.keeps(review.text)]
 
     def matching(self, text: str) -> list[bool]:
         """Say for each keyword whether it alone would keep a review with this text."""
@@ -69,10 +71,14 @@ def keyword_counts(seed: FormulaSeed, texts: Iterable[str]) -> tuple[list[Keywor
     for text in texts:
         total += 1
         matching = keeper.matching(text)
-        kept += any(matching) or not matching
+        kept += not _is_blank(text) and (any(matching) or not matching)
         for place, matches in enumerate(matching):
             counts[place] += matches
     return [KeywordCount(*pair) for pair in zip(seed.keep.keywords, counts, strict=True)], kept, total
+
+
+def _is_blank(text: str) -> bool:
+    return not text or text.isspace()
 
 
 def _substring(keyword: str) -> Callable[[str, str], bool]:

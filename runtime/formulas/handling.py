@@ -6,10 +6,21 @@ FORMULA_SEED, "review_handling" and ``passes``; seed 000, "Long Review Handling"
 from collections.abc import Sequence
 from typing import Any
 
-from ...lang.seed import Extracted, ReviewHandling
+from attrs import evolve
+
+from ...lang.seed import Extracted, FormulaSeed, ReviewHandling
 from .answers import Said
 
-__all__ = ["agreed", "chunks_of", "merged"]
+__all__ = ["LONGEST_CHOSEN", "agreed", "chunks_of", "handling_of", "merged"]
+
+LONGEST_CHOSEN = 2_000
+"""Characters of a review that a choice is made over: a small model has a small window."""
+
+
+def handling_of(seed: FormulaSeed, apart: bool) -> ReviewHandling:
+    """Return how long reviews are handled; where fields are asked for ``apart``, by choices, no part is longer than those take."""
+    handling = seed.review_handling
+    return evolve(handling, max_length=min(handling.max_length, LONGEST_CHOSEN)) if apart else handling
 
 
 def chunks_of(text: str, handling: ReviewHandling) -> tuple[str, ...]:

@@ -32,13 +32,12 @@ class ContextError(ValueError):
 
 @frozen
 class Review:
-    """A review as a seed sees it. ``written`` is its date as it stands there."""
+    """A review as a seed sees it."""
 
     index: int
     text: str
     meta: Mapping[str, Any]
     id: str | int | None = None
-    written: str = ""
 
     @property
     def excerpt(self) -> str:
@@ -108,12 +107,11 @@ class _Reading:
         where = f"review {index} of {self.where}"
         if not isinstance(data, Mapping):
             raise ContextError(f"{where} is {kind_of(data)}, not an object")
-        text = data.get("text")
+        if "text" not in data:
+            raise ContextError(f'{where} has no "text"')
+        text = "" if data["text"] is None else data["text"]  # stars without a word: exports have null there
         if not isinstance(text, str):
-            missing = "text" not in data
-            raise ContextError(
-                f'{where} has no "text"' if missing else f'"text" of {where} is {kind_of(text)}, not a text'
-            )
+            raise ContextError(f'"text" of {where} is {kind_of(text)}, not a text')
         _check_text(text, f'"text" of {where}')
         own = data.get("id")
         if isinstance(own, bool) or not isinstance(own, str | int | None):
@@ -123,9 +121,8 @@ class _Reading:
         elif own is not None and abs(own) >= _LARGEST:
             raise ContextError(f'"id" of {where} is a number of more than 64 bits')
         stars, useful = _number(data, "stars", where), _number(data, "useful", where)
-        written = data.get("date")
-        meta = {"stars": stars, "useful": useful, **self._dated(written, index)}
-        return Review(index, text, meta, own, clipped(written, 40) if isinstance(written, str) else "")
+        meta = {"stars": stars, "useful": useful, **self._dated(data.get("date"), index)}
+        return Review(index, text, meta, own)
 
     def _dated(self, written: Any, index: int) -> dict[str, Any]:
         meta: dict[str, Any] = {"year": None, "month": None, "date": None, "age_days": None}

@@ -16,7 +16,7 @@ from ...adapters.llm import Usage
 from ...lang.seed import FormulaSeed
 from ..commands.excerpts import clipped
 from ..events import Events, RunFinished, RunStarted, StepFinished, StepStarted, Warned
-from ..results import NO_USAGE, add_costs
+from ..results import NO_USAGE
 from .computing import Computing
 from .extracting import Extractor, Read, Spent
 from .filtering import Keeper
@@ -62,9 +62,9 @@ class Keeping(Protocol):
 
 @define
 class Totals:
-    """What a run over many contexts came to. ``calls``, ``usage`` and ``cost`` are this process's; ``reused`` counts the
-    extractions that an earlier process of the run had paid for, ``known`` those that the cache had. ``stopped`` says why
-    nothing more was asked, "" where all was.
+    """What a run over many contexts came to. ``calls``, ``usage`` and ``cost`` are this process's, also for contexts that got
+    no result; ``reused`` counts the extractions that an earlier process of the run had paid for, ``known`` those that the
+    cache had. ``stopped`` says why nothing more was asked, "" where all was.
     """
 
     contexts: int = 0
@@ -99,9 +99,6 @@ class Totals:
         self.partial += result.status == "partial"
         self.failed += result.status == "failed"
         self.counts += result.counts
-        self.calls += result.calls
-        self.usage += result.usage
-        self.cost = add_costs(self.cost, result.cost)
 
 
 async def run_one(seed: FormulaSeed, context: Any, llm: Any, **options: Any) -> SeedResult:
@@ -226,6 +223,8 @@ class _Run:
                 self.events.emit(RunFinished(status))
         totals = self.totals
         totals.seconds = perf_counter() - began
+        spent = self.extractor.spent
+        totals.calls, totals.usage, totals.cost = spent.calls, spent.usage, spent.cost
         if self.extractor.stopped is not None:
             totals.stopped = self.extractor.stopped.message
         if self.record is not None:

@@ -9,6 +9,7 @@ from attrs import define
 from blake3 import blake3
 
 from ...adapters.llm import LLM, BudgetExceeded, Completion, LLMError, Notice, Usage
+from ...adapters.llm_layers import Own
 from ...lang.diagnostic import Diagnostic, has_errors
 from ...lang.documents.seed import read_seed
 from ...lang.linter.seed import check
@@ -198,7 +199,12 @@ class _Asking:
             return answer
 
     async def _completion(self, prompt: str, options: Mapping[str, Any]) -> Completion:
-        answer: Any = await self.client.generate(prompt, **options)
+        try:
+            answer: Any = await self.client.generate(prompt, **options)
+        except BudgetExceeded as error:
+            if isinstance(self.client, Own):  # it counts what was sent only; whoever asks this client expects one more
+                error.attempts += 1
+            raise
         return answer if isinstance(answer, Completion) else Completion(str(answer))
 
 

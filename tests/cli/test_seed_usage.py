@@ -96,6 +96,8 @@ _RUN, _COMPUTE = "seed run noise.seed.json", "seed compute noise.seed.json"
         ("seed explain noise.seed.json r.jsonl VERDICT --context Lunna", "did you mean Luna?"),
         ("seed explain noise.seed.json r.jsonl VERDICT --context 9", "r.jsonl has no context 9"),
         ("seed explain noise.seed.json empty.jsonl VERDICT", "empty.jsonl has no results"),
+        (f"{_COMPUTE} empty.jsonl", "empty.jsonl has no results"),
+        ("seed sensitivity noise.seed.json empty.jsonl", "empty.jsonl has no results"),
         ("seed sensitivity noise.seed.json r.jsonl SCROE", "did you mean SCORE?"),
         ("seed schema --form 003", "'003' is not one of '002', '000'"),
     ],

@@ -75,20 +75,32 @@ class Cases:
                 return None
             at, value = rule.keys[keys[0]], rule.fields[keys[0]]
             edits: tuple[Edit, ...] = (Edit(at, '"else"'),)
-        elif set(keys) == {"when", "then"} and rule.fields["when"].value not in [*self.steps] and str(rule.fields["when"].value).strip().lower() in _ELSE:
+        elif (
+            set(keys) == {"when", "then"}
+            and rule.fields["when"].value not in [*self.steps]
+            and str(rule.fields["when"].value).strip().lower() in _ELSE
+        ):
             at, value = rule.fields["when"].span, rule.fields["then"]
             text = self.texts.source.slice(value.span)
             edits = (Edit(rule.span, f'{{"else": {text}}}'),) if len(text) <= 10_000 else ()
         else:
             return None
-        self._fault("SEED015", f"{path_text(path)}: what is left is else's", at, 'write {"else": VALUE}', edits=edits)
+        self._fault(
+            "SEED015",
+            f"{path_text(path)}: what no rule takes is written else",
+            at,
+            'write {"else": VALUE}',
+            edits=edits,
+        )
         return value
 
     def _test(self, when: JsonNode, path: JsonPath, source: Field | Name | None) -> Expr | None:
         if isinstance(when.value, list | dict):
             hint = 'such as "N > 3", "< 4.0" with a source, or a value to compare the source with'
             edits: tuple[Edit, ...] = ()
-            one = next(iter(when.value.items()), None) if isinstance(when.value, dict) and len(when.value) == 1 else None
+            one = (
+                next(iter(when.value.items()), None) if isinstance(when.value, dict) and len(when.value) == 1 else None
+            )
             if source is not None and one is not None and one[0] in ORDER and isinstance(one[1], str | int | float):
                 meant = json.dumps(f"{one[0]} {json.dumps(one[1], ensure_ascii=False)}", ensure_ascii=False)
                 edits, hint = (Edit(when.span, meant),), f"write `{meant}`"
@@ -100,11 +112,13 @@ class Cases:
                 self._no_source(when, path, json.dumps(when.value))
                 return None
             return _equal(source, Literal(when.value, span=when.span), when.span)
-        subject = None if source is None else source.name if isinstance(source, Name) else f"{source.namespace}.{source.name}"
-        meant = meant_test(when.value, subject)
-        if meant is not None:
-            edits = (Edit(when.span, json.dumps(meant, ensure_ascii=False)),)
-            self._fault("SEED015", f"{path_text(path)} is no test", when.span, f"write `{meant}`", edits=edits)
+        subject = (
+            None if source is None else source.name if isinstance(source, Name) else f"{source.namespace}.{source.name}"
+        )
+        tested = meant_test(when.value, subject)
+        if tested is not None:
+            edits = (Edit(when.span, json.dumps(tested, ensure_ascii=False)),)
+            self._fault("SEED015", f"{path_text(path)} is no test", when.span, f"write `{tested}`", edits=edits)
             return None
         match = _TEST.match(when.value)
         if match:

@@ -66,7 +66,13 @@ class Fields:
         whole = _whole(node, at)
         if whole:
             message = f"{path_text(at)} takes texts, or an object of values and their meanings"
-            self._fault("SEED004", message, node.span, f"write `{whole[0].text}`" if len(whole[0].text) <= 100 else "", edits=whole)
+            self._fault(
+                "SEED004",
+                message,
+                node.span,
+                f"write `{whole[0].text}`" if len(whole[0].text) <= 100 else "",
+                edits=whole,
+            )
             return {}
         made: dict[str, str] = {}
         pairs = node.fields.items() if isinstance(node.value, dict) else (("", item) for item in node.items)

@@ -23,7 +23,7 @@ _WORDS = {
 }  # fmt: skip
 """Operators in words and in other languages' signs, a longer one before those that it begins with."""
 _WORDY = re.compile(
-    r"\s*(?:(?P<name>[A-Za-z_][\w.]{0,200})\s+)?(?:is\s+)?(?P<words>"
+    r"\s*(?:(?!is\s)(?P<name>[A-Za-z_][\w.]{0,200})\s+)?(?:is\s+)?(?P<words>"
     + "|".join(re.escape(words) + (r"(?!\w)" if words[-1].isalpha() else "") for words in sorted(_WORDS, key=len, reverse=True))
     + r")\s*(?P<value>-?\d[\d.]{0,30}|\"[^\"]{0,100}\"|'[^']{0,100}')\s*",
     re.IGNORECASE,
@@ -59,8 +59,24 @@ def _named(value: Any) -> str | None:
 def _fields(value: Any) -> list[Any] | None:
     if not isinstance(value, dict) or not value or not all(_NAME.fullmatch(name) for name in value):
         return None
-    made = [{"name": name, **each} if isinstance(each, dict) else {"name": name, "values": each} for name, each in value.items()]
+    made = [
+        {"name": name, **each} if isinstance(each, dict) else {"name": name, "values": each}
+        for name, each in value.items()
+    ]
     return made if all("values" in each or "type" in each for each in made) else None
+
+
+def _steps(value: Any) -> list[Any] | None:
+    is_named = isinstance(value, dict) and value and all(isinstance(each, dict) for each in value.values())
+    return [{"name": name, **each} for name, each in value.items()] if is_named else None
+
+
+def _rules(value: Any) -> list[Any] | None:
+    if not isinstance(value, dict) or not value:
+        return None
+    return [
+        {"else": then} if when in ("else", "default") else {"when": when, "then": then} for when, then in value.items()
+    ]
 
 
 def _values(value: Any) -> Any:
@@ -77,7 +93,11 @@ def _values(value: Any) -> Any:
 def _table(value: Any) -> dict[str, Any] | None:
     if not isinstance(value, list) or not value or not all(isinstance(each, dict) for each in value):
         return None
-    made = {each["key"]: each["value"] for each in value if isinstance(each.get("key"), str) and set(each) == {"key", "value"}}
+    made = {
+        each["key"]: each["value"]
+        for each in value
+        if isinstance(each.get("key"), str) and set(each) == {"key", "value"}
+    }
     return made if len(made) == len(value) else None
 
 
@@ -89,23 +109,30 @@ def _number(value: Any) -> int | None:
     return int(value) if isinstance(value, str) and re.fullmatch(r"\s*[0-9]{1,9}\s*", value, re.ASCII) else None
 
 
+def _where(value: Any) -> dict[str, Any] | None:
+    return meant_where(value, (*ORDER, "in", "not_in"))
+
+
 _CHANGES: tuple[tuple[Collection[tuple[str, ...]], Callable[[Any], Any]], ...] = (
     ({("output",), ("output_fields",), ("filter", "keywords"), ("filter_keywords",)}, _names),
     ({("output", "#"), ("output_fields", "#")}, _named),
     ({("extract", "fields"), ("extraction_fields",)}, _fields),
     ({("extract", "fields", "#", "values"), ("extraction_fields", "#", "values")}, _values),
     ({("compute", "#", "table")}, _table),
+    ({("compute",), ("compute_dag",)}, _steps),
+    ({("compute", "#", "rules")}, _rules),
+    ({("compute", "#", "where")}, _where),
     ({("extract",)}, _within("fields")),
     ({("filter",)}, _within("keywords")),
     ({("passes",), ("review_handling", "max_length")}, _number),
 )
 
 
-def meant_where(value: Any, operators: Collection[str]) -> str | None:
-    """Return as JSON the ``where`` that a list of conditions, ``"$F"``, or ``{"field", "op", "value"}`` was meant to be."""
+def meant_where(value: Any, operators: Collection[str]) -> dict[str, Any] | None:
+    """Return the ``where`` that a list of conditions, ``"$F"``, or ``{"field", "op", "value"}`` was meant to be."""
     if isinstance(value, str):
         match = re.fullmatch(r"(\$[A-Za-z_][A-Za-z0-9_]{0,100})", value.strip())
-        return json.dumps({match[1]: True}) if match else None
+        return {match[1]: True} if match else None
     parts = value if isinstance(value, list) else [value]
     made: dict[str, Any] = {}
     for part in parts[:100]:
@@ -116,8 +143,7 @@ def meant_where(value: Any, operators: Collection[str]) -> str | None:
             if key in made:
                 return None
             made[key] = condition
-    is_other = made and len(parts) <= 100 and made != value
-    return json.dumps(made, ensure_ascii=False) if is_other else None
+    return made if made and len(parts) <= 100 and made != value else None
 
 
 def _tested(part: Mapping[str, Any], operators: Collection[str]) -> dict[str, Any] | None:

@@ -167,7 +167,9 @@ class _Reader:
         model = Seed000Model if self.form == "000" else Seed002Model
         if not self._within_limits(keys):
             return None
-        if not self.shapes.fits(model, self.root, ()) and not self._within_limits(keys):  # a misspelt key has its meaning now
+        if not self.shapes.fits(model, self.root, ()) and not self._within_limits(
+            keys
+        ):  # a misspelt key has its meaning now
             return None
         steps_node, fields_node = self._list((keys.steps,)), self._list(keys.fields)
         fields = self._fields(fields_node, keys.fields, FieldModel)

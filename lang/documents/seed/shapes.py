@@ -37,11 +37,15 @@ _MEANT = {
 """Other spellings of types, matches and operations."""
 _MEANT_KEYS = {
     "if": "when", "condition": "when", "value": "then", "result": "then", "default": "else", "otherwise": "else",
-    "formula": "expr", "expression": "expr", "expr": "formula", "options": "values", "choices": "values", "enum": "values", "doc": "description",
+    "formula": "expr", "expression": "expr", "expr": "formula", "options": "values", "choices": "values", "enum": "values",
+    "doc": "description", "steps": "compute", "name": "task_name",
     "meaning": "description", "filter": "where", "conditions": "where", "filters": "where", "cases": "rules", "kind": "type",
-    "operation": "op", "id": "name", "mapping": "table", "map": "table", "input": "source", "prompt": "extraction_prompt",
+    "operation": "op", "id": "name", "mapping": "table", "map": "table", "input": "source", "source": "field",
+    "prompt": "extraction_prompt",
 }  # fmt: skip
 """Other spellings of keys."""
+_PARTS = {"keywords": "filter", "fields": "extract"}
+"""What is often written at the root, and the part that it is of."""
 
 
 @define
@@ -84,7 +88,11 @@ class Shapes:
         if meant is None or meant in parent.fields:
             return False
         self._tell(evolve(misfit, hints=hints, edits=edits))
-        mappings: tuple[Any, ...] = (parent.value, parent.fields, parent.keys)  # our own: the text is read anew each time
+        mappings: tuple[Any, ...] = (
+            parent.value,
+            parent.fields,
+            parent.keys,
+        )  # our own: the text is read anew each time
         for mapping in mappings:
             mapping[meant] = mapping.pop(written)
         return True
@@ -105,6 +113,7 @@ class Shapes:
             hints, edits = (), ()  # a number in quotes is no name either
         elif kind == "unknown" and not edits:
             hints, edits = self._meant_key(misfit)
+            edits = edits or self._into_rules(misfit) or self._into_part(misfit)
         node = self.root.at(misfit.path) if kind == "type" else None
         whole = meant_for(tuple(misfit.path), node.value) if node is not None else None
         if node is not None and whole is not None:
@@ -112,6 +121,38 @@ class Shapes:
         if kind == "value" and last == "max_length":
             message, hints = "review_handling.max_length is 1 at least, and 10,000,000 at most", ()
         self.found.append(Diagnostic(_CODES[kind], "error", message, misfit.span, hints, edits))
+
+    def _into_part(self, misfit: Misfit) -> tuple[Edit, ...]:
+        """Return the edits that put keywords or fields that stand at the root where they belong."""
+        node, meant = self.root.at(misfit.path), _PARTS.get(str(misfit.path[-1]))
+        if (
+            len(misfit.path) != 1
+            or node is None
+            or meant is None
+            or meant in self.root.fields
+            or self.outputs != "output"
+        ):
+            return ()
+        before, after = (
+            Edit(Span(node.start, node.start), f'{{"{misfit.path[0]}": '),
+            Edit(Span(node.end, node.end), "}"),
+        )
+        return (Edit(misfit.span, f'"{meant}"'), before, after)
+
+    def _into_rules(self, misfit: Misfit) -> tuple[Edit, ...]:
+        """Return the edits that put a case's ``"default": x`` into its rules, as else."""
+        parent, key = self.root.at(misfit.path[:-1]), misfit.path[-1]
+        if parent is None or key not in ("default", "else", "otherwise") or "rules" not in parent.fields:
+            return ()
+        rules = parent.fields["rules"].items
+        if not rules or any("else" in rule.fields for rule in rules):
+            return ()
+        begins = sorted((at.start, parent.fields[name].end) for name, at in parent.keys.items())
+        number = begins.index((parent.keys[key].start, parent.fields[key].end))
+        gone = Span(begins[number - 1][1], begins[number][1]) if number else Span(begins[0][0], begins[1][0])
+        text = json.dumps(parent.fields[key].value, ensure_ascii=False)
+        end = Span(rules[-1].end, rules[-1].end)
+        return (Edit(gone, ""), Edit(end, f', {{"else": {text}}}')) if len(text) <= 10_000 else ()
 
     def _meant_key(self, misfit: Misfit) -> tuple[tuple[str, ...], tuple[Edit, ...]]:
         """Return hints and edits of a key that other languages have for one of ours."""
@@ -131,11 +172,17 @@ class Shapes:
         if isinstance(node.value, str):
             meant = _MEANT.get(node.value.lower())
             near = meant if meant in choices else nearest(node.value, fitting) or nearest(node.value, choices)
-            if path[-1] == "type" and self.root.at((*path[:-1], "values")) is not None:
+            values = self.root.at((*path[:-1], "values")) if path[-1] == "type" else None
+            if values is not None and near in (None, "text"):
                 near = "enum"
         shown = json.dumps(node.value, ensure_ascii=False)
         shown = shown if len(shown) <= 60 else shown[:59] + "…"
-        hints = (*((f"did you mean `{near}`?",) if near else ()), f"there are {', '.join(choices)}")
+        average = ("count and sum what is averaged, and divide in an expr",)
+        is_average = path[-1] == "op" and str(node.value).lower() in ("avg", "average", "mean")
+        hints = (
+            *((f"did you mean `{near}`?",) if near else average if is_average else ()),
+            f"there are {', '.join(choices)}",
+        )
         edits = (Edit(node.span, json.dumps(near)),) if near else ()
         message = f"{path_text(path)}: there is no {'operation' if path[-1] == 'op' else path[-1]} {shown}"
         self.found.append(Diagnostic("SEED008", "error", message, node.span, hints, edits))
@@ -164,7 +211,10 @@ class Shapes:
         misnamed = [key for key, each in item.fields.items() if key != "name" and each.value in [*operations]]
         meant = meant_operation(item.fields)
         if len(misnamed) == 1:
-            edits, hints = (Edit(item.keys[misnamed[0]], '"op"'),), [f"did you mean `op` for {misnamed[0]:.40}?", *hints]
+            edits, hints = (
+                (Edit(item.keys[misnamed[0]], '"op"'),),
+                [f"did you mean `op` for {misnamed[0]:.40}?", *hints],
+            )
         elif meant is not None:
             hints = [f'write `"op": "{meant}"`']
             edits = (Edit(Span(item.start + 1, item.start + 1), f'"op": "{meant}", '),)

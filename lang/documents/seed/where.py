@@ -55,12 +55,14 @@ class Wheres:
     def read(self, node: JsonNode, path: JsonPath, bare_fields: bool = False) -> Where:
         """Read a ``where``; with ``bare_fields``, the ``extraction`` of a filter, whose keys are fields' names."""
         if not isinstance(node.value, dict):
-            message = f"{path_text(path)} takes an object, not {kind_of(node.value)}"
-            self._fault("SEED004", message, node.span, *self._whole(node))
+            self._fault("SEED004", f"{path_text(path)} takes an object, not {kind_of(node.value)}", node.span)
             return ()
-        if len(node.fields) == 3 and node.fields.keys() & {"field", "name"} and "value" in node.fields and (whole := self._whole(node)):
-            message = f"{path_text(path)} has what it compares as a key, and its test as the value"
-            self._fault("SEED010", message, Span(node.start, node.start + 1), *whole)
+        whole = meant_where(node.value, OPERATORS) if not bare_fields else None
+        if whole is not None:
+            edits = (Edit(node.span, json.dumps(whole, ensure_ascii=False)),)
+            message = f"{path_text(path)}: a condition is written with what it compares as the key"
+            hint = f"write `{edits[0].text}`" if len(edits[0].text) <= 100 else ""
+            self._fault("SEED010", message, Span(node.start, node.start + 1), hint, edits=edits)
             return ()
         if not node.fields:
             hint = "without conditions, leave it out" if not bare_fields else "write its conditions"
@@ -78,18 +80,8 @@ class Wheres:
                 made += self._conditions(subject, value, (*path, key))
         return tuple(made)
 
-    def _fault(self, code: str, message: str, span: Span, *more: str | Edit, edits: tuple[Edit, ...] = ()) -> None:
-        hints = tuple(each for each in more if isinstance(each, str) and each)
-        edits = (*edits, *(each for each in more if isinstance(each, Edit)))
-        self.found.append(Diagnostic(code, "error", message, span, hints, edits))
-
-    def _whole(self, node: JsonNode) -> tuple[str | Edit, ...]:
-        """Return hint and edit that write the whole as it was surely meant."""
-        meant = meant_where(node.value, OPERATORS)
-        if meant is None:
-            is_text = isinstance(node.value, str)
-            return ('such as {"extraction.FIELD": VALUE, "$FILTER": true}',) if is_text else ()
-        return (*((f"write `{meant}`",) if len(meant) <= 100 else ()), Edit(node.span, meant))
+    def _fault(self, code: str, message: str, span: Span, *hints: str, edits: tuple[Edit, ...] = ()) -> None:
+        self.found.append(Diagnostic(code, "error", message, span, tuple(hint for hint in hints if hint), edits))
 
     def _subject(self, key: str, node: JsonNode, path: JsonPath, bare_fields: bool) -> Field | Name | FilterUse | None:
         """Return what a key speaks of; None, and why, where it speaks of nothing."""

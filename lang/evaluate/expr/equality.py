@@ -1,5 +1,6 @@
 """When two values are the same: ``==``, ``in``, ``count`` and sets. True is not 1, 1 is 1.0, nested nulls are equal."""
 
+import math
 from collections.abc import Hashable, Iterator, Sequence
 from typing import Any
 
@@ -155,15 +156,19 @@ def mapping_key(meter: Meter, value: Any) -> Hashable:
 
 
 def distinct(meter: Meter, values: Sequence[Any]) -> Distinct:
-    """Return the set of ``values``, in the order of their first occurrence."""
+    """Return the set of ``values``, in the order of their first occurrence; of 1 and 1.0 the integer, of zeros 0.0."""
     meter.make_table(len(values), "a set")
     classes = set(map(type, values))
     if classes == {str}:
         meter.characters(sum(map(len, values)))
         return Distinct(dict(zip(values, values, strict=True)))
-    if classes <= NUMBERS and all(-_LARGE < value < _LARGE for value in values):
-        return Distinct({value: value for value in dict.fromkeys(values)})  # the first of 1 and 1.0 stays
+    same = classes == {int} or (classes == {float} and 0.0 not in values)
+    if same and all(-_LARGE < value < _LARGE for value in values):
+        return Distinct({value: value for value in dict.fromkeys(values)})
     members: dict[Hashable, Any] = {}
     for value in values:
-        members.setdefault(key_of(meter, value), value)
+        key = key_of(meter, value)
+        kept = members.setdefault(key, value)
+        if kept.__class__ is float and (isinstance(value, int) or (not kept and math.copysign(1, kept) < 0)):
+            members[key] = value
     return Distinct(members)

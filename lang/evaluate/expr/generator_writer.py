@@ -168,7 +168,14 @@ class Writer:
         return code
 
     def write(self, expr: Expr) -> Code:
-        """Return the code of ``expr``. Raises ``Unsupported``."""
+        """Return the code of ``expr``, with a guard where it may compute an infinite number. Raises ``Unsupported``."""
+        code = self._loose(expr)
+        if code.kind.within("int", "float") and not code.kind.numeric:
+            return self.number(code)  # or a comparison with anything but a number would let it by
+        return code
+
+    def _loose(self, expr: Expr) -> Code:
+        """Return the code of ``expr`` for arithmetic, in whose result an infinite number would show."""
         self._depth += 1
         if self._depth > _DEEPEST:
             raise Unsupported
@@ -196,7 +203,7 @@ class Writer:
                 operand = self.truth(self.write(expr.operand))
                 return Code(f"(not {operand.text})", BOOLEAN, total=operand.total)
             case Negative():
-                operand = self.number(self.write(expr.operand), loose=True)
+                operand = self.number(self._loose(expr.operand), loose=True)
                 return Code(f"(-{operand.text})", operand.kind, total=operand.total)
             case Power():
                 return self._power(expr)
@@ -220,9 +227,9 @@ class Writer:
                 raise Unsupported
 
     def _arithmetic(self, expr: Arithmetic) -> Code:
-        left = self.write(expr.first)
+        left = self._loose(expr.first)
         for operator, operand in expr.rest:
-            right, loose = self.write(operand), operator in "+-*"
+            right, loose = self._loose(operand), operator in "+-*"
             if not left.kind.may("int", "float") or not right.kind.may("int", "float"):
                 left = self.ask(OPERATORS[operator], left, right)
                 continue

@@ -1,9 +1,12 @@
 """What comes before what: ``< <= > >=``, ``sorted``, ``max`` and ``min``. Numbers with numbers, strings with strings.
 
+The order in which the elements of a list stand does not show: of equal ones 1 comes before 1.0, and -0.0 before 0.0.
+
 Each comparison is ``(meter, left, right)``. A null at either side makes it false, of ``==`` and ``!=`` too; a test against the
 literal null is ``is_null``'s business (see ``interpreter``).
 """
 
+import math
 import operator
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, TypeAlias
@@ -14,7 +17,7 @@ from .errors import ExprError
 from .limits import Meter
 from .values import NUMBERS, a, elements_of, kind, shown, truth
 
-__all__ = ["TESTS", "extreme", "largest", "ordered", "smallest"]
+__all__ = ["TESTS", "extreme", "extreme_of", "largest", "ordered", "smallest"]
 
 Holds: TypeAlias = Callable[[Meter, Any, Any], bool]
 
@@ -104,7 +107,7 @@ def _check_order(meter: Meter, values: Sequence[Any], function: str) -> None:
 
 
 def ordered(meter: Meter, values: Any, *, reverse: Any = False) -> list[Any]:
-    """Return the elements in order, equal ones as they stood; ``reverse``: from the greatest."""
+    """Return the elements in order; ``reverse``: from the greatest."""
     taken = list(values) if kind(values) == "text" else elements_of(meter, values, "sorted")
     meter.make_list(len(taken))
     rounds = len(taken).bit_length()
@@ -112,14 +115,38 @@ def ordered(meter: Meter, values: Any, *, reverse: Any = False) -> list[Any]:
     _check_order(meter, taken, "sorted")
     if taken and kind(taken[0]) == "text":
         meter.step((sum(map(len, taken)) >> 8) * rounds)
+    if any(value.__class__ is not str for value in taken[:1]) and _ties(taken):
+        return sorted(taken, key=_placed, reverse=truth(reverse))
     return sorted(taken, reverse=truth(reverse))
+
+
+def _ties(values: Sequence[Any]) -> bool:
+    """Say whether some of these numbers may be equal and not the same: 1 and 1.0, 0.0 and -0.0."""
+    classes = set(map(type, values))
+    return not classes <= NUMBERS or (float in classes and (int in classes or 0.0 in values))
+
+
+def _placed(value: int | float) -> tuple[int | float, bool, float]:
+    return (value, True, math.copysign(1, value)) if isinstance(value, float) else (value, False, 0.0)
+
+
+def extreme_of(pick: Callable[..., Any], best: Any, values: Sequence[Any]) -> Any:
+    """Return ``best``, which ``max`` or ``min`` picked from ``values``, or the one to take of those that equal it.
+
+    An integer is taken before a float; of zeros 0.0 is greater than -0.0.
+    """
+    if not isinstance(best, float) or (best and not _ties(values)):
+        return best
+    equals = [value for value in values if value == best]
+    whole = next((value for value in equals if isinstance(value, int)), None)
+    return pick(equals, key=_placed) if whole is None else whole
 
 
 _MISSING = object()
 
 
 def extreme(function: str) -> Callable[..., Any]:
-    """Return ``max`` or ``min``: of the elements of one argument, or of several arguments; the first of equal ones."""
+    """Return ``max`` or ``min``: of the elements of one argument (see ``extreme_of``), or of several arguments, the first of equals."""
     pick = max if function == "max" else min
 
     def find(meter: Meter, *values: Any, default: Any = _MISSING) -> Any:
@@ -140,7 +167,7 @@ def extreme(function: str) -> Callable[..., Any]:
                 )
             return default
         _check_order(meter, taken, function)
-        return pick(taken)
+        return extreme_of(pick, pick(taken), taken) if len(values) == 1 else pick(taken)
 
     return find
 

@@ -1,6 +1,5 @@
 """What an aggregate makes of the elements it was given. Their order never shows in the result, not even in its type."""
 
-import math
 from collections.abc import Sequence
 from typing import Any, Literal
 
@@ -22,19 +21,5 @@ def aggregate(step: Aggregate, elements: Sequence[Any], meter: Meter) -> Any:
 
 
 def extreme(operation: Literal["max", "min"], values: Sequence[Any], meter: Meter) -> Any:
-    """Return the greatest or the least of some numbers, or of some strings.
-
-    Of equal ones an integer is taken before a float; of zeros 0.0 is greater than -0.0.
-    """
-    best = largest(meter, values) if operation == "max" else smallest(meter, values)
-    if isinstance(best, str):
-        return best
-    equals = [value for value in values if value == best]
-    whole = next((value for value in equals if isinstance(value, int)), None)
-    if whole is not None or best:
-        return best if whole is None else whole
-    return max(equals, key=_sign) if operation == "max" else min(equals, key=_sign)
-
-
-def _sign(zero: float) -> float:
-    return math.copysign(1, zero)
+    """Return the greatest or the least of some numbers, or of some strings, as ``max`` and ``min`` of a list do."""
+    return largest(meter, values) if operation == "max" else smallest(meter, values)

@@ -7,7 +7,7 @@ from attrs import field, frozen
 
 from ...source import NOWHERE, Span
 
-__all__ = ["Computed", "StepError"]
+__all__ = ["Computed", "StepError", "copied"]
 
 
 @frozen
@@ -33,3 +33,12 @@ class Computed:
 
     values: Mapping[str, Any]
     errors: tuple[StepError, ...] = ()
+
+
+def copied(value: Any) -> Any:
+    """Return a JSON value that stands in the seed as one of the result's own: whoever changes that changes no seed."""
+    if isinstance(value, list):
+        return [copied(each) for each in value]
+    if isinstance(value, dict):
+        return {key: copied(each) for key, each in value.items()}
+    return value

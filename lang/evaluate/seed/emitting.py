@@ -88,13 +88,18 @@ class _Emitter:
         if self.has_elements:
             fields, meta = keep(dict.fromkeys(self.fields)), keep(dict.fromkeys(self.meta))
             head.append(f"elements = elements_of(rows, {fields}, {meta})")
-        values = ", ".join(f"{keep(name)}: {code.text}" for name, code in self.values.items())
+        values = ", ".join(f"{keep(name)}: {self._own(name, code)}" for name, code in self.values.items())
         lines = [
             *functions,
             f"def run({', '.join(['rows', 'context', *self._found_often(body)])}):",
             *(f" {line}" for line in [*head, *body, f"return {{{values}}}"]),
         ]
         return function_of("\n".join(lines) + "\n", "run", self.writer.space)
+
+    def _own(self, name: str, code: Code) -> str:
+        """Return the text of a value that the result may keep; a list or an object of the seed itself is copied."""
+        from_seed = isinstance(self.seed.step_by_name[name], Const | Lookup | Case) and code.kind.may("other")
+        return f"copied({code.text})" if from_seed else code.text
 
     def _found_often(self, body: Sequence[str]) -> list[str]:
         """Return what the loops find in the namespace as parameters with that as default: a local is found quicker."""
@@ -166,7 +171,8 @@ class _Emitter:
         if expr.function == "sum":
             return _sum(name, kind)
         options = [writer.write(value) for _, value in expr.keywords]
-        text = f"{'max' if expr.function == 'max' else 'min'}({name}{''.join(f', default={code.text}' for code in options)})"
+        function = "greatest" if expr.function == "max" else "least"
+        text = f"{function}({', '.join([name, *(code.text for code in options)])})"
         return Code(text, union(kind, *(code.kind for code in options)))
 
     def _reduction(self, expr: Call) -> Reduction | None:

@@ -101,8 +101,9 @@ def of_call(expr: Call, fields: Collection[str], meta: Collection[str]) -> Reduc
     if expr.function == "sum" and element == Constant(1):
         return Reduction("count", conditions)
     if expr.function == "len":
-        simple = inner.kind == "list" and isinstance(element, Constant | Field)
-        return Reduction("count", conditions) if simple else None
+        # A field of the context may be missing, which is an error.
+        simple = isinstance(element, Constant) or (isinstance(element, Field) and element.namespace != "context")
+        return Reduction("count", conditions) if simple and inner.kind == "list" else None
     if inner.element == Name(clause.name):
         return None
     if expr.function in ("any", "all"):

@@ -13,17 +13,22 @@ from ...seed import Aggregate, Case, Const, DefineFilter, FilterUse, Formula, Fo
 from ...source import NOWHERE, Span
 from ..expr.costs import weight
 from ..expr.errors import ExprError
-from ..expr.interpreter import evaluate
+from ..expr.interpreter import Evaluator
 from ..expr.limits import Limits, Meter
 from ..expr.results import checked_result
 from ..expr.values import truth
 from .aggregates import aggregate
-from .computed import Computed, StepError
+from .computed import Computed, StepError, copied
 from .lookup import Table
 from .needs import EXTRACTIONS, needs
 from .rows import Row, complete_rows, element
 
 __all__ = ["Interpreter", "interpret", "row_cost", "step_limits"]
+
+
+_ROW_STEPS = 1_250
+"""Steps for each row, in a computation over many: some 200 aggregates with conditions."""
+_ROW_BYTES = 1_000
 
 
 def interpret(
@@ -38,14 +43,20 @@ def interpret(
 
 
 def step_limits(rows: int) -> Limits:
-    """Return the limits of a computation over ``rows`` extractions: 1,000 steps more for each."""
+    """Return the limits of a computation over ``rows`` extractions: those of an expression, or more where there are many.
+
+    So few rows as a person can look through cost no more than one expression; of 100,000 every step has its part.
+    """
     limits = Limits()
-    return attrs.evolve(limits, steps=limits.steps + 1_000 * rows)
+    return attrs.evolve(
+        limits, steps=max(limits.steps, _ROW_STEPS * rows), memory=limits.memory + _ROW_BYTES * rows,
+        size=max(limits.size, rows),
+    )  # fmt: skip
 
 
 def row_cost(parts: Sequence[Expr | FilterUse]) -> int:
-    """Return what a step charges for each row, in advance: 1 and the ``weight`` of all that it may evaluate there."""
-    return 1 + sum(1 if isinstance(part, FilterUse) else weight(part) for part in parts)
+    """Return what a step charges for each row, in advance: 2 and the ``weight`` of all that it may evaluate there."""
+    return 2 + sum(1 if isinstance(part, FilterUse) else weight(part) for part in parts)
 
 
 class Interpreter:
@@ -60,6 +71,7 @@ class Interpreter:
         self.meter = Meter(limits or step_limits(len(rows)))
         self.values: dict[str, Any] = {}
         self.names: dict[str, Any] = {EXTRACTIONS: [element(row) for row in self.rows]}
+        self.evaluator = Evaluator(self.names, context, self.meter)
         self.filters: dict[str, list[bool]] = {}
         """For each filter whether it holds, row by row."""
         self.errors: dict[str, StepError] = {}
@@ -96,7 +108,10 @@ class Interpreter:
             if isinstance(step, DefineFilter):
                 self.filters[step.name] = self.selected(step.where)
             else:
-                self.values[step.name] = self.names[step.name] = self._value(step)
+                value = self._value(step)
+                self.values[step.name] = self.names[step.name] = (
+                    copied(value) if isinstance(step, Const | Lookup | Case) else value
+                )
         except ExprError as error:
             self.errors[step.name] = StepError(
                 step.name, error.kind, error.message, error.hint, _place(error, step), root=step.name
@@ -121,7 +136,7 @@ class Interpreter:
 
     def evaluated(self, expr: Expr, row: Mapping[str, Any] | None = None) -> Any:
         """Return what ``expr`` is over the values computed so far, the context and, in an aggregate, one row."""
-        return evaluate(expr, self.names, row=row, context=self.context, meter=self.meter)
+        return self.evaluator.value(expr, row)
 
     def selected(self, where: Where | None) -> list[bool]:
         """Say of each row whether all of ``where`` hold. They are tried in order, up to the first that does not."""

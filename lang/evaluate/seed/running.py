@@ -8,8 +8,10 @@ from ...seed import Lookup
 from ..expr.generator_kinds import Fallback
 from ..expr.generator_runtime import PLAIN
 from ..expr.limits import Limits, Meter
+from ..expr.ordering import extreme_of
 from ..expr.results import checked_result
-from .aggregates import extreme
+from .computed import copied
+from .interpreter import step_limits
 from .lookup import Table
 from .rows import Row
 
@@ -28,7 +30,6 @@ __all__ = [
 MOST_REMEMBERED = 4_096
 """Combinations of enum values that are remembered with what they mean for the conditions."""
 _SHORT = 255
-_LIMITS = Limits()
 _SPARE = 1_000_000
 """Bytes for what stands in the seed itself."""
 
@@ -38,16 +39,21 @@ def bounded(rows: int, per_row: int, fixed: int, memory: int) -> int:
 
     ``memory`` are bytes for each row, of lists.
     """
-    left = _LIMITS.steps + 1_000 * rows - rows * per_row - fixed
-    if left < 0 or rows * memory > _LIMITS.memory - _SPARE or (memory and rows > _LIMITS.size):
+    return _left(step_limits(rows), rows, per_row, fixed, memory)
+
+
+def _left(limits: Limits, rows: int, per_row: int, fixed: int, memory: int) -> int:
+    left = limits.steps - rows * per_row - fixed
+    if left < 0 or rows * memory > limits.memory - _SPARE:
         raise Fallback
     return left
 
 
 def measured(rows: int, per_row: int, fixed: int, memory: int) -> Meter:
     """Return a meter for what has no bound that is known, after all else was taken from it."""
-    meter = Meter()
-    meter.left = bounded(rows, per_row, fixed, memory)
+    limits = step_limits(rows)
+    meter = Meter(limits)
+    meter.left = _left(limits, rows, per_row, fixed, memory)
     meter.room -= rows * memory + _SPARE
     return meter
 
@@ -71,14 +77,18 @@ def remembered(*values: Any) -> bool:
     return keep
 
 
-def greatest(values: list[Any]) -> Any:
-    """Return the greatest of some numbers, as a declared ``max`` does."""
-    return max(values) if set(map(type, values)) == {int} else extreme("max", values, Meter())
+def greatest(values: list[Any], *default: Any) -> Any:
+    """Return the greatest of some numbers, as ``max`` of a list does, declared or called; of none the default, if any."""
+    if default and not values:
+        return default[0]
+    return extreme_of(max, max(values), values)
 
 
-def least(values: list[Any]) -> Any:
-    """Return the least of some numbers, as a declared ``min`` does."""
-    return min(values) if set(map(type, values)) == {int} else extreme("min", values, Meter())
+def least(values: list[Any], *default: Any) -> Any:
+    """Return the least of some numbers, as ``min`` of a list does; of none the default, if any."""
+    if default and not values:
+        return default[0]
+    return extreme_of(min, min(values), values)
 
 
 def finder(step: Lookup) -> Callable[[Meter, Any], Any]:
@@ -116,6 +126,6 @@ def _ranked(table: Table) -> list[tuple[str, Any]] | None:
 
 
 SPACE: Mapping[str, Any] = {
-    function.__name__: function for function in (bounded, elements_of, greatest, least, measured, remembered)
+    function.__name__: function for function in (bounded, copied, elements_of, greatest, least, measured, remembered)
 }
 """What generated code finds besides the functions of expressions."""

@@ -65,7 +65,12 @@ def _reads_of_context(context: Context) -> dict[Span, tuple[Span, str]]:
         else:
             continue
         key = index.value if isinstance(index, Literal) else None
-        if isinstance(node.value, Name) and node.value.name == "context" and isinstance(key, str) and _KEY.fullmatch(key):
+        if (
+            isinstance(node.value, Name)
+            and node.value.name == "context"
+            and isinstance(key, str)
+            and _KEY.fullmatch(key)
+        ):
             found[node.value.span] = node.span, key
     return found
 

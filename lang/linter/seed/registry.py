@@ -219,13 +219,18 @@ class Context:
         return frozenset(name for name in written if isinstance(name, str)) - set(self.fields)
 
     @cached_property
+    def has_unknown_keys(self) -> bool:
+        """Say whether a key has no meaning: what seems to be missing may stand under it."""
+        return any(each.code == "SEED002" for each in self.seed.diagnostics)
+
+    @cached_property
     def has_fields(self) -> bool:
         """Say whether it is known what is extracted: not where the list of fields could not be read."""
         path = ("extract", "fields") if self.seed.form == "002" else ("extraction_fields",)
         nodes = [self.node(*path[:end]) for end in range(1, len(path) + 1)]
         written = [node for node in nodes if node is not None]
         if not written or self.root is None:
-            return True
+            return not self.has_unknown_keys
         return len(written) == len(nodes) and isinstance(written[-1].value, list)
 
     @cached_property

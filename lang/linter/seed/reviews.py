@@ -36,6 +36,8 @@ def none(context: Context) -> Iterator[Diagnostic]:
     around = context.node("filter") if context.seed.form == "002" else None
     if around is not None and not isinstance(around.value, dict):
         return  # the keywords may be in it
+    if node is None and context.has_unknown_keys:
+        return
     if not context.seed.keep.keywords and (node is None or node.value == []):
         root = context.root
         span = node.span if node is not None else Span(root.start, root.start + 1) if root is not None else NOWHERE

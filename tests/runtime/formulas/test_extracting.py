@@ -154,6 +154,21 @@ def test_after_a_wrong_key_nothing_more_is_asked() -> None:
     assert result.counts.failed == 50
 
 
+@pytest.mark.parametrize("fault", ["500", "length", "json_cut", "surrogate", "html"])
+def test_the_requests_of_a_failed_extraction_are_counted(fault: str) -> None:
+    result, server = run(["a", "b"], server=ReviewServer(always=fault), max_concurrency=1)
+    assert result.counts.failed == 2
+    assert result.calls == len(server.requests) == 6
+
+
+@pytest.mark.parametrize("most", range(6))
+def test_a_budget_that_ends_between_an_answer_and_its_repair_counts_what_was_sent(most: int) -> None:
+    texts = [marked(severity="awful", people=1), marked(severity="mild", people=1), marked(severity="bad", people=1)]
+    result, server = run(texts, ledger=Ledger(max_calls=most), max_concurrency=1)
+    assert result.calls == len(server.requests) == most
+    assert result.counts.extracted + result.counts.failed == 3
+
+
 def test_a_budget_error_of_a_client_counts_no_call() -> None:
     context = {"reviews": [{"text": "food"}]}
     result = asyncio.run(run_one(food_seed(), context, Scripted(default=BudgetExceeded("spent"))))
@@ -262,6 +277,16 @@ def test_enum_fields_are_choices_and_the_others_are_asked_together() -> None:
         ["firsthand", "hearsay"],
         None,
     ]
+
+
+def test_choices_are_made_over_the_part_that_is_asked_for() -> None:
+    text = "food " + "a " * 1_500 + "the end"
+    for strategy, seen in (("truncate_tail", 1), ("split", 1), ("truncate_head", 0)):
+        seed = food_seed(fields=(SEVERITY,), review_handling=ReviewHandling(5_000, strategy))
+        client = Scripted(default="mild")
+        asyncio.run(run_one(seed, {"reviews": [{"text": text}]}, client, ask="choices"))
+        assert sum("the end\n" in prompt for prompt in client.prompts) == seen
+        assert len(client.prompts) == (2 if strategy == "split" else 1)
 
 
 def test_a_choice_that_is_none_is_invalid_after_a_repair() -> None:

@@ -3,6 +3,7 @@
 import asyncio
 import sqlite3
 import stat
+from contextlib import closing
 from pathlib import Path
 from typing import Any
 
@@ -161,7 +162,7 @@ def test_a_broken_file_costs_one_warning_and_no_run(tmp_path: Path) -> None:
 
 def test_a_damaged_value_is_never_used(tmp_path: Path) -> None:
     asked(tmp_path)
-    with sqlite3.connect(tmp_path / "extractions.sqlite") as file:
+    with closing(sqlite3.connect(tmp_path / "extractions.sqlite")) as file, file:
         file.execute("UPDATE extractions_1 SET value = ?", (b'"severe"',))
     prompts, _, totals = asked(tmp_path)
     assert len(prompts) == 3

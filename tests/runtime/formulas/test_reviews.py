@@ -116,7 +116,7 @@ def test_every_iso_date_is_read(day: date) -> None:
         ({"reviews": {}}, '"reviews" of context 17 is an object, not a list'),
         ({"reviews": ["good"]}, "review 0 of context 17 is a text, not an object"),
         ({"reviews": [{"stars": 1}]}, 'review 0 of context 17 has no "text"'),
-        ({"reviews": [{"text": None}]}, '"text" of review 0 of context 17 is null, not a text'),
+        ({"reviews": [{"text": 3}]}, '"text" of review 0 of context 17 is a number, not a text'),
         ({"reviews": [{"text": "a\ud800"}]}, '"text" of review 0 of context 17 has half a surrogate pair in it, which is no text'),
         ({"reviews": [{"text": "a", "stars": "5"}]}, '"stars" of review 0 of context 17 is a text, not a number'),
         ({"reviews": [{"text": "a", "useful": True}]}, '"useful" of review 0 of context 17 is true, not a number'),

@@ -141,6 +141,27 @@ def test_a_budget_that_is_used_up_leaves_every_context_a_result_that_says_so() -
     assert "not asked: the budget of 5 calls is used up" in results[3].errors[0].message
 
 
+def test_a_run_that_is_cancelled_says_what_was_sent() -> None:
+    async def work() -> tuple[Totals, int, int]:
+        cancel = asyncio.Event()
+
+        class Third(Reader):
+            async def generate(self, prompt: str, **options: Any) -> str:
+                if len(self.order) == 2:
+                    cancel.set()
+                    await asyncio.sleep(30)
+                return await super().generate(prompt)
+
+        client, results = Third(0.0), list[SeedResult]()
+        totals = await run_many(
+            food_seed(), contexts(1, 9), client, on_result=results.append, max_concurrency=1, cancel=cancel
+        )
+        return totals, len(client.order), len(results)
+
+    totals, answered, results = asyncio.run(work())
+    assert (totals.status, totals.calls, answered, results) == ("cancelled", 3, 2, 0)
+
+
 def test_one_context_that_is_cancelled_is_failed() -> None:
     async def work() -> SeedResult:
         cancel = asyncio.Event()

@@ -70,7 +70,7 @@ def _finish(read: Results, tally: Tally, out: str | None) -> int:
         say(printable(f"{read.items.shown}, line {fault.line}: {fault.fault}"))
     if not tally.done:
         complain(f"{read.items.shown} has no results")
-        return Exit.FAILED
+        return Exit.FAILED if faults else Exit.USAGE
     status = "partial" if faults and tally.status == "complete" else tally.status
     style = {"complete": "green", "partial": "yellow", "failed": "red"}[status]
     say(f"{paint(status, style, colour(sys.stderr))}: {tally.contexts()} · {tally.figures()} · nothing was called")

@@ -77,7 +77,7 @@ def show_sensitivity(
         say(printable(f"{read.items.shown}, line {fault.line}: {fault.fault}"))
     if not count:
         complain(f"{read.items.shown} has no results")
-        return Exit.FAILED
+        return Exit.FAILED if read.items.faults else Exit.USAGE
     return Exit.PARTIAL if read.items.faults else Exit.DONE
 
 

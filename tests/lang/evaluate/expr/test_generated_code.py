@@ -163,3 +163,18 @@ def test_trees_deeper_and_wider_than_any_text_are_interpreted() -> None:
     for _ in range(90):
         nested = Arithmetic(Literal(1), (("-", nested),))
     assert outcome(compiled(nested), {}) == outcome(evaluate, nested, {})
+
+
+INFINITE = (
+    "big * big != xs", "big * big is null", "[big + big][0:0]", "[-big * big * big, 2][1]", "1e10 / tiny != xs",
+    "1e10 / tiny in xs", "1e10 / tiny == 'a'", "1e10 / tiny == 1", "1e10 / tiny != null", "1 if 1e10 / tiny else 2",
+    "not (1e10 / tiny)", "[1e10 / tiny] == xs", "xs == 1e10 * 1e308 * tiny", "len([1e10 / tiny])", "str(1e10 / tiny)",
+    "3 // (1e10 / tiny)", "1e10 / tiny and 3", "1 - 1 / (1e10 / tiny)", "{'a': 1e10 / tiny, 'b': 2}['b']",
+    "(1e10 / tiny if xs else null) is null", "(xs and 1e10 / tiny) == xs", "-(big * big) != xs", "(1e10 / tiny) ** 0 == xs",
+    "max(1, 1e10 / tiny) > 3", "any(1e10 / tiny != 'a' for x in xs)",
+)  # fmt: skip
+
+
+@pytest.mark.parametrize("text", INFINITE)
+def test_no_infinite_number_escapes_wherever_it_is_computed(text: str) -> None:
+    agree(text, big=1e308, tiny=5e-324, xs=[1, 2])

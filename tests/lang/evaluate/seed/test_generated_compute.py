@@ -211,6 +211,12 @@ def test_what_fails_fails_with_the_words_of_the_interpreter(text: str) -> None:
     assert agree(formula(text), ROWS).errors
 
 
+def test_elements_that_are_only_counted_may_fail_all_the_same() -> None:
+    counted = formula("len([context.absent for e in extractions])")
+    assert [error.kind for error in agree(counted, ROWS).errors] == ["key"]
+    assert agree(counted, ROWS, {"absent": 1}).values == {"S": len(ROWS)}
+
+
 def test_aggregates_that_need_a_computed_value_are_found_by_a_later_loop() -> None:
     newest = {"name": "NEWEST", "op": "max", "field": "meta.year", "default": 0}
     steps = [newest, {"name": "AT", "op": "count", "where": {"meta.year": {">=": 2020}}}]
@@ -269,3 +275,20 @@ def test_one_compiled_seed_serves_many_threads() -> None:
     with ThreadPoolExecutor(8) as pool:
         found = list(pool.map(lambda rows: compute.run(rows, CONTEXT), given))
     assert [shown(each) for each in found] == [shown(interpret(seed, rows, CONTEXT)) for rows in given]
+
+
+def test_whoever_changes_a_result_changes_no_seed() -> None:
+    seed = seed_of(
+        {"name": "C", "op": "const", "value": [1, {"a": [2]}]},
+        {"name": "L", "op": "lookup", "source": "context.name", "table": {"Basil": [1]}, "match": "exact"},
+        {"name": "K", "op": "case", "rules": [{"when": "1 > 0", "then": [3]}, {"else": 0}]},
+    )
+    compute = Compute.of(seed)
+    for run in (compute.quick, lambda rows, context: interpret(seed, rows, context).values):
+        assert run is not None
+        for _ in range(2):
+            values = run([], CONTEXT)
+            assert values == {"C": [1, {"a": [2]}], "L": [1], "K": [3]}
+            values["C"][1]["a"].append(9)
+            values["L"].append(9)
+            values["K"].append(9)
