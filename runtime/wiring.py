@@ -26,8 +26,8 @@ if TYPE_CHECKING:
     from ..adapters.state_json.store import Durability, JSONStateStore
 
 __all__ = [
-    "SPECS", "Ledger", "ModelSettings", "NetworkXAdapter", "Price", "default_spec", "fork_state", "open_adapter", "open_graph",
-    "open_model", "open_state", "read_brief", "read_state", "verify_state",
+    "SPECS", "Ledger", "ModelSettings", "NetworkXAdapter", "Price", "default_spec", "fork_state", "identity_of", "open_adapter",
+    "open_graph", "open_model", "open_state", "read_brief", "read_state", "verify_state",
 ]  # fmt: skip
 
 
@@ -113,8 +113,18 @@ def open_model(
         client = Priced(client, price)
     # A cassette is looked up faster than a cache, may be edited between runs, and is to have all that was asked.
     if settings.cache is not None and scheme not in ("replay", "record"):
-        client = Cached(client, settings.cache, spec, warn=warn)
+        client = Cached(client, settings.cache, identity_of(spec, environ), warn=warn)
     return client
+
+
+_ADDRESSES = {"openai": "OPENAI_BASE_URL", "anthropic": "ANTHROPIC_BASE_URL"}
+"""Where the SDKs look for the address of another server than their own."""
+
+
+def identity_of(spec: str, environ: Mapping[str, str] = os.environ) -> str:
+    """Return what caches know the model of ``spec`` by: the spec, and the address where the environment names another server."""
+    address = environ.get(_ADDRESSES.get(spec.partition(":")[0], ""), "").strip()
+    return f"{spec} at {address}" if address else spec
 
 
 def open_adapter(spec: str, environ: Mapping[str, str] = os.environ, *, stream: bool = False) -> Client:

@@ -288,10 +288,10 @@ class _Model:
 
     async def __aenter__(self) -> "_Model":
         if isinstance(self._llm, str):
-            from ..wiring import open_model
+            from ..wiring import identity_of, open_model
 
             self.client = self._opened = open_model(self._llm)
-            self.name = self.name or self._llm
+            self.name = self.name or identity_of(self._llm)
         return self
 
     async def __aexit__(self, *_: object) -> None:

@@ -10,7 +10,7 @@ from knotwork.adapters.llm_anthropic import AnthropicModel
 from knotwork.adapters.llm_budget import Ledger, Price
 from knotwork.adapters.llm_openai import OpenAIModel
 from knotwork.runtime import wiring
-from knotwork.runtime.wiring import SPECS, ModelSettings, default_spec, open_adapter, open_model
+from knotwork.runtime.wiring import SPECS, ModelSettings, default_spec, identity_of, open_adapter, open_model
 from support.model_server import KEY, ModelServer, answer_to
 
 
@@ -167,3 +167,10 @@ def test_sdks_are_imported_only_when_used():
         "assert 'anthropic' not in sys.modules\n"
     )
     subprocess.run([sys.executable, "-c", code], check=True)
+
+
+def test_caches_tell_servers_apart_that_the_environment_names():
+    environ = {"OPENAI_BASE_URL": "http://localhost:1/v1"}
+    assert identity_of("openai:m", environ) == "openai:m at http://localhost:1/v1"
+    assert identity_of("openai:m", {}) == "openai:m"
+    assert identity_of("local", environ) == "local"

@@ -16,7 +16,7 @@ from ....events import Events
 from ....formulas.keeping import RunError, SeedRecorder, StoredSeed, file_hash, load, start
 from ....formulas.results import ResultError, SeedResult
 from ....formulas.running import Totals, run_many
-from ....wiring import default_spec
+from ....wiring import default_spec, identity_of
 from ..execution.interrupt import cancelling
 from ..execution.models import Models, cache_file, close_models, open_models
 from ..shared.exit import Exit
@@ -131,7 +131,7 @@ class _Work:
         with cancelling(cancel, lambda: self.note("stopping; Ctrl-C again leaves at once"), self._stop_showing):
             try:
                 return await run_many(
-                    self.seed, self.feed.stream(self.refuse), self.models.default, on_result=self.take, model=self.spec,
+                    self.seed, self.feed.stream(self.refuse), self.models.default, on_result=self.take, model=identity_of(self.spec),
                     max_concurrency=self.asked.max_concurrency, cache=self._cache(), events=events, record=recorder,
                     ordered=False, cancel=cancel,
                 )  # fmt: skip
