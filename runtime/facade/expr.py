@@ -129,7 +129,7 @@ def compile(source: "Source | str | Expr") -> Callable[..., Any]:
     limits are the usual ones. Raises ``ExprError`` for a text that can't be read.
     """
     from ...lang.evaluate.expr import ExprError as EvaluationError
-    from ...lang.evaluate.expr.generator import compiled
+    from ...lang.evaluate.expr.generating.generator import compiled
 
     expr, text = _read(source)
     run = compiled(expr)

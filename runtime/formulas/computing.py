@@ -6,9 +6,9 @@ from typing import Any
 from attrs import frozen
 
 from ...adapters.llm import Usage
-from ...lang.evaluate.seed.compute import Compute
 from ...lang.evaluate.seed.computed import StepError
 from ...lang.evaluate.seed.explaining import explain
+from ...lang.evaluate.seed.fused.compute import Compute
 from ...lang.seed import FormulaSeed
 from ...lang.source import NOWHERE
 from .results import Counts, Extraction, ResultError, SeedResult, Status

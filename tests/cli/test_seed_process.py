@@ -13,9 +13,9 @@ from typing import Any
 
 import pytest
 from knotwork.runtime.events import Warned
-from knotwork.runtime.interfaces.cli.seeds.bar import Bar
-from knotwork.runtime.interfaces.cli.seeds.progress import Display
-from knotwork.runtime.interfaces.cli.seeds.tally import Tally
+from knotwork.runtime.interfaces.cli.seeds.outgoing.bar import Bar
+from knotwork.runtime.interfaces.cli.seeds.outgoing.progress import Display
+from knotwork.runtime.interfaces.cli.seeds.outgoing.tally import Tally
 from rich.console import Console
 from support.cafe_seed import CONTEXTS, lines, seed_model, write_seed
 from support.command import call, environment, process, silent_server

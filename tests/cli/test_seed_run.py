@@ -93,7 +93,7 @@ def test_csv(model: str) -> None:
 
 
 def test_a_table_is_bounded(folder: Path, model: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("knotwork.runtime.interfaces.cli.seeds.writing._ROWS", 2)
+    monkeypatch.setattr("knotwork.runtime.interfaces.cli.seeds.outgoing.writing._ROWS", 2)
     told = run("--llm", model, "--format", "table")
     assert [line.split()[:4] for line in told.out.splitlines()[2:]] == [
         ["Luna", "complete", "1", "loud"], ["Sol", "complete", "-2", "quiet"],
@@ -254,7 +254,7 @@ def test_a_seed_with_errors_is_not_run(folder: Path, model: str) -> None:
 
 
 def test_a_full_disk_loses_no_answer(folder: Path, model: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    from knotwork.runtime.interfaces.cli.seeds.written import OutFile, Unwritten
+    from knotwork.runtime.interfaces.cli.seeds.outgoing.written import OutFile, Unwritten
 
     def full(self: OutFile, line: str) -> None:
         raise Unwritten(self.path, "No space left on device")

@@ -6,8 +6,8 @@ from pathlib import Path
 from typing import Any
 
 from knotwork.lang.documents.seed import read_seed
-from knotwork.lang.evaluate.seed.compute import Compute
 from knotwork.lang.evaluate.seed.computed import Computed
+from knotwork.lang.evaluate.seed.fused.compute import Compute
 from knotwork.lang.evaluate.seed.interpreter import interpret
 from knotwork.lang.seed import FormulaSeed
 

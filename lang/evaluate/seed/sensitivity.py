@@ -16,8 +16,8 @@ from ...node import walk
 from ...seed import DefineFilter, FilterUse, FormulaSeed
 from ..expr.equality import equal
 from ..expr.limits import Meter
-from .compute import Compute
 from .computed import Computed
+from .fused.compute import Compute
 from .interpreter import Interpreter
 from .needs import EXTRACTIONS, parts
 from .rows import Row

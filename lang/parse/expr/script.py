@@ -28,7 +28,7 @@ def parse_expr(source: Source | str) -> ExprRead:
         return ExprRead(None, (Diagnostic("EXPR030", "error", message, Span(0, 1)),), source)
     found = read(text)
     if isinstance(found, Failure):
-        from .recover import explain
+        from .tolerant.recover import explain
 
         return ExprRead(None, explain(text, found), source)
     return ExprRead(found, (), source)

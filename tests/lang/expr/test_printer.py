@@ -18,7 +18,7 @@ from knotwork.lang.expr import (
     Negative,
 )
 from knotwork.lang.parse.expr import parse_expr
-from knotwork.lang.parse.expr.reader import Reader
+from knotwork.lang.parse.expr.tolerant.reader import Reader
 from knotwork.lang.printer.expr import format_expr
 from support.expr_trees import trees
 

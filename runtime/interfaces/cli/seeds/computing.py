@@ -9,11 +9,11 @@ from ..shared.exit import Exit
 from ..shared.files import STDIN, Unreadable, only_one_stdin
 from ..shared.output import colour, complain, paint, say
 from .asked import OutFormat
-from .extracted import Extracted, Results
-from .opening import open_seed, refused
-from .tally import Tally
-from .writing import Sink, form_of, open_sink
-from .written import Unwritten
+from .incoming.extracted import Extracted, Results
+from .incoming.opening import open_seed, refused
+from .outgoing.tally import Tally
+from .outgoing.writing import Sink, form_of, open_sink
+from .outgoing.written import Unwritten
 
 __all__ = ["compute_again"]
 

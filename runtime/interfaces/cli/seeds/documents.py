@@ -11,9 +11,9 @@ from ..shared.exit import Exit, Misused
 from ..shared.files import STDIN
 from ..shared.output import json_text, say, write
 from ..shared.replacing import replace_file
-from .opening import open_seed, refused
-from .tally import many
-from .writing import same_file
+from .incoming.opening import open_seed, refused
+from .outgoing.tally import many
+from .outgoing.writing import same_file
 
 __all__ = ["convert_seed", "show_schema"]
 

@@ -6,8 +6,8 @@ from typing import Any, Literal
 
 from .....lang.diagnostic import nearest, printable
 from .....lang.evaluate.expr.values import shown
-from .....lang.evaluate.seed.compute import Compute
 from .....lang.evaluate.seed.explaining import explain
+from .....lang.evaluate.seed.fused.compute import Compute
 from .....lang.evaluate.seed.sensitivity import Flip, Sensitivity, sensitivity
 from .....lang.evaluate.seed.telling import as_json, as_text
 from .....lang.seed import DefineFilter, FormulaSeed
@@ -16,9 +16,9 @@ from ..shared.checked import Checked
 from ..shared.exit import Exit, Misused
 from ..shared.files import Unreadable, only_one_stdin
 from ..shared.output import colour, complain, json_text, paint, say
-from .extracted import Extracted, Results, chosen
-from .opening import open_seed, refused
-from .tally import many
+from .incoming.extracted import Extracted, Results, chosen
+from .incoming.opening import open_seed, refused
+from .outgoing.tally import many
 
 __all__ = ["explain_value", "show_sensitivity"]
 

@@ -12,7 +12,7 @@ from .....lang.seed import FormulaSeed
 from ..shared.exit import Exit
 from ..shared.output import colour, json_text, paint
 from ..tasks.planning import Form
-from .tally import many
+from .outgoing.tally import many
 
 __all__ = ["show_seed_plan"]
 

@@ -13,9 +13,9 @@ from ..execution.progress import dollars
 from ..shared.exit import Exit
 from ..shared.output import json_text, say
 from .asked import SeedAsked
-from .feeding import Feed
-from .streaming import Item
-from .tally import many
+from .incoming.feeding import Feed
+from .incoming.streaming import Item
+from .outgoing.tally import many
 
 __all__ = ["rehearse"]
 

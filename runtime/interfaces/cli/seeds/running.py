@@ -22,13 +22,13 @@ from ..execution.models import Models, cache_file, close_models, open_models
 from ..shared.exit import Exit
 from ..shared.output import complain, is_terminal, say
 from .asked import SeedAsked, resume_command
-from .feeding import Feed
-from .progress import Display
-from .streaming import Item
-from .summary import Ending, finish
-from .tally import Tally
-from .writing import Sink, open_sink
-from .written import Opening, Unwritten
+from .incoming.feeding import Feed
+from .incoming.streaming import Item
+from .outgoing.progress import Display
+from .outgoing.summary import Ending, finish
+from .outgoing.tally import Tally
+from .outgoing.writing import Sink, open_sink
+from .outgoing.written import Opening, Unwritten
 
 __all__ = ["run"]
 
@@ -83,7 +83,7 @@ def _display(tally: Tally, name: str, share: Callable[[], float | None], *, in_b
     """
     if not is_terminal(sys.stderr) or (in_between and is_terminal(sys.stdout)):
         return Display(tally)
-    from .bar import Bar  # brings rich, which a pipe does not need
+    from .outgoing.bar import Bar  # brings rich, which a pipe does not need
 
     return Bar(tally, name, share)
 

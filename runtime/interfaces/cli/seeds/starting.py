@@ -4,10 +4,10 @@ from ..shared.checked import Checked
 from ..shared.exit import Misused
 from ..shared.files import Unreadable, only_one_stdin
 from .asked import SeedAsked
-from .contexts import Contexts
-from .feeding import Feed
-from .opening import open_seed, refused
-from .writing import form_of
+from .incoming.contexts import Contexts
+from .incoming.feeding import Feed
+from .incoming.opening import open_seed, refused
+from .outgoing.writing import form_of
 
 __all__ = ["perform"]
 

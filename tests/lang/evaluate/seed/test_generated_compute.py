@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 from hypothesis import given, settings
-from knotwork.lang.evaluate.seed.compute import Compute
+from knotwork.lang.evaluate.seed.fused.compute import Compute
 from knotwork.lang.evaluate.seed.interpreter import interpret
 from knotwork.lang.expr import Comparison, Expr, Field, Literal, Name, Not
 from knotwork.lang.parse.expr import parse_expr

@@ -6,8 +6,8 @@ from typing import Any
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from knotwork.lang.evaluate.seed.compute import Compute
 from knotwork.lang.evaluate.seed.computed import Computed
+from knotwork.lang.evaluate.seed.fused.compute import Compute
 from knotwork.lang.evaluate.seed.interpreter import interpret
 from knotwork.lang.evaluate.seed.sensitivity import Flip, OutputChange, sensitivity
 from support.computing import row, seed_file, seed_of

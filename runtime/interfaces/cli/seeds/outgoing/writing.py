@@ -1,0 +1,135 @@
+"""Results on their way out: as JSON lines, as CSV, or as a table; to stdout or into a file."""
+
+import json
+import os
+import sys
+from collections.abc import Mapping, Sequence
+from typing import Any, Literal
+
+from attrs import define, field
+
+from ...shared.exit import Misused
+from ...shared.files import STDIN
+from ...shared.output import is_terminal, say, write
+from ..asked import OutFormat
+from .cells import cell, columns, csv_line, row
+from .written import Opening, OutFile
+
+__all__ = ["Sink", "form_of", "open_sink", "same_file"]
+
+_ROWS = 50
+"""Rows of a table that is drawn; the others are counted."""
+_WIDEST = 60
+"""Characters of a cell of a table."""
+_OUTPUTS = 8
+"""Outputs that a table shows."""
+
+
+def form_of(form: OutFormat, out: str | None) -> Literal["jsonl", "csv", "table"]:
+    """Return the form that results are written in. Raises ``Misused`` for a table in a file."""
+    to_file = out is not None and out != STDIN
+    if form == "table" and to_file:
+        raise Misused("a table is for the terminal; a file takes jsonl or csv", "--format csv")
+    if form != "auto":
+        return form
+    if to_file:
+        return "csv" if str(out).lower().endswith(".csv") else "jsonl"
+    return "table" if is_terminal(sys.stdout) else "jsonl"
+
+
+def same_file(one: str, other: str) -> bool:
+    """Say whether both names are of one file that is there."""
+    try:
+        return os.path.samefile(one, other)
+    except OSError:
+        return False
+
+
+@define
+class Sink:
+    """Takes results one by one. ``kept``: those that the file had already, name by index; nobody need make them again."""
+
+    form: Literal["jsonl", "csv", "table"]
+    outputs: Sequence[str]
+    brief: bool
+    kept: Mapping[int, str] = field(factory=dict)
+    written: int = 0
+    _file: OutFile | None = None
+    _rows: list[tuple[Any, ...]] = field(factory=list)
+
+    @property
+    def to_stdout(self) -> bool:
+        """Say whether there is no file."""
+        return self._file is None
+
+    def put(self, result: Mapping[str, Any]) -> None:
+        """Write one result (its JSON). Raises ``Unwritten`` where the file takes no more."""
+        self.written += 1
+        if self.form == "table":
+            if len(self._rows) < _ROWS:
+                shown = tuple(result[key] for key in ("index", "name", "status", "outputs", "counts"))
+                self._rows.append(shown)
+            return
+        if self.form == "csv":
+            line = csv_line(row(result, self.outputs))
+        else:
+            told = {key: value for key, value in result.items() if not (self.brief and key == "extractions")}
+            unicode = self._file is not None or "utf" in (getattr(sys.stdout, "encoding", None) or "").lower()
+            line = json.dumps(told, ensure_ascii=not unicode, allow_nan=False) + "\n"
+        if self._file is not None:
+            self._file.write(line)
+        else:
+            write(line)
+            sys.stdout.flush()
+
+    def end(self) -> None:
+        """Write what is left to write, and close."""
+        if self.form == "table" and self._rows:
+            self._draw()
+        self.close()
+
+    def close(self) -> None:
+        """Let go of the file; more than once is fine."""
+        if self._file is not None:
+            self._file.close()
+
+    def _draw(self) -> None:
+        from ...shared.tables import render
+
+        outputs = list(self.outputs[-_OUTPUTS:])
+        rows = [
+            [
+                name,
+                status,
+                *(_short(values.get(output)) for output in outputs),
+                f"{counts['kept']} of {counts['reviews']}",
+            ]
+            for _, name, status, values, counts in sorted(self._rows, key=lambda row: row[0])
+        ]
+        print(render(["name", "status", *outputs, "kept"], rows, wide=frozenset({"status", "kept"})), end="")
+        if self.written > len(rows):
+            say(f"and {self.written - len(rows):,} more; --format jsonl has them all")
+        if len(self.outputs) > _OUTPUTS:
+            say(f"these are the last {_OUTPUTS} of {len(self.outputs)} outputs; --format csv has them all")
+
+
+def _short(value: Any) -> str:
+    text = f"{value:.6g}" if isinstance(value, float) else cell(value)
+    return text if len(text) <= _WIDEST else text[: _WIDEST - 1] + "…"
+
+
+def open_sink(
+    out: str | None, form: OutFormat, outputs: Sequence[str], opening: Opening, brief: bool, sources: Sequence[str] = ()
+) -> Sink:
+    """Open what results go to. Raises ``Misused`` where the file is one of ``sources``, or is there, and ``OSError``."""
+    chosen = form_of(form, out)
+    if out is None or out == STDIN:
+        sink = Sink(chosen, outputs, brief)
+        if chosen == "csv":
+            write(csv_line(columns(outputs)))
+        return sink
+    for source in sources:
+        if source != STDIN and same_file(source, out):
+            raise Misused(f"{out} is what is read, and would be lost", "--out takes another file")
+    file = OutFile.open(out, "csv" if chosen == "csv" else "jsonl", outputs, opening)
+    return Sink(chosen, outputs, brief, file.kept, file=file)
