@@ -147,6 +147,10 @@ async def run_many(
     return await run.run(cancel)
 
 
+_MOST_WARNINGS = 1_000
+"""Warnings that a run's totals keep: each context's own are in its result."""
+
+
 @define
 class _Open:
     """A context whose reviews are being extracted."""
@@ -233,8 +237,9 @@ class _Run:
         return totals
 
     def warn(self, message: str, step: str = "") -> None:
-        """Keep a warning and tell the subscribers."""
-        self.totals.warnings.append(f"{step}: {message}" if step else message)
+        """Keep a warning, as long as there are few, and tell the subscribers."""
+        if len(self.totals.warnings) < _MOST_WARNINGS:
+            self.totals.warnings.append(f"{step}: {message}" if step else message)
         if self.events:
             self.events.emit(Warned(step, message))
 

@@ -34,7 +34,7 @@ class Display:
             case CallRetried():
                 self._tell(f"asked again ({event.attempt}): {event.reason}")
             case Warned():
-                self._tell(f"warning: {event.message}")
+                self._tell(f"warning: {event.step}: {event.message}" if event.step else f"warning: {event.message}")
             case _:
                 pass
 
