@@ -7,7 +7,6 @@ through one process whose memory is limited.
 import json
 import subprocess
 import sys
-import time
 from pathlib import Path
 
 import pytest
@@ -101,19 +100,26 @@ def measured(how: str, texts: list[str]) -> list[list[object]]:
     return found
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize("how", ["evaluate", "compile"])
-def test_every_hostile_expression_is_refused_or_bounded(how):
-    texts = corpus()
-    assert len(set(texts)) == len(texts) >= 120
+def bounded(how: str, texts: list[str]) -> list[list[object]]:
+    """Return what came of the expressions, after making sure that it was something, and in time."""
     found = measured(how, texts)
-    assert {outcome for _, outcome, _ in found} == {"value", "refused"}, [
+    assert {outcome for _, outcome, _ in found} <= {"value", "refused"}, [
         (text[:80], each) for text, each in zip(texts, found, strict=True) if each[1] not in ("value", "refused")
     ]
     slow = [text for text, (seconds, _, _) in zip(texts, found, strict=True) if seconds > SECONDS]
     # A second look, since another process may have had the caches.
     still = measured(how, slow) if slow else []
     assert not [(text[:80], each) for text, each in zip(slow, still, strict=True) if each[0] > SECONDS]
+    return found
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("how", ["evaluate", "compile"])
+def test_every_hostile_expression_is_refused_or_bounded(how):
+    texts = corpus()
+    assert len(set(texts)) == len(texts) >= 120
+    found = bounded(how, texts)
+    assert {outcome for _, outcome, _ in found} == {"value", "refused"}
 
 
 QUICK = [
@@ -125,9 +131,7 @@ QUICK = [
 
 
 def test_the_worst_are_refused_or_bounded():
-    found = measured("evaluate", QUICK)
-    assert {outcome for _, outcome, _ in found} <= {"value", "refused"}
-    assert max(seconds for seconds, _, _ in found) <= SECONDS
+    bounded("evaluate", QUICK)
 
 
 @pytest.mark.parametrize("text", [text for text in corpus() if "__" in text or ":=" in text or "lambda" in text])
@@ -145,9 +149,5 @@ def test_checking_is_bounded_too():
         "[" + ", ".join(f'e["{at}"]' for at in range(700)) + "]", 'a == "x"' + ' or "b"' * 1_200, '"a"' + " + 1" * 2_400,
         "{" + ",".join(f'"{at}": 1' for at in range(900)) + "}", "[" + ",".join(["[x for x in xs]"] * 500) + "]",
     ]  # fmt: skip
-    names = [f"name_{at}" for at in range(2_000)]
-    for text in [*corpus(), *many]:
-        begun = time.process_time()
-        found = expr.check(text, names, context_keys=names)
-        assert time.process_time() - begun <= SECONDS, text[:80]
-        assert all(each.message and len(each.message) < 300 for each in found)
+    found = bounded("check", [*corpus(), *many])
+    assert all(len(message) < 300 for _, _, message in found)
