@@ -1,20 +1,24 @@
 """What a comprehension costs, known from the tree alone: the nodes that an iteration evaluates. Nothing here recurses."""
 
-from ...expr import Comprehension, Expr
+from ...expr import Comprehension, DictDisplay, Expr, ListDisplay, TupleDisplay
 from ...node import walk
 
 __all__ = ["clause_costs", "weight"]
 
 
+_MADE = (ListDisplay, TupleDisplay, DictDisplay)
+
+
 def weight(expr: Expr) -> int:
     """Return how many nodes evaluating ``expr`` visits at most: of a comprehension itself and its first iterable only.
 
-    The rest of a comprehension is charged by its own iterations.
+    The rest of a comprehension is charged by its own iterations. A list or an object that is written out counts twice: it is
+    made, which takes longer than to look at a node.
     """
     total, left = 0, [expr]
     while left:
         for node in walk(left.pop(), lambda node: not isinstance(node, Comprehension)):
-            total += 1
+            total += 2 if isinstance(node, _MADE) else 1
             if isinstance(node, Comprehension):
                 left.append(node.clauses[0].iterable)
     return total

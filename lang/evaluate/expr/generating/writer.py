@@ -328,7 +328,8 @@ def cost_bound(expr: Expr) -> int:
     """Return more steps than the interpreter charges for evaluating ``expr`` once, but for what its functions go through."""
     nodes = list(walk(expr))
     texts = [node.value for node in nodes if isinstance(node, Literal) and isinstance(node.value, str)]
-    return 2 + len(nodes) + len(nodes) // 8 + sum(len(text) >> 7 for text in texts)
+    made = sum(isinstance(node, ListDisplay | TupleDisplay | DictDisplay) for node in nodes)
+    return 2 + len(nodes) + made + len(nodes) // 8 + sum(len(text) >> 7 for text in texts)
 
 
 def memory_bound(expr: Expr) -> int:
