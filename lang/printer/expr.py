@@ -1,5 +1,247 @@
-"""The canonical text of an expression: reading it gives the same tree, and printing that gives the same text."""
+"""The canonical text of an expression: reading it gives the same tree, and printing that gives the same text.
 
-from ..parse.expr.written import format_expr
+Strings in double quotes, ``null``, ``true`` and ``false``, a blank around every sign between two values, and parentheses
+only where the tree would be another without. Nothing here recurses: a tree may be as deep as memory.
+"""
 
-__all__ = ["format_expr"]
+import json
+import math
+import re
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from typing import Any, TypeAlias
+
+from ..expr import (
+    Arithmetic,
+    BoolChain,
+    Call,
+    Clause,
+    Comparison,
+    Comprehension,
+    Conditional,
+    DictDisplay,
+    Expr,
+    Field,
+    ListDisplay,
+    Literal,
+    MethodCall,
+    Name,
+    Negative,
+    Not,
+    Power,
+    Slicing,
+    Subscript,
+    TupleDisplay,
+)
+
+__all__ = ["VALUE", "format_expr", "rank"]
+
+_Piece: TypeAlias = Any
+"""A text to write, or a node with the lowest rank that stands at its place without parentheses."""
+
+TEST, _OR, _AND, _NOT, _COMPARISON, _SUM, _PRODUCT, _MINUS, _POWER, VALUE = range(10)
+
+_NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
+
+
+def format_expr(expr: Expr, place: int = TEST) -> str:
+    """Return the canonical text of ``expr``, on one line; in parentheses where its ``rank`` is below ``place``.
+
+    Raises ``ValueError`` for a tree that no text can have (a chain of one, a generator that is no argument, a number that
+    is none, a name with a blank); reading never makes one.
+    """
+    written: list[str] = []
+    stack: list[_Piece] = [(expr, place)]
+    while stack:
+        piece = stack.pop()
+        if isinstance(piece, str):
+            written.append(piece)
+            continue
+        node, lowest = piece
+        pieces = list(_WRITERS[type(node)](node))
+        if rank(node) < lowest:
+            pieces = ["(", *pieces, ")"]
+        stack.extend(reversed(pieces))
+    return "".join(written)
+
+
+def rank(node: Expr) -> int:
+    """Return how tightly ``node`` holds together: from ``TEST`` (a conditional) to ``VALUE`` (a name, brackets)."""
+    match node:
+        case Arithmetic(rest=rest):
+            return _SUM if rest and rest[0][0] in ("+", "-") else _PRODUCT
+        case BoolChain(operator=operator):
+            return _OR if operator == "or" else _AND
+        case Literal(value=value) if type(value) in (int, float) and math.copysign(1.0, value) < 0:  # type: ignore[arg-type]
+            return _MINUS
+        case _:
+            return _RANKS.get(type(node), VALUE)
+
+
+_RANKS: Mapping[type, int] = {
+    Conditional: TEST, Not: _NOT, Comparison: _COMPARISON, Negative: _MINUS, Power: _POWER,
+}  # fmt: skip
+
+
+def _literal(node: Literal) -> Iterator[_Piece]:
+    value = node.value
+    if isinstance(value, float) and not math.isfinite(value):
+        raise ValueError(f"no text can have the number {value}")
+    yield repr(value) if isinstance(value, float) else json.dumps(value, ensure_ascii=False)
+
+
+def _name(name: str) -> str:
+    if not _NAME.fullmatch(name):
+        raise ValueError(f"no text can have the name {name!r}")
+    return name
+
+
+def _listed(opening: str, items: Iterable[_Piece], closing: str) -> Iterator[_Piece]:
+    yield opening
+    for at, item in enumerate(items):
+        if at:
+            yield ", "
+        yield item
+    yield closing
+
+
+def _tests(items: Iterable[Expr]) -> list[_Piece]:
+    return [(item, TEST) for item in items]
+
+
+def _tuple(node: TupleDisplay) -> Iterator[_Piece]:
+    return _listed("(", _tests(node.items), ",)" if len(node.items) == 1 else ")")
+
+
+def _dict(node: DictDisplay) -> Iterator[_Piece]:
+    yield "{"
+    for at, (key, value) in enumerate(node.entries):
+        yield from (", " if at else "", (key, TEST), ": ", (value, TEST))
+    yield "}"
+
+
+def _power(node: Power) -> Iterator[_Piece]:
+    yield from ((node.base, VALUE), " ** ", (node.exponent, _MINUS))
+
+
+def _arithmetic(node: Arithmetic) -> Iterator[_Piece]:
+    place = rank(node) + 1
+    signs = {"+", "-"} if place == _PRODUCT else {"*", "/", "//", "%"}
+    if not node.rest or not signs.issuperset(operator for operator, _ in node.rest):
+        raise ValueError("a chain has operators of one precedence, and one of them at least")
+    yield (node.first, place)
+    for operator, operand in node.rest:
+        yield from (f" {operator} ", (operand, place))
+
+
+def _comparison(node: Comparison) -> Iterator[_Piece]:
+    if not node.rest:
+        raise ValueError("a comparison has two sides")
+    yield (node.first, _SUM)
+    for test, right in node.rest:
+        if test in ("is", "is not") and right != Literal(None):
+            raise ValueError(f"{test} stands before null only")
+        yield from (f" {test} ", (right, _SUM))
+
+
+def _chain(node: BoolChain) -> Iterator[_Piece]:
+    if len(node.operands) < 2:
+        raise ValueError(f"{node.operator} has two sides")
+    place = rank(node) + 1
+    for at, operand in enumerate(node.operands):
+        if at:
+            yield f" {node.operator} "
+        yield (operand, place)
+
+
+def _conditional(node: Conditional) -> Iterator[_Piece]:
+    if not node.branches:
+        raise ValueError("a conditional has a branch")
+    for condition, value in node.branches:
+        yield from ((value, _OR), " if ", (condition, _OR), " else ")
+    yield (node.otherwise, _OR)
+
+
+def _clauses(clauses: Iterable[Clause]) -> Iterator[_Piece]:
+    for clause in clauses:
+        yield from (f" for {_name(clause.name)} in ", (clause.iterable, _OR))
+        for condition in clause.conditions:
+            yield from (" if ", (condition, _OR))
+
+
+def _inside(node: Comprehension) -> Iterator[_Piece]:
+    if not node.clauses:
+        raise ValueError("a comprehension has a for")
+    yield (node.element, TEST)
+    yield from _clauses(node.clauses)
+
+
+def _comprehension(node: Comprehension) -> Iterator[_Piece]:
+    if node.kind == "generator":
+        raise ValueError("a generator stands only as an argument of a function")
+    yield from ("[", *_inside(node), "]")
+
+
+def _primary(node: Expr) -> _Piece:
+    """Write what something stands behind; a number would take a dot for its own."""
+    number = isinstance(node, Literal) and type(node.value) in (int, float)
+    return (node, VALUE + 1 if number else VALUE)
+
+
+def _subscript(node: Subscript) -> Iterator[_Piece]:
+    yield from (_primary(node.value), "[", (node.index, TEST), "]")
+
+
+def _slicing(node: Slicing) -> Iterator[_Piece]:
+    yield from (_primary(node.value), "[")
+    if node.start is not None:
+        yield (node.start, TEST)
+    yield ":"
+    if node.stop is not None:
+        yield (node.stop, TEST)
+    if node.step is not None:
+        yield from (":", (node.step, TEST))
+    yield "]"
+
+
+def _call(node: Call) -> Iterator[_Piece]:
+    only = len(node.arguments) == 1 and not node.keywords
+    yield f"{_name(node.function)}("
+    for at, argument in enumerate(node.arguments):
+        if at:
+            yield ", "
+        if isinstance(argument, Comprehension) and argument.kind == "generator":
+            yield from _inside(argument) if only else ("(", *_inside(argument), ")")
+        else:
+            yield (argument, TEST)
+    for at, (name, value) in enumerate(node.keywords):
+        if at or node.arguments:
+            yield ", "
+        yield from (f"{_name(name)}=", (value, TEST))
+    yield ")"
+
+
+def _method(node: MethodCall) -> Iterator[_Piece]:
+    yield from (_primary(node.value), f".{_name(node.method)}")
+    yield from _listed("(", _tests(node.arguments), ")")
+
+
+_WRITERS: Mapping[type, Callable[[Any], Iterable[_Piece]]] = {
+    Arithmetic: _arithmetic,
+    BoolChain: _chain,
+    Call: _call,
+    Comparison: _comparison,
+    Comprehension: _comprehension,
+    Conditional: _conditional,
+    DictDisplay: _dict,
+    Field: lambda node: (f"{node.namespace}.{_name(node.name)}",),
+    ListDisplay: lambda node: _listed("[", _tests(node.items), "]"),
+    Literal: _literal,
+    MethodCall: _method,
+    Name: lambda node: (_name(node.name),),
+    Negative: lambda node: ("-", (node.operand, _MINUS)),
+    Not: lambda node: ("not ", (node.operand, _NOT)),
+    Power: _power,
+    Slicing: _slicing,
+    Subscript: _subscript,
+    TupleDisplay: _tuple,
+}

@@ -11,10 +11,10 @@ from attrs import evolve
 
 from ....diagnostic import Diagnostic, Edit, apply_edits, sort_key
 from ....expr import Expr
+from ....printer.expr import VALUE, format_expr, rank
 from ....source import Span
 from ...fault import fault, shown
 from ..engine import MAX_DEPTH, MAX_LENGTH, MOST_LEVELS, Failure, depth, levels, read
-from ..written import VALUE, format_expr, rank
 from .around import bounds
 from .cursor import Found, TooDeep, complete
 from .pieces import OPENING
