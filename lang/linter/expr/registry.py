@@ -1,13 +1,14 @@
 """What a lint rule of expressions is and what it is given: the expression, what is known where it stands, its places."""
 
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from functools import cached_property
 from itertools import islice
 from typing import Literal as OneOf
+from typing import TypeAlias
 
 import attrs
 
-from ...diagnostic import Diagnostic, Edit, nearest
+from ...diagnostic import Diagnostic, Edit
 from ...evaluate.seed.needs import EXTRACTIONS
 from ...expr import Clause, Comprehension, Expr, MethodCall, Name, Subscript
 from ...expr import Literal as LiteralNode
@@ -15,29 +16,18 @@ from ...node import Node, walk
 from ...rules import RULES
 from ...seed import Extracted
 from ...source import NOWHERE, Span
+from ..lint import Lint as AnyLint
+from ..lint import Suggestions, lint
 
 __all__ = ["Binding", "Context", "Lint", "Place", "lint", "listed", "row_part"]
 
-_SUGGESTIONS, _LOOKED_AT = 50, 100_000
-"""Did-you-means looked for in one check, and names looked at for them; with more faults than that there is one cause."""
+_LOOKED_AT = 100_000
+"""Known names that are looked at for the did-you-means of one check: an expression is checked for each of many steps."""
 _MOST_LISTED = 1_000
 """Names among which some are worth listing."""
 
 Binding = OneOf["row", "value"]
 """What a variable of a comprehension is: one extraction, or anything else."""
-
-
-@attrs.frozen
-class Lint:
-    """A rule: its code and the function that finds it."""
-
-    code: str
-    find: Callable[["Context"], Iterable[Diagnostic]]
-
-
-def lint(code: str) -> Callable[[Callable[["Context"], Iterable[Diagnostic]]], Lint]:
-    """Make the function below the rule for ``code``."""
-    return lambda find: Lint(code, find)
 
 
 @attrs.frozen
@@ -61,7 +51,7 @@ class Context:
     row: bool = False
     fields: Mapping[str, Extracted] | None = None
     context_keys: Collection[str] | None = None
-    _asked: list[int] = attrs.field(factory=list, init=False, eq=False, repr=False)
+    _suggestions: Suggestions = attrs.field(factory=lambda: Suggestions(_LOOKED_AT), init=False, eq=False, repr=False)
 
     @cached_property
     def known(self) -> frozenset[str] | None:
@@ -87,14 +77,15 @@ class Context:
     @property
     def has_enough(self) -> bool:
         """Whether no more names are looked for."""
-        return len(self._asked) >= _SUGGESTIONS or sum(self._asked) >= _LOOKED_AT
+        return self._suggestions.has_enough
 
     def suggestion(self, name: str, known: Collection[str]) -> str | None:
         """Return the known name that was most likely meant; None once many have been looked for."""
-        if self.has_enough:
-            return None
-        self._asked.append(len(known))
-        return nearest(name, known)
+        return self._suggestions.find(name, known)
+
+
+Lint: TypeAlias = AnyLint[Context]
+"""A rule of this language."""
 
 
 def listed(known: Iterable[str], most: int = 12) -> str:

@@ -1,34 +1,21 @@
 """What a lint rule of GASL is and what it is given: the program, its variables and keys, and what it is checked against."""
 
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from functools import cached_property
+from typing import TypeAlias
 
 import attrs
 
-from ...diagnostic import Diagnostic, Edit, Severity, nearest
+from ...diagnostic import Diagnostic, Edit, Severity
 from ...gasl import Command, Declare, Program, StateType
 from ...rules import RULES
 from ...schema import Schema
 from ...source import NOWHERE, Span
+from ..lint import Lint as AnyLint
+from ..lint import Suggestions, lint
 from .flow import Binding, Flow, Step, trace
 
 __all__ = ["Context", "Lint", "lint"]
-
-_SUGGESTIONS = 50
-"""Did-you-means looked for in one check; a program with more faults than that has one cause."""
-
-
-@attrs.frozen
-class Lint:
-    """A rule: its code and the function that finds it."""
-
-    code: str
-    find: Callable[["Context"], Iterable[Diagnostic]]
-
-
-def lint(code: str) -> Callable[[Callable[["Context"], Iterable[Diagnostic]]], Lint]:
-    """Make the function below the rule for ``code``."""
-    return lambda find: Lint(code, find)
 
 
 @attrs.frozen(slots=False)
@@ -46,9 +33,7 @@ class Context:
     measures: Collection[str] | None = None
     variables: Collection[str] = ()
     models: Collection[str] | None = None
-    _asked: dict[tuple[str, int], tuple[Collection[str], str | None]] = attrs.field(
-        factory=dict, init=False, eq=False, repr=False
-    )
+    _suggestions: Suggestions = attrs.field(factory=Suggestions, init=False, eq=False, repr=False)
 
     def found(
         self,
@@ -67,17 +52,12 @@ class Context:
 
     def suggestion(self, name: str, known: Collection[str]) -> str | None:
         """Return the known name that was most likely meant; None once many different ones have been looked for."""
-        if self.has_enough:
-            return None
-        key = (name, id(known))
-        if key not in self._asked:
-            self._asked[key] = (known, nearest(name, known))  # what is kept keeps its identity
-        return self._asked[key][1]
+        return self._suggestions.find(name, known)
 
     @property
     def has_enough(self) -> bool:
         """Say whether no more did-you-means are looked for."""
-        return len(self._asked) >= _SUGGESTIONS
+        return self._suggestions.has_enough
 
     def text(self, span: Span) -> str:
         """Return what stands under ``span``; nothing for what was not read from a text."""
@@ -130,6 +110,10 @@ class Context:
     def commands(self, *kinds: type) -> Iterator[tuple[Step, Command]]:
         """Yield the commands of these classes."""
         return ((step, step.command) for step in self.steps if isinstance(step.command, kinds))
+
+
+Lint: TypeAlias = AnyLint[Context]
+"""A rule of this language."""
 
 
 def _names_behind_as(text: str) -> set[str]:

@@ -1,9 +1,9 @@
 """What a lint rule of seeds is and what it is given: the seed, the document it was read from, and what it is checked against."""
 
 import json
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from functools import cached_property
-from typing import Any
+from typing import Any, TypeAlias
 
 import attrs
 from attrs import evolve
@@ -16,11 +16,10 @@ from ...node import Node, walk
 from ...rules import RULES
 from ...seed import Extracted, FilterUse, FormulaSeed, SeedStep
 from ...source import NOWHERE, Span
+from ..lint import Lint as AnyLint
+from ..lint import Suggestions, lint
 
 __all__ = ["Context", "Kept", "Lint", "lint"]
-
-_SUGGESTIONS = 50
-"""Did-you-means looked for in one check; a seed with more faults than that has one cause."""
 
 
 @attrs.frozen
@@ -30,19 +29,6 @@ class Kept:
     by_keyword: Sequence[int]
     kept: int
     total: int
-
-
-@attrs.frozen
-class Lint:
-    """A rule: its code and the function that finds it."""
-
-    code: str
-    find: Callable[["Context"], Iterable[Diagnostic]]
-
-
-def lint(code: str) -> Callable[[Callable[["Context"], Iterable[Diagnostic]]], Lint]:
-    """Make the function below the rule for ``code``."""
-    return lambda find: Lint(code, find)
 
 
 @attrs.frozen(slots=False)
@@ -55,9 +41,7 @@ class Context:
     seed: FormulaSeed
     contexts: Sequence[Mapping[str, Any]] | None = None
     kept: Kept | None = None
-    _asked: dict[tuple[str, int], tuple[Collection[str], str | None]] = attrs.field(
-        factory=dict, init=False, eq=False, repr=False
-    )
+    _suggestions: Suggestions = attrs.field(factory=lambda: Suggestions(near=_near), init=False, eq=False, repr=False)
 
     # What is told
 
@@ -99,13 +83,7 @@ class Context:
 
     def suggestion(self, name: str, known: Collection[str]) -> str | None:
         """Return the known name that was most likely meant; None once many different ones have been looked for."""
-        if len(self._asked) >= _SUGGESTIONS:
-            return None
-        key = (name, id(known))
-        if key not in self._asked:
-            near = nearest(name, known) or _beginning(name, known)
-            self._asked[key] = (known, near)  # what is kept keeps its identity
-        return self._asked[key][1]
+        return self._suggestions.find(name, known)
 
     # The document
 
@@ -239,6 +217,10 @@ class Context:
         return self.seed.field_by_name
 
 
+Lint: TypeAlias = AnyLint[Context]
+"""A rule of this language."""
+
+
 def _uses(step: SeedStep) -> Mapping[str, Node]:
     found: dict[str, Node] = dict.fromkeys(needs(step), step)
     for part in reversed(parts(step)):
@@ -257,6 +239,10 @@ def name_in(part: Expr | FilterUse, name: str) -> Node:
     if isinstance(part, FilterUse):
         return part
     return next((node for node in walk(part) if isinstance(node, Name) and node.name == name), part)
+
+
+def _near(name: str, known: Collection[str]) -> str | None:
+    return nearest(name, known) or _beginning(name, known)
 
 
 def _beginning(name: str, known: Collection[str]) -> str | None:
