@@ -5,7 +5,10 @@ from pathlib import Path
 import pytest
 from hypothesis import settings
 
-settings.register_profile("knotwork", deadline=None)  # what a machine takes is measured in bench/, not asserted
+# No deadline: what a machine takes is measured in bench/, not asserted. The same examples in every run: what fails here fails
+# there. `pytest --hypothesis-profile search` looks for new ones.
+settings.register_profile("knotwork", deadline=None, derandomize=True)
+settings.register_profile("search", deadline=None, derandomize=False, max_examples=2_000)
 settings.load_profile("knotwork")
 
 

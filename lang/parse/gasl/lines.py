@@ -111,7 +111,7 @@ def chunk_at(text: str, start: int, in_block: bool) -> Chunk:
             stop = at
             break
         if sign in "([":
-            depth += 1
+            depth += sign == "[" or at > start  # a ( that begins the line begins no command: it carries nothing
         elif sign in ")]":
             depth = max(0, depth - 1)
         elif sign in "\"'`":

@@ -151,6 +151,7 @@ def test_one_fault_hides_no_other() -> None:
     text = "FIDN nodes AS a\nFIND nodes AS b\nFIND nodes AS\nFIND edges AS c\nCOUNT c n\n"
     assert [line.split()[0] for line in faults(text)] == ["GASL001", "GASL010", "GASL006"]
     assert len(parse_gasl(text).statements) == 2
+    assert [line.split()[0] for line in faults("( FIND nodes AS a\n( FIND nodes AS b\n")] == ["GASL001", "GASL001"]
 
 
 def test_a_fault_in_a_block_leaves_the_block() -> None:
