@@ -12,6 +12,7 @@ from collections.abc import AsyncIterator, Callable, Iterator, Mapping
 from contextlib import aclosing, contextmanager, suppress
 from contextvars import ContextVar
 from typing import Any
+from urllib.request import getproxies
 
 import httpx2
 from attrs import define
@@ -19,6 +20,7 @@ from attrs import define
 from .llm import BadAnswer, LLMError, Notice, RateLimited, Truncated, Unavailable
 from .llm_answers import hidden, read_json
 from .llm_errors import in_band_error, status_error
+from .llm_pools import Pools
 
 __all__ = [
     "MAX_BODY", "BodyTooLarge", "BodyUnreadable", "BoundedClient", "Watch", "body_object", "count", "event_object",
@@ -113,12 +115,16 @@ class BoundedClient(httpx2.AsyncClient):
     """
 
     def __init__(self, *, key: str = "", foreign: bool = False, plain: bool = False) -> None:
+        # A context without authorities verifies nothing as good, and takes no time to make.
+        verify = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT) if plain else httpx2.create_ssl_context()
+        # Where the environment names a proxy httpx finds its own way, in one pool.
+        mounts = {} if getproxies() else {"all://": Pools(lambda: httpx2.AsyncHTTPTransport(verify=verify))}
         super().__init__(
-            # A context without authorities verifies nothing as good, and takes no time to make.
-            verify=ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT) if plain else True,
+            verify=verify,
             timeout=httpx2.Timeout(None, connect=10.0),
             limits=httpx2.Limits(max_connections=1000, max_keepalive_connections=100),
             follow_redirects=False,
+            mounts=mounts,
         )
         self._key = key.encode()
         self._foreign = foreign
