@@ -17,6 +17,7 @@ from jsonschema.validators import extend
 from referencing import Registry
 from referencing.exceptions import Unresolvable
 
+from ..lang.evaluate.patterns import too_large_in
 from .llm import BadRequest
 
 __all__ = ["compiled", "first_fault"]
@@ -120,12 +121,16 @@ _Bounded = _extend(
 def compiled(written: bytes) -> Any:
     """Return the validator of a schema in JSON; raise ``BadRequest`` when that is no JSON Schema."""
     schema = orjson.loads(written)
+    if large := too_large_in(schema):
+        raise BadRequest(f"the schema's pattern {large[:60]!r} is too large")
     try:
         Draft202012Validator.check_schema(schema)
     except SchemaError as error:
         raise BadRequest(f"the schema is no valid JSON Schema: {error.message[:200]}") from None
     except RecursionError:
         raise BadRequest("the schema is nested too deeply") from None
+    except OverflowError as error:  # what Python's re makes of a{99999999999}
+        raise BadRequest(f"the schema is no valid JSON Schema: {error}") from None
     if b'"patternProperties"' in written and b'"unevaluatedProperties"' in written:
         raise BadRequest("a schema may have patternProperties or unevaluatedProperties, not both")
     # An empty registry: a `$ref` in an untrusted schema must not fetch anything.
