@@ -1,19 +1,24 @@
 """knotwork: languages, checkers and runtimes for the programs that language models and people write for each other.
 
 ``from knotwork import lwt`` gives the facade of the prompt-script language, ``from knotwork import gasl`` that of the
-graph-analysis language, ``seed`` that of Formula Seeds, ``expr`` that of their expressions. Importing the package itself imports
-nothing else; every public name is loaded when it is first used.
+graph-analysis language, ``seed`` that of Formula Seeds, ``expr`` that of their expressions, ``answers`` that of iterative answers,
+whose ``generate_answer`` is here too. Importing the package itself imports nothing else; every public name is loaded when it is
+first used.
 """
 
 __version__ = "0.1.0"
 
-_FACADES = ("expr", "gasl", "lwt", "seed")
+_FACADES = ("answers", "expr", "gasl", "lwt", "seed")
 
-__all__ = ["__version__", *_FACADES]  # the names are literals of this file
+__all__ = ["__version__", "generate_answer", *_FACADES]  # the names are literals of this file
 
 
 def __getattr__(name: str) -> object:
-    """Load the facade ``name`` from ``knotwork.runtime.facade`` on first use."""
+    """Load the facade ``name`` from ``knotwork.runtime.facade`` on first use, or the function that stands in one."""
+    if name == "generate_answer":
+        from .runtime.facade.answers import generate_answer
+
+        return generate_answer
     if name in _FACADES:
         from importlib import import_module
 

@@ -1,7 +1,9 @@
+from .runtime.facade import answers as answers
 from .runtime.facade import expr as expr
 from .runtime.facade import gasl as gasl
 from .runtime.facade import lwt as lwt
 from .runtime.facade import seed as seed
+from .runtime.facade.answers import generate_answer as generate_answer
 
 __version__: str
-__all__ = ["__version__", "expr", "gasl", "lwt", "seed"]
+__all__ = ["__version__", "answers", "expr", "gasl", "generate_answer", "lwt", "seed"]

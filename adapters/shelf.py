@@ -71,6 +71,16 @@ class Shelf:
             return None
         return row
 
+    async def rows(self, query: str, *values: Any) -> list[tuple[Any, ...]]:
+        """Return the rows of a query that looks at many, read in the file's own thread; none where that fails."""
+        if self.broken or self._closed:
+            return []
+        found = await asyncio.get_running_loop().run_in_executor(self._worker, self._rows, query, values)
+        if isinstance(found, str):
+            self.give_up(found)
+            return []
+        return found
+
     async def keep(self, *rows: tuple[Any, ...]) -> None:
         """Write ``rows``, several in one transaction."""
         if not self.broken and not self._closed:
@@ -127,6 +137,14 @@ class Shelf:
 
     def _connect(self) -> sqlite3.Connection:
         return sqlite3.connect(self._path, timeout=self._busy, isolation_level=None, check_same_thread=False)
+
+    def _rows(self, query: str, values: tuple[Any, ...]) -> list[tuple[Any, ...]] | str:
+        if self._writer is None:
+            return "it is not open"
+        try:
+            return self._writer.execute(query, values).fetchall()
+        except (sqlite3.Error, UnicodeEncodeError) as error:
+            return str(error)
 
     def _keep(self, rows: tuple[tuple[Any, ...], ...]) -> str:
         if self._writer is None:

@@ -12,8 +12,8 @@ from attrs import field, frozen
 __all__ = ["BUILTIN", "COMMON_OPTIONS", "LLM_OPTIONS", "OptionSpec", "Parameter", "Signature"]
 
 Kind = Literal[
-    "template", "expression", "json", "list", "call", "string", "strings", "int", "float", "type", "name", "condition",
-    "value",
+    "template", "expression", "json", "list", "call", "string", "strings", "checks", "int", "float", "type", "name",
+    "condition", "value",
 ]  # fmt: skip
 
 
@@ -35,7 +35,7 @@ class OptionSpec:
     """An option. ``values`` closes the set; ``minimum``/``maximum`` bound a number, both inclusive.
 
     Two kinds see other steps' values: condition (a string that is an expression, its references values) and value (a reference
-    or a constant).
+    or a constant). checks is a check of a text, or a list of them, as ``evaluate.checks`` reads them.
     """
 
     name: str
@@ -166,6 +166,28 @@ BUILTIN: Mapping[str, Signature] = {
             ),
             '(verdict)=SEED(file="allergy.seed.json", context={(input)}["restaurant"])',
             required=("file", "context"),
+        ),
+        Signature(
+            "ANSWER",
+            "An answer that is written, evaluated and written again until it is good enough. The output is the best one.",
+            (Parameter("instruct", "template", "The question or task; references are replaced by outputs."),),
+            _options(
+                OptionSpec("format", "template", "The form that the answer should have; any without it."),
+                OptionSpec("criteria", "template", "What a judge goes by; not needed where checks decide."),
+                OptionSpec("check", "checks", 'A check such as "words:10..40", or a list of up to 20.'),
+                OptionSpec("threshold", "float", "The least score that is accepted; 0.8.", minimum=0, maximum=1),
+                OptionSpec("iter_max", "int", "The most rounds of writing and evaluating; 3.", minimum=1, maximum=10),
+                OptionSpec("attempts", "int", "Answers written side by side in a round; 1.", minimum=1, maximum=8),
+                OptionSpec("judges", "int", "Judges of each answer, whose median counts; 1.", minimum=0, maximum=9),
+                OptionSpec("judge", "string", "The model that judges; the one that writes without it."),
+                OptionSpec("template", "string", 'The prompts that are used: "default" or "brief".'),
+                OptionSpec(
+                    "ask", "name", "How an answer is asked for; auto goes by the model.", ("auto", "json", "text")
+                ),
+                OptionSpec("scale", "name", "What a judge scores by; auto goes by the model.", ("auto", "unit", "ten")),
+                *(LLM_OPTIONS[name] for name in ("model", "temperature", "max_tokens", "stop", "retries", "timeout")),
+            ),
+            '(final)=ANSWER("Why is the sky blue?", format="One sentence.", criteria="True and short.", check="words:..30")',
         ),
     )
 }

@@ -14,13 +14,18 @@ from attrs import define, field
 
 from ..lang.diagnostic import printable
 from .events import (
+    AnswerFinished,
+    AnswerStarted,
     BudgetReached,
     CallFinished,
     CallRetried,
     CallStarted,
+    CandidateWritten,
     CommandFinished,
     CommandStarted,
     Event,
+    IterationFinished,
+    IterationStarted,
     PlanFinished,
     PlanStarted,
     RunFinished,
@@ -108,12 +113,40 @@ def _told(event: Event) -> tuple[int, str, str]:
             return least, f"({event.step}) {event.status}{count} in {event.seconds:.2f} s{message}", ""
         case StateChanged():
             return 3, f"({event.step}) state {event.hash[:12]}", ""
+        case AnswerStarted() | IterationStarted() | CandidateWritten() | IterationFinished() | AnswerFinished():
+            return _told_of_answer(event)
         case BudgetReached():
             return 1, f"({event.step}) budget: {event.message}", ""
         case Warned():
             return 2, f"warning: ({event.step}) {event.message}" if event.step else f"warning: {event.message}", ""
         case _:
             return 4, "", ""
+
+
+def _told_of_answer(
+    event: AnswerStarted | IterationStarted | CandidateWritten | IterationFinished | AnswerFinished,
+) -> tuple[int, str, str]:
+    where = f"({event.step}) " if event.step else ""
+    match event:
+        case AnswerStarted():
+            tried = f", {event.attempts} candidates each" if event.attempts > 1 else ""
+            wanted = f"{event.iter_max} iterations{tried}, threshold {event.score_threshold:g}"
+            return 1, f"{where}Answering in up to {wanted}...", ""
+        case IterationStarted():
+            return 2, f"{where}iteration {event.iteration} started", ""
+        case CandidateWritten():
+            return 3, f"{where}iteration {event.iteration}, candidate {event.candidate}:", event.answer
+        case IterationFinished():
+            found = f"no score: {event.error}" if event.score is None else f"score {event.score:.2f}"
+            marks = f"{', accepted' if event.accepted else ''}{', best' if event.best else ''}"
+            evaluation = event.result.get("evaluation") or {}
+            told = [evaluation.get("evaluation_reasoning", ""), *evaluation.get("improvement_suggestions", ())]
+            body = "\n".join(text for text in told if text)
+            return 2, f"{where}iteration {event.iteration}: {found}{marks} in {event.seconds:.2f} s", body
+        case AnswerFinished():
+            score = "" if event.score is None else f", score {event.score:.2f}"
+            reason = f": {event.reason}" if event.reason else ""
+            return 1, f"{where}Answer {event.status}{score} in {event.seconds:.2f} s{reason}", ""
 
 
 def _place(event: CallStarted | CallRetried | CallFinished) -> str:

@@ -16,8 +16,8 @@ from typing import Any, Protocol, TypeVar
 from .journal import Busy, Damage, Journal, records
 
 __all__ = [
-    "FILE", "SEED", "RunError", "base_directory", "begin", "find_folder", "hash_of", "read_run", "resumed", "versions",
-    "whole_records",
+    "FILE", "SEED", "RunError", "base_directory", "begin", "cache_file", "find_folder", "hash_of", "read_run", "resumed",
+    "versions", "whole_records",
 ]  # fmt: skip
 
 FILE = "run.jsonl"
@@ -47,6 +47,18 @@ def base_directory() -> Path:
     from platformdirs import user_state_path
 
     return user_state_path("knotwork") / "runs"
+
+
+def cache_file(spec: str) -> Path | None:
+    """Return the call cache's file; a cassette has none: it is the record itself, and may be edited."""
+    if spec.startswith(("replay:", "record:")):
+        return None
+    home = os.environ.get("KNOTWORK_HOME")
+    if home:
+        return Path(home) / "cache" / "answers.sqlite"
+    from platformdirs import user_cache_path
+
+    return user_cache_path("knotwork") / "answers.sqlite"
 
 
 def begin(base: Path, head: Mapping[str, Any], files: Mapping[str, bytes]) -> tuple[str, Path, Journal]:

@@ -9,12 +9,12 @@ from typing import Any, Literal, Protocol
 from attrs import define, field, frozen
 
 from ..adapters.llm import Usage
-from ..lang.diagnostic import Diagnostic, has_errors, picture
+from ..lang.diagnostic import Diagnostic, as_json, has_errors, picture
 from ..lang.source import Source, Span
 
 __all__ = [
     "Access", "Failed", "Outcome", "Record", "Recorded", "Run", "ScriptError", "Status", "StepFailed", "StepResult",
-    "Trace", "add_costs", "plain",
+    "Trace", "add_costs", "plain", "run_json",
 ]  # fmt: skip
 
 NO_USAGE = Usage()
@@ -230,3 +230,59 @@ def plain(value: Any) -> Any:
     if isinstance(value, list):
         return [None if isinstance(item, Failed) else item for item in value]
     return value
+
+
+def run_json(run: Run, cached: int, source: Source, diagnostics: Sequence[Diagnostic]) -> dict[str, Any]:
+    """Return the run as the JSON document that command line and server show.
+
+    ``cached``: how many of its calls the cache answered; ``diagnostics``: what the check found in ``source``.
+    """
+    return {
+        "status": run.status,
+        "output": run.output,
+        "value": _jsonable(run.value),
+        "final": {"step": run.final, "rule": run.rule},
+        "steps": {step: _step_json(result) for step, result in run.steps.items()},
+        "usage": {
+            "calls": run.calls,
+            "cached": cached,
+            **_usage(run.usage),
+            "cost": run.cost,
+            "seconds": round(run.seconds, 3),
+            "critical_path_seconds": round(run.critical_path_seconds, 3),
+        },
+        "diagnostics": [as_json(diagnostic, source) for diagnostic in diagnostics],
+        "warnings": list(run.warnings),
+        "run": run.run_id,
+    }
+
+
+def _step_json(result: StepResult) -> dict[str, Any]:
+    return {
+        "status": result.status,
+        "output": result.output if result.is_good else None,
+        "value": _jsonable(result.value),
+        "reason": result.reason,
+        "kind": result.failed.kind if result.failed is not None else "condition" if result.unmet else None,
+        "failed_items": [{"item": f.item, "kind": f.kind, "message": f.message} for f in result.failed_items],
+        "seconds": round(result.seconds, 3),
+        "calls": result.calls,
+        "usage": _usage(result.usage),
+        "cost": result.cost,
+        "reused": result.reused,
+    }
+
+
+def _usage(usage: Usage) -> dict[str, int]:
+    return {"prompt_tokens": usage.prompt_tokens, "completion_tokens": usage.completion_tokens}
+
+
+def _jsonable(value: Any) -> Any:
+    """Return a value that JSON can say: a plugin's may be anything."""
+    import json
+
+    try:
+        json.dumps(plain(value), allow_nan=False)
+    except (TypeError, ValueError, RecursionError):
+        return None
+    return plain(value)

@@ -19,7 +19,10 @@ from .results import Access, Failed, StepFailed, StepResult, Trace, plain
 if TYPE_CHECKING:
     from ..lang.parse.expr import ExprRead
 
-__all__ = ["Scope", "render", "resolve", "text_of", "value_of", "written"]
+__all__ = ["LONGEST", "Scope", "render", "resolve", "text_of", "value_of", "written"]
+
+LONGEST = 4_000_000
+"""Characters that a template may become: more than any model reads. A short one that says a long input often would fill the memory."""
 
 
 @define
@@ -73,6 +76,10 @@ def render(template: Template, scope: Scope) -> str:
             parts.append(scope.results[part.name].output)
         else:
             parts.append(_substituted(part, scope))
+    if (size := sum(map(len, parts))) > LONGEST:
+        raise StepFailed(
+            Failed("operation", f"the text would have {size:,} characters", f"at most {LONGEST:,}", template.span)
+        )
     return "".join(parts)
 
 

@@ -316,4 +316,18 @@ LWT_RULES = (
         "The file that a `file=` names can't be read, or has a fault; the message says where in it.",
         "On the command line it is read before anything runs; the step would fail after others have been paid for.",
     ),
+    Rule(
+        "LWT050", "faulty-check", "error",
+        "A check of an `ANSWER` can't be read.",
+        "Checks are read before anything runs. A pattern is RE2's: it has no look-around and no back-references.",
+        '(final)=ANSWER("Why is the sky blue?", check="words:10-40")',
+        '(final)=ANSWER("Why is the sky blue?", check="words:10..40")',
+    ),
+    Rule(
+        "LWT051", "nothing-evaluates", "error",
+        "An `ANSWER` has neither criteria for a judge nor a check.",
+        "Without either no answer is better than another, and none could be accepted.",
+        '(final)=ANSWER("Why is the sky blue?")',
+        '(final)=ANSWER("Why is the sky blue?", criteria="It is true, and a child understands it.")',
+    ),
 )  # fmt: skip

@@ -10,13 +10,14 @@ from typing import Any
 from attrs import define, evolve, field, frozen
 from blake3 import blake3
 
-from ...adapters.llm import BadAnswer, BudgetExceeded, Completion, LLMError, Usage
+from ...adapters.llm import BadAnswer, Completion
 from ...adapters.llm_answers import canonical
-from ...adapters.llm_layers import Client, Layer, Own, Validated, as_client, asked_for
+from ...adapters.llm_layers import Client, Layer, asked_for
 from ...lang.seed import Extracted, FormulaSeed, ReviewHandling
 from ..calls import HOPELESS, Caller, Request
 from ..events import Events
-from ..results import NO_USAGE, Failed, StepFailed, Trace, add_costs
+from ..results import Failed, StepFailed, Trace
+from ..spending import Spent, checked
 from .answers import Said, read_answer, read_choice, tidied
 from .handling import agreed, chunks_of, handling_of, merged
 from .prompting import (
@@ -33,22 +34,7 @@ from .remembering import Remembered
 from .results import Extraction
 from .reviews import Review
 
-__all__ = ["Extractor", "Read", "Spent"]
-
-
-@define
-class Spent:
-    """What extractions cost: requests sent, tokens, US dollars. A request that was stopped under way counts as one."""
-
-    calls: int = 0
-    usage: Usage = NO_USAGE
-    cost: float | None = None
-
-    def add(self, calls: int, usage: Usage, cost: float | None) -> None:
-        """Add what more was spent."""
-        self.calls += calls
-        self.usage += usage
-        self.cost = add_costs(self.cost, cost)
+__all__ = ["Extractor", "Read"]
 
 
 @frozen
@@ -63,28 +49,15 @@ class Read:
 
 
 class _Salvaged(Layer):
-    """Hands an answer on that did not fit, also after its repair: the fields in it that do fit count.
-
-    The requests that it took go into ``tally``, an option of its own: those of a call that fails, or is stopped, too. A
-    ``BudgetExceeded`` of somebody's own client is a request that was not sent; the house's clients say so themselves.
-    """
-
-    def __init__(self, inner: Client, own: bool) -> None:
-        super().__init__(inner)
-        self._unsent = 0 if own else 1
+    """Hands an answer on that did not fit, also after its repair: the fields in it that do fit count."""
 
     async def generate(self, prompt: str, **options: Any) -> Completion:
-        tally: Spent = options.pop("tally")
-        tally.calls += 1
         try:
-            answer = await self._inner.generate(prompt, **options)
-        except LLMError as error:
-            tally.calls += error.attempts - 1 - (self._unsent if isinstance(error, BudgetExceeded) else 0)
-            if not isinstance(error, BadAnswer) or not error.text.strip():
+            return await self._inner.generate(prompt, **options)
+        except BadAnswer as error:
+            if not error.text.strip():
                 raise
             return Completion(error.text, "unfit", error.usage, error.attempts, repaired=True)
-        tally.calls += answer.attempts - 1
-        return answer
 
 
 @define
@@ -115,7 +88,7 @@ class Extractor:
     def __attrs_post_init__(self) -> None:
         client: Client | None = None
         if self.llm is not None:
-            client = _Salvaged(Validated(as_client(self.llm)), isinstance(self.llm, Own))
+            client = _Salvaged(checked(self.llm))
         self._caller = Caller(client, {}, self.events, Trace(), self.limit)
         apart = way_of_asking(self.seed, self.ask, self.model) == "choices"
         self._handling = handling_of(self.seed, apart)

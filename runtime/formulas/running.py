@@ -17,8 +17,9 @@ from ...lang.seed import FormulaSeed
 from ..commands.excerpts import clipped
 from ..events import Events, RunFinished, RunStarted, StepFinished, StepStarted, Warned
 from ..results import NO_USAGE
+from ..spending import Spent
 from .computing import Computing
-from .extracting import Extractor, Read, Spent
+from .extracting import Extractor, Read
 from .filtering import Keeper
 from .prompting import Ask
 from .remembering import Remembered

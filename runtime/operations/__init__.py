@@ -39,6 +39,13 @@ async def _run_seed(call: Call, context: Context) -> Outcome:
     return await run_seed(call, context)
 
 
+async def _run_answer(call: Call, context: Context) -> Outcome:
+    """Write an answer until it is good enough. It brings the loop of such answers, which other scripts do without."""
+    from .answers import run_answer
+
+    return await run_answer(call, context)
+
+
 OPERATIONS: Mapping[str, Operation] = {
     "LLM": Operation(BUILTIN["LLM"], run_llm),
     "CONST": Operation(BUILTIN["CONST"], run_const),
@@ -46,6 +53,7 @@ OPERATIONS: Mapping[str, Operation] = {
     "EACH": Operation(BUILTIN["EACH"], run_each),
     "GASL": Operation(BUILTIN["GASL"], _run_gasl),
     "SEED": Operation(BUILTIN["SEED"], _run_seed),
+    "ANSWER": Operation(BUILTIN["ANSWER"], _run_answer),
 }
 """The built-in operations by name."""
 

@@ -69,6 +69,8 @@ def _option(value: Value, spec: OptionSpec) -> Any:
                 return number
     elif spec.kind == "string" and isinstance(value, Template) and value.constant is not None:
         return value.constant
+    elif spec.kind == "checks":
+        return _checks(value)
     elif spec.kind == "strings":
         given = constant(value)
         texts = [given] if isinstance(given, str) else given
@@ -76,6 +78,15 @@ def _option(value: Value, spec: OptionSpec) -> Any:
             return texts
     allowed = f"one of {', '.join(spec.values)}" if spec.values else _range(spec)
     raise StepFailed(Failed("operation", f"{spec.name}= must be {allowed}", span=value.span))
+
+
+def _checks(value: Value) -> list[str]:
+    """Return checks as they are written; whoever applies them reads them."""
+    given = constant(value)
+    texts = [given] if isinstance(given, str) else given
+    if isinstance(texts, list) and texts and all(isinstance(text, str) for text in texts):
+        return texts
+    raise StepFailed(Failed("operation", "check= must be a text, or a list of them", span=value.span))
 
 
 def _range(spec: OptionSpec) -> str:

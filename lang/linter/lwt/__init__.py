@@ -1,7 +1,7 @@
 """Checks a script before it costs anything: what reading found, and what only the whole script shows.
 
 Rooms by subject: ``structure`` (steps and their graph), ``references``, ``calls``, ``options``, ``strings``, ``programs``,
-``expressions``; ``ignores`` silences; ``registry`` is what a rule is given. A new rule is a function in one of the rooms, its
+``expressions``, ``answers``; ``ignores`` silences; ``registry`` is what a rule is given. A new rule is a function in one of the rooms, its
 entry in that room's ``LINTS`` and in ``lang.rules``.
 """
 
@@ -11,7 +11,7 @@ from typing import Any
 from ...diagnostic import Diagnostic, sort_key
 from ...lwt import Script
 from ...operations import BUILTIN, Signature
-from . import calls, expressions, options, programs, references, strings, structure
+from . import answers, calls, expressions, options, programs, references, strings, structure
 from .ignores import silence
 from .registry import MISSING, Context, Lint
 
@@ -25,6 +25,7 @@ LINTS: tuple[Lint, ...] = (
     *strings.LINTS,
     *programs.LINTS,
     *expressions.LINTS,
+    *answers.LINTS,
 )
 """All rules that look at a tree."""
 

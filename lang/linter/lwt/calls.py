@@ -4,7 +4,7 @@ from collections.abc import Iterator
 
 from ...diagnostic import Diagnostic, Edit
 from ...lwt import Call, Choice, ListValue, ObjectValue, Reference, Scalar, Template, Value, Word, references
-from ...operations import Parameter, Signature
+from ...operations import BUILTIN, Parameter, Signature
 from ...printer.lwt import format_reference
 from ...source import NOWHERE, Span
 from .moves import as_options, first_of
@@ -31,6 +31,7 @@ def unknown_operation(context: Context) -> Iterator[Diagnostic]:
 _ALSO_CALLED = {
     **dict.fromkeys(("ai", "ask", "call", "chat", "complete", "generate", "gpt", "model", "prompt", "query"), "LLM"),
     **dict.fromkeys(("for", "foreach", "for_each", "loop", "map"), "EACH"),
+    **dict.fromkeys(("answers", "generate_answer", "improve", "iterate", "refine"), "ANSWER"),
     **dict.fromkeys(("calc", "calculate", "compute", "eval", "expression", "formula", "math", "python"), "EXPR"),
     **dict.fromkeys(("data", "let", "literal", "set", "value", "var"), "CONST"),
 }
@@ -221,13 +222,16 @@ def _call(context: Context, call: Call, parameter: Parameter, value: Value) -> D
         new = f"LLM({text})" if isinstance(value, Template) and text[:1] in ("'", '"') else ""
         return _wrong(context, call, value, "a call", f"write `{new}`" if new and len(new) < 60 else hint, new=new)
     inner = context.operations.get(value.operation)
-    if inner is not None and (not inner.parameters or inner.parameters[0].kind != "template"):
+    promptless = inner is not None and (not inner.parameters or inner.parameters[0].kind != "template")
+    if promptless or (call.operation == "EACH" and value.operation in BUILTIN.keys() - {"LLM"}):
         message = f"{call.operation} can't run {value.operation} for each item"
-        hint = "it takes a call with a prompt, as LLM has"
+        hint = "it takes a call of LLM"
         if value.operation == "EXPR":
             hint = 'an expression goes through a list by itself: `EXPR("[x * 2 for x in xs]", xs={(list)})`'
         elif value.operation == "SEED":
             hint = "`knotwork seed run` goes through many contexts"
+        elif value.operation == "ANSWER":
+            hint = "an ANSWER is a step of its own; each item can have an `LLM` call, and an ANSWER can work on all of them"
         return context.found("LWT021", message, value.span, hint)
     return None
 

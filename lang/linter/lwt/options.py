@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from attrs import evolve
 
 from ...diagnostic import Diagnostic, Edit
+from ...evaluate.checks import MOST
 from ...ladder import short
 from ...lwt import Call, Choice, ListValue, ObjectValue, Option, Reference, Scalar, Template, Text, Value, Word
 from ...operations import OptionSpec
@@ -18,6 +19,8 @@ from .registry import Context, Lint, lint
 
 __all__ = ["LINTS"]
 
+_MODELS = ("model", "judge")
+"""The options that name models."""
 _SPECS = ("openai:", "anthropic:", "replay:", "record:")
 """How the command line names models; a script only names one that the host offers."""
 
@@ -39,7 +42,8 @@ def unknown_option(context: Context) -> Iterator[Diagnostic]:
                 edits = named_argument(context, call, option)
                 yield context.found("LWT019", message, span or option.span, hint, edits=edits)
                 continue
-            near = _ALSO_NAMED.get(option.name) or context.suggestion(option.name, signature.option_names)
+            near = _ALSO_NAMED.get(option.name)
+            near = near if near in signature.option_names else context.suggestion(option.name, signature.option_names)
             there = f"its options are {', '.join(signature.option_names)}"
             edits = [Edit(span, near)] if near and span else []
             hint = f"did you mean `{near}`?" if near else there
@@ -63,7 +67,14 @@ def repeated_option(context: Context) -> Iterator[Diagnostic]:
             seen[option.name] = option
 
 
-_ALSO_NAMED = {**dict.fromkeys(("if", "condition", "only_if", "run_if"), "when")}
+_ALSO_NAMED = {
+    **dict.fromkeys(("if", "condition", "only_if", "run_if"), "when"),
+    **dict.fromkeys(("resp_format", "response_format"), "format"),
+    **dict.fromkeys(("eval_crit", "evaluation", "rubric"), "criteria"),
+    **dict.fromkeys(("score_threshold", "min_score"), "threshold"),
+    **dict.fromkeys(("max_iter", "max_iterations", "iterations", "rounds"), "iter_max"),
+    **dict.fromkeys(("samples", "candidates"), "attempts"),
+}
 """What others call our options."""
 
 
@@ -115,7 +126,7 @@ def _template(context: Context, spec: OptionSpec, value: Value) -> Diagnostic | 
     return _wrong(context, spec, value, f"takes a string, not {kind(value)}", f"write `{new}`" if new else "", new=new)
 
 
-_ONLY = "prompts, `system` and `when` can refer to other steps"
+_ONLY = "prompts, `system`, `format`, `criteria` and `when` can refer to other steps"
 
 
 def _condition(context: Context, spec: OptionSpec, value: Value) -> Diagnostic | None:
@@ -163,7 +174,7 @@ def _string(context: Context, spec: OptionSpec, value: Value) -> Diagnostic | No
         return _wrong(context, spec, value, "takes a constant string, without references", _ONLY, span=found.span)
     if spec.values and value.constant not in spec.values:
         return _not_listed(context, spec, value, value.constant or "", quoted=True)
-    return _model(context, spec, value, value.constant or "") if spec.name == "model" else None
+    return _model(context, spec, value, value.constant or "") if spec.name in _MODELS else None
 
 
 def _model(context: Context, spec: OptionSpec, value: Template, name: str) -> Diagnostic | None:
@@ -196,6 +207,21 @@ def _strings(context: Context, spec: OptionSpec, value: Value) -> Diagnostic | N
             return _wrong(context, spec, text, "takes constant strings, without references")
         if not text.constant:
             return _wrong(context, spec, text, "is empty, and every answer ends with nothing")
+    return None
+
+
+def _checks(context: Context, spec: OptionSpec, value: Value) -> Diagnostic | None:
+    """Look for what is no check at all; whether one can be read is a rule of its own."""
+    values = value.items if isinstance(value, ListValue) else (value,)
+    if not 1 <= len(values) <= MOST:
+        return _wrong(context, spec, value, f"takes one to {MOST} checks, not {len(values)}")
+    for text in values:
+        if not isinstance(text, Template):
+            hint = 'a check is written in quotes: `"words:10..40"`'
+            return _wrong(context, spec, text, f"takes strings, not {kind(text)}", hint)
+        if text.constant is None:
+            hint = "what an answer says must not become a check; `criteria` can refer to other steps"
+            return _wrong(context, spec, text, "takes constant strings, without references", hint)
     return None
 
 
@@ -291,7 +317,7 @@ _ALSO_CALLED = {
 
 _CHECKS = {
     "template": _template, "string": _string, "strings": _strings, "int": _number, "float": _number, "type": _type,
-    "name": _name, "condition": _condition, "value": _value,
+    "name": _name, "condition": _condition, "value": _value, "checks": _checks,
 }  # fmt: skip
 
 LINTS: tuple[Lint, ...] = (unknown_option, repeated_option, option_value)

@@ -8,7 +8,23 @@ from typing import Annotated, Any
 import typer
 from typer.core import TyperGroup
 
-from . import check, fmt, gasl, grammar, graph, model, plan, replay, report, rules, run, runs, seed, state
+from . import (
+    answer,
+    check,
+    fmt,
+    gasl,
+    grammar,
+    graph,
+    model,
+    plan,
+    replay,
+    report,
+    rules,
+    run,
+    runs,
+    seed,
+    state,
+)
 from .shared.exit import MEANINGS, Exit, Misused
 
 __all__ = ["app", "command"]
@@ -19,6 +35,7 @@ _LIKELY = {
     "ls": "runs", "list": "runs", "history": "runs", "log": "state log", "models": "model", "pull": "model pull",
     "explain": "rules", "rule": "rules", "resume": "run --resume", "compute": "seed compute", "extract": "seed run",
     "seeds": "seed", "formula": "seed", "sensitivity": "seed sensitivity", "convert": "seed convert", "schema": "seed schema",
+    "ask": "answer", "generate": "answer", "generate-answer": "answer", "judge": "answer",
 }  # fmt: skip
 """What people type who know other tools."""
 
@@ -77,6 +94,7 @@ app.command("fmt")(fmt.fmt)
 app.command("plan")(plan.plan)
 app.command("gasl")(gasl.gasl)
 app.add_typer(seed.app, name="seed")
+app.command("answer")(answer.answer)
 app.add_typer(graph.app, name="graph")
 app.add_typer(state.app, name="state")
 app.command("replay")(replay.replay)
@@ -113,6 +131,8 @@ def _likely(message: str, argv: list[str]) -> str:
     """Say what was probably meant, where the message itself does not."""
     if argv[:1] == ["run"] and message.startswith("Got unexpected extra argument"):
         return "run takes one script; its input is given with --input FILE"
+    if argv[:1] == ["answer"]:
+        return _likely_answer(message)
     if argv[:1] == ["seed"] and message.startswith("No such command"):
         return "a seed is run by: knotwork seed run SEED CONTEXTS"
     if argv[:2] == ["seed", "run"] and message.startswith("No such option: --input"):
@@ -130,4 +150,12 @@ def _likely(message: str, argv: list[str]) -> str:
         "timeout",
     ):
         return f'{name} is said in the script, for each call: LLM("...", {name}=...)'
+    return ""
+
+
+def _likely_answer(message: str) -> str:
+    if message.startswith("Got unexpected extra argument"):
+        return 'an instruction of several words stands in quotes: knotwork answer "Explain tides"'
+    if message.startswith("No such option: --model"):
+        return "the model is named by --llm, that of the judge by --judge-llm"
     return ""

@@ -3,7 +3,6 @@
 import os
 import re
 from collections.abc import Mapping
-from pathlib import Path
 from typing import Any
 
 from attrs import field, frozen
@@ -12,6 +11,7 @@ from .....adapters.llm import LLM
 from .....lang.lwt import Call, Script, Text
 from .....lang.node import walk
 from .....lang.operations import BUILTIN
+from ....folders import cache_file
 from ..shared.exit import Misused
 from .asked import Limits
 
@@ -43,7 +43,7 @@ def needs_default(script: Script) -> bool:
     calls = [node for step in script.steps for node in walk(step) if isinstance(node, Call)]
     return any(
         call.operation not in BUILTIN
-        or (call.operation in ("LLM", "SEED") and call.option("model") is None)
+        or (call.operation in ("ANSWER", "LLM", "SEED") and call.option("model") is None)
         or (call.operation == "GASL" and _program_asks(call))
         for call in calls
     )
@@ -99,15 +99,3 @@ def price_of(text: str | None) -> Any:
             f"--price takes two prices, not {text!r}", "dollars for a million tokens in and out, such as --price 0.25/2"
         )
     return Price(*numbers)
-
-
-def cache_file(spec: str) -> Path | None:
-    """Return the call cache's file; a cassette has none: it is the record itself, and may be edited."""
-    if spec.startswith(("replay:", "record:")):
-        return None
-    home = os.environ.get("KNOTWORK_HOME")
-    if home:
-        return Path(home) / "cache" / "answers.sqlite"
-    from platformdirs import user_cache_path
-
-    return user_cache_path("knotwork") / "answers.sqlite"

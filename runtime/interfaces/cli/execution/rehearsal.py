@@ -10,7 +10,7 @@ from typing import Any
 from attrs import define, evolve, field, frozen
 
 from .....lang.dependencies import final_step, layers, needed, step_dependencies
-from .....lang.lwt import Call, Reference, Script, Step, Template, Text, references
+from .....lang.lwt import Call, Reference, Scalar, Script, Step, Template, Text, references
 from .....lang.node import Node
 from .....lang.printer.lwt import format_reference, format_value
 from ....operations import constant
@@ -21,16 +21,21 @@ from ..shared.output import colour, json_text, paint, shown
 
 __all__ = ["Planned", "rehearse"]
 
+_BESIDE = ("system", "format", "criteria")
+"""The options that are texts for the model."""
 _OPEN, _CLOSE = "\ue000", "\ue001"
 """Marks around what is not known yet, until it is printed (private-use characters: no script has them by chance)."""
 
 
 @frozen
 class Prompt:
-    """One call: the prompt as far as it is known, and EACH's index. ``fault`` says why it would fail."""
+    """One call: the prompt as far as it is known, and EACH's index. ``fault`` says why it would fail.
+
+    ``parts`` are the texts beside it by their names: the system prompt, what ANSWER says of format and criteria.
+    """
 
     text: str
-    system: str = ""
+    parts: Mapping[str, str] = field(factory=dict)
     item: int | None = None
     fault: str = ""
 
@@ -39,6 +44,7 @@ class Prompt:
 class Planned:
     """A step: its calls. ``count`` is None where it depends on an answer (``each`` says then on what).
 
+    ``least``: how many there are at least where ``count`` is the most, in a loop that ends when an answer is good enough.
     ``told`` is what is known of its end: why its condition leaves it out, the value that it computes. ``fault``: why it fails.
     ``maybe``: its condition can't be decided yet.
     """
@@ -50,6 +56,7 @@ class Planned:
     told: str = ""
     fault: str = ""
     maybe: bool = False
+    least: int | None = None
 
 
 def rehearse(script: Script, given: Any, as_json: bool, all_steps: bool) -> int:
@@ -67,18 +74,22 @@ def rehearse(script: Script, given: Any, as_json: bool, all_steps: bool) -> int:
     ]
     everything = [plan for layer in planned for plan in layer]
     known, open_ends = sum(plan.count or 0 for plan in everything), [p for p in everything if p.count is None]
-    least = sum(plan.count or 0 for plan in everything if not plan.maybe)
+    least = sum(_least(plan) for plan in everything if not plan.maybe)
     if as_json:
-        print(json_text(_document(planned, least, None if open_ends or least < known else known)))
+        print(json_text(_document(planned, least, None if open_ends else known)))
         return Exit.DONE
     for number, layer in enumerate(planned, 1):
         print(paint(f"layer {number} of {len(planned)}", "bold", colour(sys.stdout)))
         for plan in layer:
             _print(plan)
     more = "".join(f" + one for each {plan.each}" for plan in open_ends)
-    count = f"{known:,}" if least == known else f"{least:,} to {known:,}"
-    print(f"{count} call{'' if known == 1 and not more else 's'}{more}; nothing was called")
+    count = _calls(known, bool(more)) if least == known else f"{least:,} to {_calls(known, bool(more))}"
+    print(f"{count}{more}; nothing was called")
     return Exit.DONE
+
+
+def _least(plan: Planned) -> int:
+    return plan.least if plan.least is not None else plan.count or 0
 
 
 @define
@@ -116,7 +127,19 @@ class _View:
             return Planned(step, count=None, each=f"review that {name or 'its seed'} keeps")
         if call.operation == "EACH" and len(call.arguments) == 2 and isinstance(call.arguments[1], Call):
             return self._each(step, call.arguments[0], call.arguments[1], scope)
+        if call.operation == "ANSWER":
+            return self._answer(step, scope)
         return Planned(step, (self._prompt(call, scope),), 1)
+
+    def _answer(self, step: Step, scope: Scope) -> Planned:
+        """Return what an iterative answer asks: from one round that is accepted, where checks spare judges, to all rounds."""
+        call, prompt = step.call, self._prompt(step.call, scope)
+        asked = {name: _number(call, name, usual) for name, usual in (("iter_max", 3), ("attempts", 1), ("judges", 1))}
+        criteria, checked = prompt.parts.get("criteria", ""), call.option("check") is not None
+        judges = asked["judges"] if criteria.strip() else 0
+        least = asked["attempts"] * (1 + (0 if checked else judges))
+        most = asked["attempts"] * (1 + judges) * (1 if _number(call, "threshold", 0.8) == 0 else asked["iter_max"])
+        return Planned(step, (prompt,), int(most), least=int(least))
 
     def _all_known(self, value: Node, scope: Scope) -> bool:
         return all(self._is_known(reference, scope) for reference in references(value))
@@ -156,10 +179,10 @@ class _View:
 
     def _prompt(self, call: Call, scope: Scope, item: int | None = None) -> Prompt:
         prompt = call.arguments[0] if call.arguments else None
-        system = call.option("system")
+        beside = {name: value for name in _BESIDE if isinstance(value := call.option(name), Template)}
         try:
             text = self._text(prompt, scope) if isinstance(prompt, Template) else ""
-            return Prompt(text, self._text(system, scope) if isinstance(system, Template) else "", item)
+            return Prompt(text, {name: self._text(value, scope) for name, value in beside.items()}, item)
         except StepFailed as error:
             return Prompt("", item=item, fault=error.failed.message)
 
@@ -204,11 +227,16 @@ def _print(plan: Planned) -> None:
             print(paint(f"    item {prompt.item}", "dim", on))
         if prompt.fault:
             print(f"    {paint('would fail', 'red', on)}: {shown(prompt.fault)}")
-        for name, text in (("system: ", prompt.system), ("", prompt.text)):
+        before = [f"{name}: {text}" for name, text in prompt.parts.items() if name == "system" and text]
+        after = [f"{name}: {text}" for name, text in prompt.parts.items() if name != "system" and text]
+        for text in (*before, prompt.text, *after):
             if text:
-                print("\n".join(f"    | {line}" for line in _marked(name + text, on).split("\n")))
+                print("\n".join(f"    | {line}" for line in _marked(text, on).split("\n")))
     if plan.count is None:
         print(paint(f"    once for each {plan.each}, which is not known yet", "dim", on))
+    elif plan.least is not None and plan.least < plan.count:
+        told = f"    {plan.least:,} to {_calls(plan.count)}, until an answer is good enough"
+        print(paint(told, "dim", on))
 
 
 def _shown_options(*calls: Any) -> Iterator[Any]:
@@ -216,7 +244,18 @@ def _shown_options(*calls: Any) -> Iterator[Any]:
     for call in calls:
         if isinstance(call, Call) and id(call) not in seen:
             seen.add(id(call))
-            yield from (option for option in call.options if option.name != "system")
+            yield from (option for option in call.options if option.name not in _BESIDE)
+
+
+def _calls(count: int, several: bool = False) -> str:
+    return f"{count:,} call{'' if count == 1 and not several else 's'}"
+
+
+def _number(call: Call, name: str, usual: float) -> float:
+    """Return the number that an option says, as far as it is one."""
+    value = call.option(name)
+    number = value.value if isinstance(value, Scalar) else None
+    return number if isinstance(number, int | float) else usual
 
 
 def _short(text: str) -> str:
@@ -232,21 +271,23 @@ def _marked(text: str, on: bool) -> str:
     return "".join(marked)
 
 
-def _document(planned: list[list[Planned]], least: int, calls: int | None) -> Mapping[str, Any]:
+def _document(planned: list[list[Planned]], least: int, most: int | None) -> Mapping[str, Any]:
     return {
         "layers": [
             [
                 {
                     "step": plan.step.id,
                     "operation": plan.step.call.operation,
-                    "calls": plan.count,
+                    "calls": plan.count if plan.least in (None, plan.count) else None,
+                    **({"calls_at_least": plan.least, "calls_at_most": plan.count} if plan.least is not None else {}),
                     **({"told": plan.told} if plan.told else {}),
                     **({"fault": plan.fault} if plan.fault else {}),
                     "prompts": [
                         {
                             "item": prompt.item,
-                            "system": _marked(prompt.system, False) or None,
+                            "system": _marked(prompt.parts.get("system", ""), False) or None,
                             "prompt": _marked(prompt.text, False),
+                            **{name: _marked(text, False) for name, text in prompt.parts.items() if name != "system"},
                             "fault": prompt.fault or None,
                         }
                         for prompt in plan.prompts
@@ -256,6 +297,7 @@ def _document(planned: list[list[Planned]], least: int, calls: int | None) -> Ma
             ]
             for layer in planned
         ],
-        "calls": calls,
+        "calls": most if most == least else None,
         "calls_at_least": least,
+        "calls_at_most": most,
     }

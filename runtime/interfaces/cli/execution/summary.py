@@ -4,7 +4,7 @@ import sys
 from typing import Any
 
 from .....lang.diagnostic import as_json, printable
-from ....results import Run, StepResult, plain
+from ....results import Run, StepResult, run_json
 from ....runs import Recorder
 from ..shared.checked import Checked
 from ..shared.exit import Exit
@@ -59,8 +59,10 @@ def _report(run: Run, tally: Tally, asked: Asked, recorder: Recorder, resume: st
             say(f"{paint(status, style, on)} and {len(found) - _LISTED} more")
     items = [(step, failed) for step, result in run.steps.items() for failed in result.failed_items]
     for step, failed in items[:_LISTED]:
-        which = "" if failed.item is None else f" item {failed.item}"
-        say(f"{paint('failed', 'red', on)} ({step}){which}: {printable(failed.message)}")
+        if failed.item is None:  # the step has its output, which is not all that it should be
+            say(f"{paint('partial', 'yellow', on)} ({step}): {printable(failed.message)}")
+        else:
+            say(f"{paint('failed', 'red', on)} ({step}) item {failed.item}: {printable(failed.message)}")
     if len(items) > _LISTED:
         say(f"{paint('failed', 'red', on)} and {len(items) - _LISTED} more items")
     if run.rule != "final" and run.output is not None:
@@ -100,39 +102,7 @@ def _figures(run: Run, tally: Tally) -> str:
 
 def document(run: Run, checked: Checked, tally: Tally) -> dict[str, Any]:
     """Return the run as the JSON document of ``--format json``."""
-    return {
-        "status": run.status,
-        "output": run.output,
-        "value": _jsonable(run.value),
-        "final": {"step": run.final, "rule": run.rule},
-        "steps": {
-            step: {
-                "status": result.status,
-                "output": result.output if result.is_good else None,
-                "value": _jsonable(result.value),
-                "reason": result.reason,
-                "kind": result.failed.kind if result.failed is not None else "condition" if result.unmet else None,
-                "failed_items": [{"item": f.item, "kind": f.kind, "message": f.message} for f in result.failed_items],
-                "seconds": round(result.seconds, 3),
-                "calls": result.calls,
-                "usage": _usage(result),
-                "cost": result.cost,
-                "reused": result.reused,
-            }
-            for step, result in run.steps.items()
-        },
-        "usage": {
-            "calls": run.calls,
-            "cached": tally.cached,
-            **_usage(run),
-            "cost": run.cost,
-            "seconds": round(run.seconds, 3),
-            "critical_path_seconds": round(run.critical_path_seconds, 3),
-        },
-        "diagnostics": [as_json(diagnostic, checked.source) for diagnostic in checked.diagnostics],
-        "warnings": list(run.warnings),
-        "run": run.run_id,
-    }
+    return run_json(run, tally.cached, checked.source, checked.diagnostics)
 
 
 def refusal(checked: Checked) -> str:
@@ -148,18 +118,3 @@ def refusal(checked: Checked) -> str:
             "diagnostics": found, "warnings": [], "run": "",
         }
     )  # fmt: skip
-
-
-def _usage(of: Any) -> dict[str, int]:
-    return {"prompt_tokens": of.usage.prompt_tokens, "completion_tokens": of.usage.completion_tokens}
-
-
-def _jsonable(value: Any) -> Any:
-    """Return a value that JSON can say: a plugin's may be anything."""
-    import json
-
-    try:
-        json.dumps(plain(value), allow_nan=False)
-    except (TypeError, ValueError, RecursionError):
-        return None
-    return plain(value)

@@ -27,7 +27,8 @@ MEANINGS: Mapping[Exit, str] = {
     Exit.FAILED: "failed: the run has no output, fmt --check found something to change, the output could not be written",
     Exit.USAGE: "wrong usage: an unknown command or option, no model configured, a run that is not there",
     Exit.ERRORS: "diagnostics of severity error: nothing was run or changed",
-    Exit.PARTIAL: "partial: the run has its output, but a step or an item of EACH failed, or only some contexts of a seed are complete",
+    Exit.PARTIAL: "partial: the run has its output, but a step or an item of EACH failed, or only some contexts of a seed are complete, or "
+    "an answer's score is below the threshold",
     Exit.INTERRUPTED: "interrupted (Ctrl-C or SIGTERM): what was finished is kept",
 }
 """What each code means."""

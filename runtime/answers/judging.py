@@ -1,0 +1,195 @@
+"""Judges: a model's evaluation of an answer, or that of a panel. Seed 004, ``AnswerEvaluatorPromptCaller`` and its response.
+
+A judge sees instruction, format, criteria and the answer, each between fences that it can't contain. Scores are 0.0 to 1.0
+outside; ``scale`` is what the judge itself is asked for.
+"""
+
+import asyncio
+import json
+from collections.abc import Mapping, Sequence
+from statistics import median
+from typing import Any, Literal
+
+from attrs import frozen
+
+from ...adapters.llm_answers import read_json, unfenced
+from ..commands.excerpts import fenced
+from ..results import Failed, StepFailed
+from ..spending import Spent
+from .asking import Asker, place_of
+from .requests import AnswerRequest
+from .results import Evaluation
+from .templates import Template, fill
+
+__all__ = ["DIGITS", "LONGEST_JUDGED", "SUGGESTIONS", "Panel", "Scale", "can_judge", "evaluation_schema", "scale_of"]
+
+Scale = Literal["auto", "unit", "ten"]
+"""What a judge scores with. "unit": a number from 0.0 to 1.0, as the seed says. "ten": a whole number from 0 to 10, which models
+without strict schema support get right more often. "auto": unit for ``openai:`` and ``anthropic:``, ten for all others."""
+
+LONGEST_JUDGED = 100_000
+"""Characters of an answer that a judge reads. A longer one has a failed evaluation: judging a part of it would be a guess."""
+SUGGESTIONS = 10
+"""Suggestions of one evaluation that are kept."""
+DIGITS = 10
+"""Digits of a mean or median: 0.1 and 0.7 make 0.4, which a threshold of 0.4 accepts, and not 0.39999999999999997."""
+_MOST = 100
+_REASONING = 10_000
+_SUGGESTION = 2_000
+_WARMER = 0.8
+"""The temperature of a panel's judges after the first of their model, so that they are not one judge asked twice."""
+_FOR_JUDGES = ("timeout", "retries", "seed")
+"""The options that judges share with the generator: a limit or a stop meant for answers would cut their JSON off."""
+_FORMS = {
+    scale: '{"evaluation_reasoning": "what meets the criteria and what does not, and why", '
+    f'"score": {number}, "meets_criteria": true or false, "improvement_suggestions": ["one thing to do better", ...]}}'
+    for scale, number in (("unit", "a number from 0.0 to 1.0"), ("ten", "a whole number from 0 to 10"))
+}
+_SCALES = {
+    "unit": "Score it with a number from 0.0 to 1.0: 1.0 means that it meets all criteria fully, 0.0 that it meets none. Below 1.0"
+    " say what to do better, each suggestion so that it can be done.",
+    "ten": "Score it with a whole number from 0 to 10: 10 means that it meets all criteria fully, 0 that it meets none. Below 10"
+    " say what to do better, each suggestion so that it can be done.",
+}
+
+
+def scale_of(scale: Scale, spec: str) -> Literal["unit", "ten"]:
+    """Return what a judge scores with; ``spec`` is its model's, "" where it is not known."""
+    if scale != "auto":
+        return scale
+    return "unit" if spec.startswith(("openai:", "anthropic:")) else "ten"
+
+
+def can_judge(spec: str) -> bool:
+    """Say whether scores of the model ``spec`` mean anything. The local default is too small: it finds everything good."""
+    return spec.strip() != "local"
+
+
+def evaluation_schema(scale: Literal["unit", "ten"]) -> dict[str, Any]:
+    """Return the schema of the seed's ``EvaluationResponse``. The reasoning stands first: what is written before a score informs it."""
+    number: dict[str, Any] = {"type": "number", "minimum": 0, "maximum": 1}
+    if scale == "ten":
+        number = {"type": "integer", "enum": list(range(11))}
+    properties = {
+        "evaluation_reasoning": {"type": "string", "description": "Detailed explanation of the evaluation"},
+        "score": {**number, "description": "How well the answer meets the criteria"},
+        "meets_criteria": {"type": "boolean", "description": "Whether the answer meets the criteria"},
+        "improvement_suggestions": {
+            "type": "array", "items": {"type": "string"}, "description": "Specific suggestions for improvement",
+        },
+    }  # fmt: skip
+    return {"type": "object", "properties": properties, "required": list(properties), "additionalProperties": False}
+
+
+@frozen
+class Panel:
+    """The judges of one request: ``request.judges`` of them, by turns of ``models`` (names of the caller's; None: the run's own).
+
+    ``scales`` go with ``models``. ``options`` are the port's; judges get of them what does not depend on what is asked.
+    """
+
+    asker: Asker
+    request: AnswerRequest
+    template: Template
+    models: Sequence[str | None]
+    scales: Sequence[Literal["unit", "ten"]]
+    options: Mapping[str, Any]
+
+    async def judge(self, number: int, answer: str, round: Spent) -> Evaluation:
+        """Return the evaluation of candidate ``number`` of the run (from 0). Raises ``StepFailed`` where no judge gave one."""
+        if len(answer) > LONGEST_JUDGED:
+            message = f"the answer has {len(answer):,} characters, a judge reads at most {LONGEST_JUDGED:,}"
+            raise StepFailed(Failed("prompt_too_long", message, "ask for a shorter one, or let checks alone decide"))
+        if self.request.judges == 1:
+            return await self._one(number, 0, answer, round)
+        async with asyncio.TaskGroup() as group:
+            asked = [
+                group.create_task(self._said(number, judge, answer, round)) for judge in range(self.request.judges)
+            ]
+        said = [task.result() for task in asked]
+        given = [each for each in said if isinstance(each, Evaluation)]
+        if not given:
+            first = next(each for each in said if isinstance(each, Failed))
+            raise StepFailed(
+                Failed(first.kind, f"none of {len(said)} judges gave an evaluation: {first.message}", first.hint)
+            )
+        lost = self.asker.losses.models.values()
+        others = [each for each in said if isinstance(each, Failed) and all(each.kind != one.kind for one in lost)]
+        self.asker.losses.fewer += others[:1]
+        return _agreed(given)
+
+    async def _said(self, number: int, judge: int, answer: str, round: Spent) -> Evaluation | Failed:
+        try:
+            return await self._one(number, judge, answer, round)
+        except StepFailed as error:
+            return error.failed
+
+    async def _one(self, number: int, judge: int, answer: str, round: Spent) -> Evaluation:
+        turn = judge % len(self.models)
+        scale = self.scales[turn]
+        options: dict[str, Any] = {name: self.options[name] for name in _FOR_JUDGES if name in self.options}
+        before = {self.models[each % len(self.models)] for each in range(judge)}
+        options["temperature"] = _WARMER if self.models[turn] in before else 0.0
+        if self.template.evaluator_system:
+            options["system"] = self.template.evaluator_system
+        if judge:
+            options["sample"] = judge
+        options |= {"schema": evaluation_schema(scale), "tidy": _tidied}
+        prompt = self.prompt(answer, scale)
+        return _read(await self.asker.ask(place_of(number, judge), prompt, options, self.models[turn], round), scale)
+
+    def prompt(self, answer: str, scale: Literal["unit", "ten"]) -> str:
+        """Return the prompt of a judge."""
+        request = self.request
+        told = f"{_SCALES[scale]}\nAnswer with JSON only, of this form:\n{_FORMS[scale]}"
+        values = {
+            "instruct": fenced(request.instruct),
+            "resp_format": fenced(request.resp_format if request.resp_format.strip() else "(any)"),
+            "eval_crit": fenced(request.eval_crit),
+            "answer": fenced(answer),
+            "scale": told,
+        }
+        written = fill(self.template.evaluator, values)
+        return written if self.template.has("evaluator", "scale") else f"{written}\n\n{told}"
+
+
+def _tidied(text: str) -> str:
+    """Return an evaluation without fields that nobody asked for, and with no suggestions where it names none (seed 004's default)."""
+    try:
+        said = read_json(unfenced(text).strip())
+    except ValueError:
+        return text
+    if not isinstance(said, dict):
+        return text
+    wanted = evaluation_schema("unit")["properties"]
+    made = {name: value for name, value in said.items() if name in wanted}
+    suggestions = made.setdefault("improvement_suggestions", [])
+    if (
+        isinstance(suggestions, list) and len(suggestions) > _MOST
+    ):  # no judge has so many: checking them would take seconds
+        made["improvement_suggestions"] = suggestions[:_MOST]
+    return text if made == said else json.dumps(made, ensure_ascii=False)
+
+
+def _read(text: str, scale: Literal["unit", "ten"]) -> Evaluation:
+    """Return the evaluation that ``text`` is, which fits its schema."""
+    said = read_json(text)
+    score = float(said["score"]) / 10 if scale == "ten" else float(said["score"])
+    suggestions = [suggestion.strip()[:_SUGGESTION] for suggestion in said["improvement_suggestions"]]
+    return Evaluation(
+        score + 0.0, said["meets_criteria"], said["evaluation_reasoning"].strip()[:_REASONING], _listed(suggestions)
+    )
+
+
+def _listed(suggestions: Sequence[str]) -> tuple[str, ...]:
+    """Return the first suggestions, without repeats and blank ones."""
+    return tuple(dict.fromkeys(suggestion for suggestion in suggestions if suggestion))[:SUGGESTIONS]
+
+
+def _agreed(given: Sequence[Evaluation]) -> Evaluation:
+    """Return what a panel says: the median, the majority, the reasoning nearest to the median, all suggestions."""
+    score = round(median(each.score for each in given), DIGITS)
+    nearest = min(given, key=lambda each: round(abs(each.score - score), DIGITS))
+    majority = 2 * sum(each.meets_criteria for each in given) > len(given)
+    suggestions = [suggestion for each in given for suggestion in each.improvement_suggestions]
+    return Evaluation(score, majority, nearest.evaluation_reasoning, _listed(suggestions))

@@ -1,0 +1,97 @@
+"""What ``answer`` does once all is known: models, the iterations, their display, the end."""
+
+import asyncio
+import os
+import sys
+from collections.abc import Mapping
+
+from ....answers.judging import can_judge
+from ....answers.requests import AnswerRequest, RequestError
+from ....answers.results import Answered
+from ....answers.running import answer, ready
+from ....answers.templates import Template
+from ....calls import Caller
+from ....debuglog import DebugLog, level
+from ....events import Events, Warned
+from ....results import Trace
+from ....wiring import default_spec
+from ..execution.interrupt import cancelling
+from ..execution.models import Models, close_models, open_models
+from ..programs.progress import Calls
+from ..shared.output import is_terminal, say
+from .asked import AnswerAsked, Typed, misused
+from .opening import open_examples
+from .progress import Display, Lines
+from .summary import finish
+
+__all__ = ["run"]
+
+_TOO_SMALL = "warning: the local model is too small to judge; say by --check what an answer must have, or name a judge by --judge-llm"
+
+
+def run(asked: AnswerAsked, request: AnswerRequest, where: Typed, templates: Mapping[str, Template]) -> int:
+    """Answer the request and return the exit code. Raises ``NotConfigured`` and ``Misused``."""
+    try:
+        ready(request, templates=templates, options=asked.options, time_limit=asked.time_limit)
+    except RequestError as error:
+        raise misused(error, where) from None
+    calls = Calls()
+    shown = _display(calls)
+    note = shown.note if shown is not None else say
+    spec = asked.llm or default_spec(os.environ)
+    judges = {each: each for each in asked.judges if each != spec}
+    models = open_models(spec, judges, asked.limits, asked.max_concurrency, lambda text: note(f"warning: {text}"))
+    if request.judges and not all(map(can_judge, asked.judges or (spec,))):
+        note(_TOO_SMALL)
+    events = Events()
+    for subscriber in (calls, shown or DebugLog(level())):
+        events.subscribe(subscriber)
+    try:
+        answered = asyncio.run(_answered(asked, request, templates, models, events, shown))
+    finally:
+        if shown is not None:
+            shown.stop()
+    return finish(answered, request.score_threshold, calls.cached, asked.form)
+
+
+def _display(calls: Calls) -> Display | None:
+    """Return the display: live on a terminal, lines in a pipe, none beside the debug log."""
+    if level():
+        return None
+    if not is_terminal(sys.stderr):
+        return Lines()
+    from .screen import Screen  # brings rich, which a pipe does not need
+
+    return Screen(calls)
+
+
+async def _answered(
+    asked: AnswerAsked,
+    request: AnswerRequest,
+    templates: Mapping[str, Template],
+    models: Models,
+    events: Events,
+    shown: Display | None,
+) -> Answered:
+    cancel = asyncio.Event()
+
+    def first() -> None:
+        (shown.note if shown is not None else say)("stopping; Ctrl-C again leaves at once")
+
+    def last() -> None:
+        if shown is not None:
+            shown.stop()
+
+    named = {**models.named, models.spec: models.default}  # a judge may be the model that writes
+    caller = Caller(models.default, named, events, Trace(), asked.max_concurrency)
+    examples = open_examples(asked.examples, lambda text: events.emit(Warned("", text)))
+    with cancelling(cancel, first, last):
+        try:
+            return await answer(
+                request, caller, spec=models.spec, judges_models=asked.judges, events=events, cancel=cancel,
+                time_limit=asked.time_limit, templates=templates, examples=examples, options=asked.options,
+            )  # fmt: skip
+        finally:
+            if examples is not None:
+                await examples.aclose()
+            await close_models(models)

