@@ -167,7 +167,7 @@ def test_without_a_model_what_needs_one_is_told_before_anything_runs(
 
 
 @posix
-@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+@pytest.mark.parametrize("number", [pytest.param(signal.SIGINT, marks=pytest.mark.slow), signal.SIGTERM])
 def test_a_signal_ends_a_process_step_and_keeps_what_was_committed(folder: Path, number: int) -> None:
     written(folder, "DECLARE keep AS LIST", "FIND nodes LIMIT 3 AS x", "UPDATE keep WITH x",
             'PROCESS x USING "What is it?" AS y', "UPDATE keep WITH y")  # fmt: skip

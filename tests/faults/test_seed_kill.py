@@ -57,6 +57,7 @@ def killed_and_resumed(folder: Path, count: int, reviews: int, kills: int, seed:
     assert all(result["usage"]["calls"] == 0 for result in repeated)
 
 
+@pytest.mark.slow
 def test_a_run_that_is_killed_repeats_at_most_what_was_in_flight(tmp_path: Path) -> None:
     killed_and_resumed(tmp_path, 20, 5, 1, 3)
 

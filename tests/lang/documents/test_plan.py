@@ -244,6 +244,7 @@ def test_the_schema_is_what_is_read():
     assert all("description" in field for part in described for field in part["properties"].values())
 
 
+@pytest.mark.slow
 def test_ten_thousand_commands():
     begun = time.process_time()
     read = read_plan(plan(*(f'FIND nodes WHERE name = "n{i}" AND age > {i} AS v{i}' for i in range(10_000))))
