@@ -9,7 +9,7 @@ from typing import Any, Unpack
 from attrs import define, evolve, field
 from blake3 import blake3
 
-from .llm import Completion, LLMError, Notice, Options, TimedOut, Usage
+from .llm import BudgetExceeded, Completion, LLMError, Notice, Options, TimedOut, Usage
 from .llm_answers import canonical
 from .llm_layers import Client, Layer, asked_for
 from .shelf import Shelf, Table
@@ -85,8 +85,8 @@ class Cached(Layer):
             try:
                 answer = await self._landed(key, flight)
             except LLMError as error:
-                if joined and isinstance(error, TimedOut):
-                    continue  # it was the other caller's time that ran out
+                if joined and isinstance(error, TimedOut | BudgetExceeded):
+                    continue  # it was the other caller's time that ran out, or the other's budget
                 if joined:
                     error = copy.copy(error)
                     error.usage = Usage()

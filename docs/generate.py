@@ -1,4 +1,4 @@
-"""Writes the reference pages that are made from code: rules, commands, events. ``--check`` only says if they are current."""
+"""Writes the reference pages that are made from code: rules, commands, events, the HTTP API. ``--check`` only says if they are current."""
 
 import json
 import sys
@@ -6,12 +6,20 @@ from pathlib import Path
 from typing import Any, get_args
 
 import typer.main
+from http_page import page, written_out
 from knotwork.lang.documents.plan import PLAN_SCHEMA
 from knotwork.lang.documents.seed import SEED_SCHEMA, SEED_SCHEMA_000
 from knotwork.lang.rules import RULES
 from knotwork.runtime.events import EVENTS
+from knotwork.runtime.interfaces import web
 from knotwork.runtime.interfaces.cli.commands import app
 from knotwork.runtime.interfaces.cli.shared.exit import MEANINGS
+from knotwork.runtime.interfaces.web.answers.shapes import FAILURES
+from knotwork.runtime.interfaces.web.app import create_app
+from knotwork.runtime.interfaces.web.bodies import BRACKETS
+from knotwork.runtime.interfaces.web.faults import OF_HTTP
+from knotwork.runtime.interfaces.web.problems import OUT_OF_TIME, OVER_BUDGET, SHUTTING_DOWN
+from knotwork.runtime.interfaces.web.settings import Limits, Model, RunLimits, ServerSettings
 
 REFERENCE = Path(__file__).parent / "reference"
 MADE = "<!-- Made by docs/generate.py from the code; a test holds it current. -->\n"
@@ -102,6 +110,28 @@ def events() -> str:
     return "\n".join(lines) + "\n"
 
 
+def http() -> str:
+    """The page of the HTTP API."""
+    nowhere = Path("/nonexistent")
+    settings = ServerSettings((Model("default", "local"),), nowhere, nowhere)
+    document = create_app(settings).openapi()
+    told, run = Limits(), RunLimits()
+    limits = {
+        "runs at once, of all": (f"{told.runs}", "`--max-runs`; 503 beyond"),
+        "runs at once, of a key": (f"{told.runs_per_key}", "`--max-runs-per-key`; 429 beyond"),
+        "requests of a key": (f"{told.rate:g} a minute", "`--rate-per-key`; 429 beyond, with `Retry-After`"),
+        "a request's body": (f"{told.body_bytes >> 10:,} KiB", "413 beyond"),
+        "lists and objects of a body": (f"{BRACKETS:,}", "413 beyond"),
+        "time for a request's body to come": (f"{told.body_seconds:g} s", "408 beyond"),
+        "runs kept, of a key": (f"{settings.keep:,}", "`--keep-runs`; the oldest ones go"),
+        "time of a run": (f"{run.seconds:g} s", "`--time-limit`; then the best answer so far counts"),
+        "calls, tokens and cost of a run": ("none", "`--max-calls`, `--max-tokens`, `--max-cost`"),
+    }
+    shared = {OUT_OF_TIME, OVER_BUDGET, SHUTTING_DOWN, *FAILURES.values(), *OF_HTTP.values()}
+    problems = shared.union(written_out(Path(web.__file__).parent))
+    return page(document, MADE, limits, list(problems))
+
+
 def plan_schema() -> str:
     """The JSON Schema of plans."""
     return json.dumps(PLAN_SCHEMA, indent=2) + "\n"
@@ -118,7 +148,7 @@ def seed_schema_000() -> str:
 
 
 PAGES = {
-    "rules.md": rules, "cli.md": commands, "events.md": events, "plan.schema.json": plan_schema,
+    "rules.md": rules, "cli.md": commands, "events.md": events, "http.md": http, "plan.schema.json": plan_schema,
     "seed.schema.json": seed_schema, "seed-000.schema.json": seed_schema_000,
 }  # fmt: skip
 

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from ..lang.parse.expr import ExprRead
     from .operations.workshop import Workshop
 
-__all__ = ["check", "require", "run", "run_stream"]
+__all__ = ["Plan", "check", "planned", "require", "run", "run_stream"]
 
 MAX_CONCURRENCY = 16
 """Steps, and calls, under way at once where the caller says nothing."""
@@ -56,15 +56,26 @@ def require(script: Script, input: Any = None, models: Collection[str] = ()) -> 
     _checked(script, input, models)
 
 
-def _checked(script: Script, input: Any, models: Collection[str] | None) -> "_Plan":
-    plan = _plan(script, input, tuple(models or ()))
+def planned(script: Script, input: Any = None, models: Collection[str] = ()) -> "Plan":
+    """Return the plan of a run, to be given to ``run``: who has many runs in one loop makes it in a thread.
+
+    Its ``diagnostics`` are those of ``check``; where there are errors among them ``run`` raises.
+    """
+    return _plan(script, input, tuple(models))
+
+
+def _checked(script: Script, input: Any, models: Collection[str] | None) -> "Plan":
+    return _sound(script, _plan(script, input, tuple(models or ())))
+
+
+def _sound(script: Script, plan: "Plan") -> "Plan":
     if has_errors(plan.diagnostics):
         raise ScriptError(plan.diagnostics, script.source)
     return plan
 
 
 @frozen
-class _Plan:
+class Plan:
     """What a script says about its run: what is wrong with it, what refers to what, and which steps the result needs.
 
     ``expressions`` are those in it by their text.
@@ -78,13 +89,13 @@ class _Plan:
     expressions: "dict[str, ExprRead]"
 
 
-def _plan(script: Script, input: Any, models: tuple[str, ...]) -> _Plan:
+def _plan(script: Script, input: Any, models: tuple[str, ...]) -> Plan:
     """Check the script and choose its steps.
 
     Scripts never change, so without an input this is worked out once for each script and models, and kept with it like
     its other derived properties: a server runs one script many times.
     """
-    plans: dict[tuple[str, ...], _Plan] = vars(script).setdefault("_plans", {})
+    plans: dict[tuple[str, ...], Plan] = vars(script).setdefault("_plans", {})
     plan = plans.get(models) if input is None else None
     if plan is None:
         from ..lang.linter.lwt import diagnose
@@ -92,7 +103,7 @@ def _plan(script: Script, input: Any, models: tuple[str, ...]) -> _Plan:
         context = _context(script, input, models)
         final, rule = context.final or ("", "last")
         found = tuple(diagnose(context))
-        plan = _Plan(found, context.graph, final, rule, context.needed, context.expressions)
+        plan = Plan(found, context.graph, final, rule, context.needed, context.expressions)
         if input is None:
             plans[models] = plan
     return plan
@@ -115,18 +126,20 @@ async def run(
     workshop: "Workshop | None" = None,
     folder: Path | None = None,
     spec: str = "",
+    plan: Plan | None = None,
 ) -> Run:
     """Run ``script`` and return what came of it.
 
     ``input`` is a JSON value (None: there is none); ``llm`` answers, ``models`` are offered to ``model=``; ``mode`` is the
     script's own unless given; ``record`` keeps the run and knows an earlier one; ``prompts`` puts every prompt into the
     trace; ``workshop`` has the graph and the state of ``GASL``; ``folder`` is where ``file=`` lies (None: no files are read);
-    ``spec`` is what ``llm`` was opened from, where that is known. Setting ``cancel`` ends the run early
+    ``spec`` is what ``llm`` was opened from, where that is known; ``plan`` is that of ``planned`` for just this input and
+    these models, where it has been made already. Setting ``cancel`` ends the run early
     with status "cancelled" and the results so far.
 
     Raises ``ScriptError`` for a script with errors, before any call. Failures of steps are results, not exceptions.
     """
-    plan = _checked(script, input, models)
+    plan = _checked(script, input, models) if plan is None else _sound(script, plan)
     graph, final, wanted = plan.graph, plan.final, plan.graph.keys() if all_steps else plan.needed
     execution = Execution.of(
         input, llm, models, mode or script.mode, schedule, max_concurrency, events, record, prompts, workshop, folder, spec

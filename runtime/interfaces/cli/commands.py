@@ -23,6 +23,7 @@ from . import (
     run,
     runs,
     seed,
+    serve,
     state,
 )
 from .shared.exit import MEANINGS, Exit, Misused
@@ -36,6 +37,7 @@ _LIKELY = {
     "explain": "rules", "rule": "rules", "resume": "run --resume", "compute": "seed compute", "extract": "seed run",
     "seeds": "seed", "formula": "seed", "sensitivity": "seed sensitivity", "convert": "seed convert", "schema": "seed schema",
     "ask": "answer", "generate": "answer", "generate-answer": "answer", "judge": "answer",
+    "server": "serve", "http": "serve", "web": "serve", "lab": "serve", "keys": "serve --list-keys",
 }  # fmt: skip
 """What people type who know other tools."""
 
@@ -97,6 +99,7 @@ app.add_typer(seed.app, name="seed")
 app.command("answer")(answer.answer)
 app.add_typer(graph.app, name="graph")
 app.add_typer(state.app, name="state")
+app.command("serve")(serve.serve)
 app.command("replay")(replay.replay)
 app.command("report")(report.report)
 app.add_typer(runs.app, name="runs")

@@ -1,0 +1,316 @@
+"""The page of the HTTP API, written from the server's own OpenAPI document: what stands in it is what the server checks."""
+
+import ast
+import json
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from operator import itemgetter
+from pathlib import Path
+from typing import Any
+
+__all__ = ["page", "written_out"]
+
+Json = dict[str, Any]
+
+_STREAM = "text/event-stream"
+_METHODS = ("get", "post", "put", "patch", "delete")
+
+_START = """\
+`knotwork serve` answers over HTTP what `knotwork answer` and `knotwork run` do. It needs the extra `server`
+(`pip install "knotwork[server]"`), listens on `http://127.0.0.1:8000` unless told otherwise (`--host`, `--port`), and keeps what
+it answered in an SQLite file, so that a run can be read again after a restart. The same in one line each:
+
+```sh
+knotwork serve --llm openai:gpt-4o-mini
+curl -s localhost:8000/lab/generate-answer -H 'content-type: application/json' \\
+  -d '{"instruct": "Explain tides", "resp_format": "two sentences", "eval_crit": "names the moon"}'
+```
+
+The document that this page is made from is at `/openapi.json`; it is OpenAPI 3.1, with an example of each request and response.
+"""
+
+_KEYS = """\
+Without keys the server answers this machine only. `knotwork serve --add-key NAME` makes a key and prints it once; the file keeps a
+hash of it. As soon as there is one, every request but `GET /healthz`, `GET /openapi.json` and the page's own files needs
+
+```text
+Authorization: Bearer kw_...
+```
+
+A key sees, follows, cancels and deletes its own runs only. `--remove-key NAME` takes one away from the next request on.
+"""
+
+_LIMITS = """\
+What a client may ask, as the server has it unless it is started with other numbers ([`knotwork serve`](cli.md#knotwork-serve)).
+`GET /lab/about` says what holds on a server.
+"""
+
+_STREAMS = """\
+A stream is one response of `text/event-stream`: events as browsers' `EventSource` reads them, each with an `id` that counts up
+from 1, an `event` (its name) and `data` (one line of JSON). The first of an answer is `run`, with its id; then come the events of the
+run as they happen, under [their own names](events.md); the last is `result`, with the same object that the request without a stream
+gives, or `problem`, with the same problem. Lines that begin with `:` are sent while nothing happens and mean nothing. Who reads so
+slowly that events are not kept any more gets `gap` in their place, which says their numbers. A client that goes away ends its script,
+but no answer: that run goes on, and `GET /lab/runs/{id}/events` has its events again, from the first, or from after `Last-Event-ID`.
+
+| event of streams alone | data |
+|---|---|
+| `run` | `run` (the id), `created`, `model`, `instruct`, `iter_max`, `score_threshold` |
+| `gap` | `from`, `to`: the first and the last number that are missing |
+| `result` | what the request without a stream answers |
+| `problem` | the problem document that it answers |
+
+```text
+event: run
+data: {"event":"run","run":"019a5c1e7d3b4f0a9c2e61d85b7f3a10","created":"2026-01-31T09:26:53.589+00:00","model":"default", ...}
+id: 1
+
+event: answer.started
+data: {"event":"answer.started","at":0.002,"step":"","iter_max":3,"score_threshold":0.8,"attempts":1}
+id: 2
+
+...
+
+event: iteration.finished
+data: {"event":"iteration.finished","at":4.201,"step":"","iteration":1,"score":0.9,"accepted":true,"best":true, ...}
+id: 9
+
+event: answer.finished
+data: {"event":"answer.finished","at":4.202,"step":"","status":"accepted","score":0.9,"seconds":4.2,"reason":""}
+id: 10
+
+event: result
+data: {"final_answer":"Quantum computing is like...","iterations":[ ... ],"success":true,"total_iterations":1, ...}
+id: 11
+```
+"""
+
+_PROBLEMS = """\
+Whatever is not answered as asked is answered with a problem document (RFC 9457, `application/problem+json`). `type`, `title` and
+`status` are always there and the same for all of a kind; `detail` is about this one, in words for a person. Programs go by `type`:
+"""
+
+
+_ANYWHERE = """
+Endpoints say which problems are their own. These mean the same wherever they come from:
+"""
+
+_MANY = 4
+"""Endpoints with the same problem, for which it is told once."""
+
+
+def page(
+    document: Json, made: str, limits: Mapping[str, tuple[str, str]], problems: Sequence[tuple[str, int, str]]
+) -> str:
+    """Return the page of OpenAPI ``document``.
+
+    ``made`` is its second line, ``limits`` by name their value and meaning, ``problems`` type, status and title of each.
+    """
+    operations = list(_operations(document))
+    lines = ["# HTTP API\n", made, _START, "| endpoint | |", "|---|---|"]
+    lines += [f"| [`{name}`](#{_anchor(name)}) | {_cell(each['summary'])} |" for name, each in operations]
+    lines += ["| `GET /lab` | The Lab page, for people |", "| `GET /openapi.json` | The OpenAPI document |"]
+    lines += ["\n## Keys\n", _KEYS.rstrip("\n"), "\n## Limits\n", _LIMITS, "| limit | | meaning |", "|---|---|---|"]
+    lines += [f"| {name} | {value} | {_cell(meaning)} |" for name, (value, meaning) in limits.items()]
+    lines += ["\n## Streams\n", _STREAMS.rstrip("\n")]
+    common = _common(operations)
+    for name, operation in operations:
+        lines += _operation(document, name, operation, common)
+    lines += _objects(document)
+    lines += ["\n## Problems\n", _PROBLEMS, "| `urn:knotwork:problem:` | status | title |", "|---|---|---|"]
+    lines += [
+        f"| `{name}` | {status} | {_cell(title)} |" for name, status, title in sorted(problems, key=itemgetter(1, 0))
+    ]
+    lines += [
+        _ANYWHERE,
+        "| status | |",
+        "|---|---|",
+        *(f"| {status} | {_cell(said)} |" for status, said in common.items()),
+    ]
+    return "\n".join(lines).rstrip("\n") + "\n"
+
+
+def _common(operations: Sequence[tuple[str, Json]]) -> dict[str, str]:
+    """Return the statuses of problems that mean the same in many endpoints, and what they mean there."""
+    told = Counter(
+        (status, answer.get("description", ""))
+        for _, each in operations
+        for status, answer in each["responses"].items()
+    )
+    return dict(sorted(each for each, many in told.items() if many >= _MANY and each[0] >= "4"))
+
+
+def written_out(folder: Path) -> Iterator[tuple[str, int, str]]:
+    """Yield name, status and title of every problem that the modules below ``folder`` raise as it stands there."""
+    for file in sorted(folder.rglob("*.py")):
+        for node in ast.walk(ast.parse(file.read_text(encoding="utf-8"))):
+            if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id == "Problem":
+                match [argument.value for argument in node.args[:3] if isinstance(argument, ast.Constant)]:
+                    case [str(name), int(status), str(title)]:
+                        yield name, status, title
+
+
+def _operations(document: Json) -> Iterator[tuple[str, Json]]:
+    for path, item in document["paths"].items():
+        for method in _METHODS:
+            if method in item:
+                shared = item.get("parameters", [])
+                yield (
+                    f"{method.upper()} {path}",
+                    {**item[method], "parameters": [*shared, *item[method].get("parameters", [])]},
+                )
+
+
+def _anchor(heading: str) -> str:
+    return "".join(c for c in heading.lower().replace(" ", "-") if c.isalnum() or c in "-_")
+
+
+def _cell(text: str) -> str:
+    return " ".join(text.split()).replace("|", "\\|")
+
+
+def _operation(document: Json, name: str, operation: Json, common: Mapping[str, str]) -> list[str]:
+    lines = [f"\n## {name}\n", operation["summary"].rstrip(".") + "."]
+    if said := operation.get("description"):
+        lines.append("\n" + said.strip())
+    if parameters := operation["parameters"]:
+        lines += ["\n| parameter | in | type | default | meaning |", "|---|---|---|---|---|"]
+        for each in (_seen(document, one) for one in parameters):
+            kind = each["schema"]
+            cells = (
+                f"`{each['name']}`",
+                each["in"],
+                _type(kind),
+                _default(kind, each.get("required", False)),
+                _cell(each.get("description", "")),
+            )
+            lines.append(f"| {' | '.join(cells)} |")
+    for kind, media in _seen(document, operation.get("requestBody", {})).get("content", {}).items():
+        lines += [f"\nThe request, `{kind}`: {_type(media['schema'])}.", *_examples(document, media)]
+    lines += ["\n| status | content | |", "|---|---|---|"]
+    answers = {status: _seen(document, answer) for status, answer in sorted(operation["responses"].items())}
+    anywhere = [status for status, answer in answers.items() if common.get(status) == answer.get("description")]
+    for status, answer in answers.items():
+        if status not in anywhere:
+            told = ", ".join(f"`{kind}`" for kind in answer.get("content", {}))
+            lines.append(f"| {status} | {told} | {_cell(_said(answer))} |")
+    if anywhere:
+        lines.append(f"| {', '.join(anywhere)} | `application/problem+json` | [as everywhere](#problems) |")
+    for status, answer in answers.items():
+        if status.startswith("2"):
+            for kind, media in answer.get("content", {}).items():
+                shape = _type(media["schema"]) if kind != _STREAM and media.get("schema") else ""
+                lines += [f"\n{status}, `{kind}`{f': {shape}' if shape else ''}.", *_examples(document, media)]
+    return lines
+
+
+def _said(answer: Json) -> str:
+    """Return what a response is; what FastAPI puts where nothing is said means nothing."""
+    said = str(answer.get("description", ""))
+    return "" if said == "Successful Response" else said
+
+
+def _seen(document: Json, value: Json) -> Json:
+    """Return what ``value`` refers to, or itself."""
+    while "$ref" in value:
+        found: Any = document
+        for part in value["$ref"].removeprefix("#/").split("/"):
+            found = found[part.replace("~1", "/").replace("~0", "~")]
+        value = found
+    return value
+
+
+def _examples(document: Json, media: Json) -> list[str]:
+    """Return the first example as a block."""
+    named = [_seen(document, each).get("value") for each in media.get("examples", {}).values()]
+    schema = _seen(document, media.get("schema", {}))
+    found = [
+        value
+        for value in ([media["example"]] if "example" in media else []) + named + schema.get("examples", [])
+        if value is not None
+    ]
+    if not found:
+        return []
+    if isinstance(found[0], dict) and set(found[0]) == {"event", "data", "id"}:  # of a stream: as it goes over the wire
+        return ["\n```text", *(f"{name}: {value}" for name, value in found[0].items()), "```"]
+    return ["\n```json", json.dumps(found[0], indent=2, ensure_ascii=False), "```"]
+
+
+def _objects(document: Json) -> list[str]:
+    lines = ["\n## Objects"]
+    for name, schema in sorted(document.get("components", {}).get("schemas", {}).items()):
+        if "properties" not in schema:
+            continue
+        lines += [f"\n### {name}\n"]
+        if said := schema.get("description"):
+            lines += [_words(said), ""]
+        lines += ["| field | type | default | meaning |", "|---|---|---|---|"]
+        required = set(schema.get("required", ()))
+        for field, kind in schema["properties"].items():
+            lines.append(
+                f"| `{field}` | {_type(kind)} | {_default(kind, field in required)} | {_cell(_words(_told(document, kind)))} |"
+            )
+    return lines
+
+
+def _told(document: Json, schema: Json) -> str:
+    return str(
+        schema.get("description") or (_seen(document, schema).get("description", "") if "$ref" in schema else "")
+    )
+
+
+def _words(text: str) -> str:
+    """Return prose of a docstring as Markdown."""
+    return text.strip().replace("``", "`")
+
+
+def _type(schema: Json) -> str:
+    """Say in words what values ``schema`` allows."""
+    if "$ref" in schema:
+        name = schema["$ref"].rpartition("/")[2]
+        return f"[{name}](#{_anchor(name)})"
+    for several in ("anyOf", "oneOf"):
+        if several in schema:
+            return " or ".join(_type(each) for each in schema[several])
+    if "allOf" in schema and len(schema["allOf"]) == 1:
+        return _type(schema["allOf"][0])
+    if "const" in schema:
+        return f"`{json.dumps(schema['const'])}`"
+    if "enum" in schema:
+        return ", ".join(f"`{json.dumps(value)}`" for value in schema["enum"])
+    kind = schema.get("type", "anything")
+    if isinstance(kind, list):
+        return " or ".join(_type({**schema, "type": each}) for each in kind)
+    if kind == "array":
+        inner = _type(schema["items"]) if schema.get("items") else "anything"
+        many = _bounds(schema, "minItems", "maxItems")
+        return f"list, {many}of {inner}" if many else f"list of {inner}"
+    if kind == "object" and isinstance(schema.get("additionalProperties"), dict):
+        return f"object, name to {_type(schema['additionalProperties'])}"
+    words = {
+        "string": "text",
+        "integer": "whole number",
+        "number": "number",
+        "boolean": "true or false",
+        "null": "null",
+    }
+    said = words.get(str(kind), str(kind))
+    if numbers := _bounds(schema, "minimum", "maximum"):
+        said += f", {numbers.rstrip()}"
+    if characters := _bounds(schema, "minLength", "maxLength"):
+        said += f", {characters}characters"
+    return f"{said} `{schema['pattern']}`" if "pattern" in schema else said
+
+
+def _bounds(schema: Json, low: str, high: str) -> str:
+    whole = schema.get("type") != "number"
+    least, most = (f"{int(schema[key]) if whole else schema[key]:,}" if key in schema else "" for key in (low, high))
+    if least and most:
+        return f"{least} to {most} "
+    return f"at most {most} " if most else f"at least {least} " if least else ""
+
+
+def _default(schema: Json, required: bool) -> str:
+    if "default" in schema:
+        return f"`{json.dumps(schema['default'], ensure_ascii=False)}`"
+    return "required" if required else ""

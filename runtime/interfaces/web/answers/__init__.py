@@ -1,0 +1,1 @@
+"""Iterative answers over HTTP: requests and responses, runs that outlive their requests, their streams and their history."""

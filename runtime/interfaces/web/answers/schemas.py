@@ -1,0 +1,294 @@
+"""What clients send and get: seed 004's request and response models, with ours beside them, and the runs of the history.
+
+Bounds, defaults and descriptions of the seed's parameters are the seed's. Unknown names are refused, and nothing is taken for what
+it is not: "3" is no whole number, ``true`` no number.
+"""
+
+from typing import Annotated, Any, Literal
+
+from pydantic import AfterValidator, BaseModel, ConfigDict, Field
+
+from ....answers.requests import ATTEMPTS, ITERATIONS, JUDGES, LONGEST
+
+__all__ = [
+    "About", "Bound", "CandidateData", "EvaluationResponse", "FaultData", "GenerateAnswerRequest", "GenerateAnswerResponse",
+    "IterationData", "RunDetail", "RunResult", "RunSummary", "RunsPage", "UsageData",
+]  # fmt: skip
+
+CHECKS = 20
+"""The most checks of a request."""
+CHECK = 10_000
+"""The most characters of a check."""
+ALL_CHECKS = 20_000
+"""Of all checks together: compiling hostile patterns of so many takes a tenth of a second."""
+
+REQUEST: dict[str, Any] = {
+    "instruct": "Explain quantum computing",
+    "resp_format": "A 3-paragraph explanation suitable for high school students",
+    "eval_crit": "Must use analogies, avoid jargon, and include a practical example",
+    "iter_max": 5,
+    "score_threshold": 0.85,
+}
+"""Seed 004's own example."""
+
+_CHECKED: dict[str, Any] = {
+    "instruct": "Say in one sentence what a hash is.",
+    "resp_format": "One sentence.",
+    "eval_crit": "",
+    "judges": 0,
+    "checks": ["words:5..30", "not-regex:(?i)simply"],
+    "score_threshold": 1.0,
+}
+
+_ITERATION: dict[str, Any] = {
+    "answer": "Quantum computing is like...",
+    "evaluation": {
+        "score": 0.7,
+        "meets_criteria": False,
+        "evaluation_reasoning": "Good use of analogies but lacks practical example",
+        "improvement_suggestions": ["Add a real-world application example", "Simplify technical terms"],
+    },
+    "iteration_number": 1,
+    "error": None,
+    "feedback": None,
+    "chosen": 0,
+    "usage": {"calls": 2, "prompt_tokens": 420, "completion_tokens": 310},
+    "cost": None,
+    "seconds": 4.2,
+}
+
+RUN = "019a5c1e7d3b4f0a9c2e61d85b7f3a10"
+"""A run's id, for examples."""
+
+RESPONSE: dict[str, Any] = {
+    "final_answer": "Quantum computing is like...",
+    "iterations": [_ITERATION],
+    "success": False,
+    "total_iterations": 1,
+    "final_score": 0.7,
+    "metadata": {
+        "run": RUN, "model": "default", "status": "best", "stopped": "", "reason": "", "best_iteration": 1,
+        "usage": {"calls": 2, "prompt_tokens": 420, "completion_tokens": 310}, "cost": None, "seconds": 4.2, "warnings": [],
+    },
+}  # fmt: skip
+
+
+# FastAPI leaves out what is null in an example.
+_SUMMARY: dict[str, Any] = {
+    "id": RUN, "created": "2026-11-22T08:00:34.680+00:00", "status": "best", "stopped": "", "model": "default",
+    "instruct": "Explain quantum computing", "score": 0.7, "score_threshold": 0.85, "iterations": 1, "iter_max": 5,
+    "seconds": 4.2, "tokens": 730, "calls": 2, "cost": 0.0031,
+}  # fmt: skip
+_ABOUT: dict[str, Any] = {
+    "version": "0.1.0", "models": ["default"], "default": "default", "can_judge": {"default": True}, "needs_key": True,
+    "templates": ["brief", "default"], "bounds": {"iter_max": {"min": 1, "max": 10, "default": 3}}, "runs": 4, "seconds": 600.0,
+}  # fmt: skip
+
+
+def _short(checks: list[str]) -> list[str]:
+    if sum(map(len, checks)) > ALL_CHECKS:
+        raise ValueError(f"they are too long: at most {ALL_CHECKS:,} characters together")
+    return checks
+
+
+Text = Annotated[str, Field(max_length=LONGEST)]
+Share = Annotated[float, Field(ge=0.0, le=1.0, allow_inf_nan=False)]
+
+
+class GenerateAnswerRequest(BaseModel):
+    """What an answer is asked for with."""
+
+    model_config = ConfigDict(
+        extra="forbid", strict=True, frozen=True, json_schema_extra={"examples": [REQUEST, _CHECKED]}
+    )
+
+    instruct: Annotated[Text, Field(min_length=1, description="The question or instruction")]
+    resp_format: Annotated[Text, Field(description="Desired response format")]
+    eval_crit: Annotated[Text, Field(description="Evaluation criteria")]
+    iter_max: int = Field(default=3, ge=1, le=ITERATIONS, description="Max iterations")
+    score_threshold: Share = Field(default=0.8, description="Minimum score to accept answer")
+    model: str | None = Field(
+        default="gpt-4o",
+        max_length=200,
+        description="LLM model to use. One of those that `GET /lab/about` lists; null and the default stand for the server's own",
+    )
+    attempts: int = Field(
+        default=1, ge=1, le=ATTEMPTS, description="Candidates written side by side in each iteration; the best counts"
+    )
+    judges: int = Field(
+        default=1,
+        ge=0,
+        le=JUDGES,
+        description="Judges of each candidate; their median counts. 0: the checks alone decide",
+    )
+    checks: Annotated[list[Annotated[str, Field(max_length=CHECK)]], AfterValidator(_short)] = Field(
+        default=[],
+        max_length=CHECKS,
+        description=f"Checks of an answer that ask no model, {ALL_CHECKS:,} characters at most together: `regex:PATTERN`, "
+        "`not-regex:PATTERN`, `contains:TEXT`, "
+        "`words:MIN..MAX`, `length:MIN..MAX`, `lines:MIN..MAX`, `paragraphs:N`, `json`, `schema:{...}`",
+    )
+    template: str = Field(default="default", max_length=200, description="The name of the prompts")
+
+
+class _Told(BaseModel):
+    model_config = ConfigDict(extra="allow")
+
+
+class EvaluationResponse(BaseModel):
+    """What an evaluator says of an answer."""
+
+    score: float = Field(
+        description="Score from 0.0 to 1.0 indicating how well the answer meets criteria", ge=0.0, le=1.0
+    )
+    meets_criteria: bool = Field(description="Whether the answer meets the evaluation criteria")
+    evaluation_reasoning: str = Field(description="Detailed explanation of the evaluation")
+    improvement_suggestions: list[str] = Field(
+        default=[], description="Specific suggestions for improvement if criteria not fully met"
+    )
+
+
+class FaultData(BaseModel):
+    """Why a candidate has no answer, or no evaluation."""
+
+    stage: Literal["generation", "evaluation"]
+    kind: str = Field(description="One word: unavailable, timeout, refused, truncated, bad_answer, budget and others")
+    message: str
+    hint: str = ""
+
+
+class UsageData(BaseModel):
+    """What was used."""
+
+    calls: int
+    prompt_tokens: int
+    completion_tokens: int
+
+
+class CandidateData(BaseModel):
+    """One answer of an iteration. It has an evaluation, or an error."""
+
+    answer: str
+    evaluation: EvaluationResponse | None = None
+    error: FaultData | None = None
+
+
+class IterationData(CandidateData):
+    """One round: the candidate that counts, and all of them where there are several."""
+
+    iteration_number: int = Field(ge=1)
+    feedback: str | None = Field(default=None, description="What the model was told of the round before")
+    chosen: int = Field(default=0, description="Which of the candidates counts, from 0")
+    candidates: list[CandidateData] | None = Field(default=None, description="All candidates, where there are several")
+    usage: UsageData
+    cost: float | None = Field(default=None, description="US dollars, null where not known")
+    seconds: float
+
+
+class RunMetadata(_Told):
+    """What else is known of a run."""
+
+    run: str = Field(description="The run's id")
+    model: str = Field(description="The model's name")
+    status: Literal["running", "accepted", "best", "failed", "interrupted"] = Field(
+        description="accepted: the threshold was reached; best: it was not, and the best answer is the final one; failed: no answer "
+        "was evaluated; interrupted: the server ended before the run did"
+    )
+    stopped: Literal["", "cancelled", "budget", "time", "hopeless"] = Field(
+        description="What ended the run before its last iteration, empty for nothing"
+    )
+    reason: str = Field(default="", description="Why there is no accepted answer, in words")
+    best_iteration: int | None = Field(
+        default=None, description="The number of the iteration whose answer is the final one"
+    )
+    usage: UsageData
+    cost: float | None = Field(default=None, description="US dollars, null where not known")
+    seconds: float
+    warnings: list[str] = []
+
+
+class GenerateAnswerResponse(BaseModel):
+    """An answer, and how it came to be."""
+
+    model_config = ConfigDict(json_schema_extra={"examples": [RESPONSE]})
+
+    final_answer: str
+    iterations: list[IterationData]
+    success: bool = Field(description="Whether the final score reaches the threshold")
+    total_iterations: int
+    final_score: float
+    metadata: RunMetadata
+
+
+class RunResult(GenerateAnswerResponse):
+    """What a run has come to so far; without a final answer until one is evaluated."""
+
+    model_config = ConfigDict(json_schema_extra={"examples": [RESPONSE]})
+
+    final_answer: str | None  # type: ignore[assignment]
+    final_score: float | None  # type: ignore[assignment]
+
+
+class RunSummary(BaseModel):
+    """A run as lists show it."""
+
+    model_config = ConfigDict(json_schema_extra={"examples": [_SUMMARY]})
+
+    id: str = Field(description="The run's id")
+    created: str = Field(description="When it began, ISO 8601, UTC")
+    status: Literal["running", "accepted", "best", "failed", "interrupted"]
+    stopped: Literal["", "cancelled", "budget", "time", "hopeless"]
+    model: str
+    instruct: str = Field(description="The instruction, cut after 200 characters")
+    score: float | None = Field(description="Of the best answer so far, null where none is evaluated")
+    score_threshold: float
+    iterations: int = Field(description="How many are finished")
+    iter_max: int
+    seconds: float
+    tokens: int = Field(description="Of prompts and answers together")
+    calls: int
+    cost: float | None = Field(description="US dollars, null where not known")
+
+
+class RunsPage(BaseModel):
+    """Runs, the newest first."""
+
+    model_config = ConfigDict(json_schema_extra={"examples": [{"runs": [_SUMMARY], "next": RUN}]})
+
+    runs: list[RunSummary]
+    next: str | None = Field(description="What to give as `before` for the runs that follow; null where there are none")
+
+
+class RunDetail(RunSummary):
+    """A run with its request and all that it has come to."""
+
+    model_config = ConfigDict(json_schema_extra={"examples": [_SUMMARY | {"request": REQUEST, "result": RESPONSE}]})
+
+    request: GenerateAnswerRequest
+    result: RunResult
+
+
+class Bound(BaseModel):
+    """The bounds of a parameter."""
+
+    min: int | float
+    max: int | float
+    default: int | float
+
+
+class About(BaseModel):
+    """What the server offers."""
+
+    model_config = ConfigDict(json_schema_extra={"examples": [_ABOUT]})
+
+    version: str
+    models: list[str] = Field(description="Names that a request's `model` may have, the default first")
+    default: str = Field(description="The model where the request names none")
+    can_judge: dict[str, bool] = Field(
+        description="Whether a model can judge answers. Where it can't, give checks, and `judges` 0"
+    )
+    needs_key: bool = Field(description="Whether requests need `Authorization: Bearer KEY`")
+    templates: list[str] = Field(description="Names that a request's `template` may have")
+    bounds: dict[str, Bound] = Field(description="The numbers of a request")
+    runs: int = Field(description="Runs under way at once: of a key, or of all where no key is needed")
+    seconds: float = Field(description="The most time that a run gets")

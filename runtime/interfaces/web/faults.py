@@ -1,0 +1,198 @@
+"""From whatever is raised below the app to a problem document; what nobody foresaw is logged and told to nobody else."""
+
+import logging
+import secrets
+import traceback
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from fastapi import FastAPI, Request
+from fastapi.exceptions import RequestValidationError
+from pydantic import BaseModel
+from starlette.exceptions import HTTPException
+from starlette.responses import Response
+from starlette.routing import Match
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
+
+from ....lang.diagnostic import as_json, nearest, printable
+from ...answers.requests import RequestError
+from ...results import ScriptError
+from .problems import Problem, problem_response
+
+__all__ = ["LOG", "OF_HTTP", "Catching", "add_handlers", "invalid", "refused_script", "unexpected"]
+
+LOG = logging.getLogger("knotwork.server")
+
+OF_HTTP = {
+    404: ("not-found", 404, "There is nothing here"),
+    405: ("method-not-allowed", 405, "The method is not for this address"),
+}
+"""Name, status and title of the problem by the status of what FastAPI refuses by itself."""
+_METHODS = ("DELETE", "GET", "HEAD", "PATCH", "POST", "PUT")
+_FAULTS = 50
+"""Faults of one request that are told."""
+_LONGEST = 200
+
+
+class Catching:
+    """Middleware that answers what is raised below it. Once an answer has begun it can only be cut off."""
+
+    def __init__(self, app: ASGIApp) -> None:
+        self._app = app
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Hand the request on."""
+        if scope["type"] != "http":
+            await self._app(scope, receive, send)
+            return
+        begun = False
+
+        async def noted(message: Message) -> None:
+            nonlocal begun
+            begun = begun or message["type"] == "http.response.start"
+            await send(message)
+
+        try:
+            await self._app(scope, receive, noted)
+            return
+        except Problem as error:
+            problem = error
+        except Exception as error:  # whatever is left is a bug: it is ours to know, not the client's
+            problem = unexpected(error)
+        if not begun:
+            await problem_response(problem)(scope, receive, send)
+
+
+def unexpected(error: Exception) -> Problem:
+    """Log ``error`` under an id, without its text, which may have a client's words in it, and return the problem with the id."""
+    number = secrets.token_hex(4)
+    while isinstance(error, ExceptionGroup):  # what tasks side by side raised: the first of them says most
+        error = error.exceptions[0]
+    places = [
+        f"{frame.filename}:{frame.lineno} {frame.name}" for frame in traceback.extract_tb(error.__traceback__)[-6:]
+    ]
+    LOG.error("internal error %s: %s at %s", number, type(error).__name__, " < ".join(reversed(places)))
+    detail = f"the server's log says more under {number}"
+    return Problem("internal", 500, "The server failed", detail, error=number)
+
+
+def add_handlers(app: FastAPI) -> None:
+    """Have ``app`` write problem documents for what FastAPI and the parts below raise."""
+
+    async def invalid_request(request: Request, error: Exception) -> Response:
+        assert isinstance(error, RequestValidationError)  # noqa: S101 - registered for it
+        return problem_response(_invalid_of(request, error))
+
+    async def refused_request(request: Request, error: Exception) -> Response:
+        assert isinstance(error, RequestError)  # noqa: S101
+        allowed = {"allowed": error.hint} if error.hint else {}
+        return problem_response(invalid([{"pointer": f"/{error.parameter}", "message": error.message, **allowed}]))
+
+    async def refused(request: Request, error: Exception) -> Response:
+        assert isinstance(error, ScriptError)  # noqa: S101
+        return problem_response(refused_script([as_json(found, error.source) for found in error.diagnostics]))
+
+    async def of_http(request: Request, error: Exception) -> Response:
+        assert isinstance(error, HTTPException)  # noqa: S101
+        status, headers = error.status_code, dict(error.headers or {})
+        if status == 405:
+            headers["Allow"] = ", ".join(_methods(request))
+        kind = OF_HTTP.get(status, (f"http-{status}", status, str(error.detail)))
+        return problem_response(Problem(*kind, headers=headers))
+
+    async def problem(request: Request, error: Exception) -> Response:
+        assert isinstance(error, Problem)  # noqa: S101
+        return problem_response(error)
+
+    for kind, handler in (
+        (RequestValidationError, invalid_request), (RequestError, refused_request), (ScriptError, refused),
+        (HTTPException, of_http), (Problem, problem),
+    ):  # fmt: skip
+        app.add_exception_handler(kind, handler)
+
+
+def _methods(request: Request) -> list[str]:
+    """Return all methods that the address takes; the router itself names those of the first route only."""
+    asked = {name: request.scope[name] for name in ("type", "path", "root_path", "headers")}
+    routes = request.app.routes
+
+    def taken(method: str) -> bool:
+        as_routed = "GET" if method == "HEAD" else method  # ``heads`` has GET answer HEAD
+        return any(route.matches(asked | {"method": as_routed})[0] is Match.FULL for route in routes)
+
+    return [method for method in _METHODS if taken(method)]
+
+
+def invalid(errors: Sequence[Mapping[str, Any]], found: int | None = None) -> Problem:
+    """Return the problem of a request that can't be done as it is: each fault with its JSON pointer and a message.
+
+    ``found``: how many there are, where ``errors`` are only the first.
+    """
+    found = len(errors) if found is None else found
+    told = "; ".join(f"{error['pointer'].removeprefix('/') or 'the body'}: {error['message']}" for error in errors[:3])
+    more = f"; and {found - 3:,} more" if found > 3 else ""
+    return Problem("invalid-request", 422, "The request is not valid", told + more, errors=list(errors))
+
+
+def refused_script(diagnostics: Sequence[Mapping[str, Any]]) -> Problem:
+    """Return the problem of a script that may not run: nothing of it has."""
+    errors = [found for found in diagnostics if found["severity"] == "error"]
+    first = f"{errors[0]['message']} ({errors[0]['code']})" if errors else ""
+    more = f"; and {len(errors) - 1} more" if len(errors) > 1 else ""
+    return Problem(
+        "script-refused", 422, "The script has errors; nothing was run", first + more, diagnostics=list(diagnostics)
+    )
+
+
+def _invalid_of(request: Request, error: RequestValidationError) -> Problem:
+    model = _model_of(request)
+    found, faults = [], error.errors()
+    for fault in faults[:_FAULTS]:  # tens of thousands of unknown names are one body
+        where, *path = fault["loc"]
+        told = {"pointer": "".join(f"/{_escaped(part)}" for part in path), "message": _message(fault)}
+        if where != "body":
+            told["in"] = where
+        if fault["type"] == "extra_forbidden":
+            told |= _meant(str(path[-1]), model if len(path) == 1 else None)
+        found.append(told)
+    return invalid(found, len(faults))
+
+
+def _message(fault: Mapping[str, Any]) -> str:
+    """Say what is wrong, and what is allowed, in our own words where we have some."""
+    allowed = fault.get("ctx", {})
+    match fault["type"]:
+        case "model_attributes_type":
+            return "it must be an object"
+        case "missing":
+            return "it is missing"
+        case "extra_forbidden":
+            return "there is no such parameter"
+        case "greater_than_equal" | "less_than_equal" | "greater_than" | "less_than":
+            words = {"ge": "at least", "le": "at most", "gt": "more than", "lt": "less than"}
+            return ", ".join(f"it must be {word} {allowed[name]}" for name, word in words.items() if name in allowed)
+        case "string_too_long" | "too_long":
+            return f"it is too long: at most {allowed['max_length']:,}"
+        case "value_error":
+            return str(allowed.get("error", fault["msg"]))[:_LONGEST]
+    said = str(fault["msg"])[:_LONGEST]
+    return said[:1].lower() + said[1:]
+
+
+def _meant(name: str, model: type[BaseModel] | None) -> dict[str, Any]:
+    if model is None:
+        return {}
+    names = list(model.model_fields)
+    like = nearest(name, names)
+    return {"allowed": names, **({"hint": f"did you mean {like!r}?"} if like else {})}
+
+
+def _model_of(request: Request) -> type[BaseModel] | None:
+    """Return the model of the route's body."""
+    body = getattr(request.scope.get("route"), "body_field", None)
+    kind = getattr(getattr(body, "field_info", None), "annotation", None)
+    return kind if isinstance(kind, type) and issubclass(kind, BaseModel) else None
+
+
+def _escaped(part: object) -> str:
+    return printable(str(part))[:_LONGEST].replace("~", "~0").replace("/", "~1")

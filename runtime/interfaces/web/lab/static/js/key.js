@@ -1,0 +1,56 @@
+// The key: asked for where the server needs one, and kept in this tab's session storage only.
+
+import {byId, say} from "./dom.js";
+
+const KEPT = "knotwork-lab-key";
+
+export class Key {
+  // `used` is called when a key was given; it tries the key, and raises where the server refuses it.
+  constructor(used) {
+    this.panel = byId("key");
+    this.field = byId("key-field");
+    this.forget = byId("forget");
+    byId("key-form").addEventListener("submit", async (event) => {
+      event.preventDefault();
+      const key = this.field.value.trim();
+      if (!/^[\x21-\x7e]+$/.test(key)) return this.refuse(key ? "A key has letters, digits and signs only" : "Enter your key");
+      sessionStorage.setItem(KEPT, key);
+      await used();
+    });
+    this.forget.addEventListener("click", () => {
+      sessionStorage.removeItem(KEPT);
+      location.reload();
+    });
+  }
+
+  get value() {
+    return sessionStorage.getItem(KEPT) || "";
+  }
+
+  accept() {
+    this.panel.hidden = true;
+    this.field.value = "";
+    this.mark("");
+    this.forget.hidden = !this.value;
+  }
+
+  ask(focus = true) {
+    this.panel.hidden = false;
+    this.forget.hidden = true;
+    if (focus) this.field.focus();
+  }
+
+  // The key was wrong: say so and let it be given again.
+  refuse(message) {
+    sessionStorage.removeItem(KEPT);
+    this.ask();
+    this.field.select();
+    this.mark(message);
+  }
+
+  mark(message) {
+    say(byId("key-fault"), message);
+    if (message) this.field.setAttribute("aria-invalid", "true");
+    else this.field.removeAttribute("aria-invalid");
+  }
+}

@@ -1,0 +1,110 @@
+// Puts the page together: key, form, run and history, and the run's id in the address, so that a reload finds it again.
+
+import {Api, Problem} from "./api.js";
+import {byId, say} from "./dom.js";
+import {Form} from "./form.js";
+import {History} from "./history.js";
+import {Key} from "./key.js";
+import {RunView} from "./run.js";
+
+const key = new Key(() => begin());
+const api = new Api(() => key.value);
+const form = new Form(ask, () => form.about && view.idle(form.sensible()));
+const view = new RunView(api, {
+  began: (id) => {
+    location.hash = `run=${id}`;
+    history.mark(id);
+    history.load();
+  },
+  over: () => {
+    form.wait(false);
+    history.load();
+  },
+  failed,
+});
+const history = new History(api, failed, (id) => {
+  if (id === named()) location.hash = "";
+});
+
+function named() {
+  return decodeURIComponent(location.hash.match(/^#run=(.+)$/)?.[1] ?? "");
+}
+
+// What the server refuses: a key is asked for, the rest is told where the run is.
+function failed(problem) {
+  form.wait(view.running);
+  if (!(problem instanceof Problem)) throw problem;
+  if (problem.status === 401) return locked(problem);
+  view.tell(problem);
+  byId("run-problem").focus();
+}
+
+function locked(problem) {
+  if (key.value) key.refuse(`${problem.title}. Look at it again, or ask who runs the server`);
+  else key.ask();
+  if (!form.about) byId("columns").hidden = true; // there is nothing to fill in yet
+}
+
+async function ask(request) {
+  form.wait(true);
+  view.tell(null);
+  try {
+    await view.start(request);
+    byId("run-title").scrollIntoView({block: matchMedia("(max-width: 59.99rem)").matches ? "start" : "nearest"});
+  } catch (problem) {
+    if (problem.status === 422 || problem.status === 400) {
+      form.wait(view.running);
+      form.fault({...problem.body, title: problem.title});
+    } else failed(problem);
+  }
+}
+
+// Shows the run that the address names; an address without one shows that nothing runs.
+async function shown() {
+  const id = named();
+  history.mark(id);
+  if (id === (view.progress?.id ?? "")) return;
+  if (!id) {
+    view.leave();
+    return form.wait(false);
+  }
+  try {
+    const request = await view.open(id);
+    if (request) form.fill(request);
+    form.wait(view.running);
+  } catch (problem) {
+    failed(problem);
+  }
+}
+
+async function begin() {
+  byId("unreachable").hidden = true;
+  let about;
+  try {
+    about = await api.about();
+  } catch (problem) {
+    if (problem.status === 401) return locked(problem);
+    if (!(problem instanceof Problem)) throw problem;
+    say(byId("unreachable-why"), [problem.title, problem.detail].filter(Boolean).join(". "));
+    byId("unreachable").hidden = false;
+    return;
+  }
+  const asked = !key.panel.hidden;
+  key.accept();
+  byId("columns").hidden = false;
+  say(byId("server"), `knotwork ${about.version}`);
+  form.offer(about);
+  view.idle(form.sensible());
+  await Promise.all([history.load(), shown()]);
+  if (asked) byId("ask-title").focus();
+}
+
+byId("again").addEventListener("click", begin);
+byId("rerun").addEventListener("click", () => {
+  form.fill(view.progress.request);
+  form.send();
+});
+addEventListener("hashchange", shown);
+addEventListener("focus", () => form.about && history.load());
+view.render();
+begin();

@@ -1,0 +1,103 @@
+"""The models that a server offers: opened once for its event loop, and for each run with limits of its own.
+
+Clients know models by the names that the server gives them; a spec, an address or a key never comes from outside, and is never
+told.
+"""
+
+import os
+from collections.abc import Callable, Mapping
+from pathlib import Path
+
+from attrs import field, frozen
+
+from ....adapters.llm_budget import Ledger
+from ....adapters.llm_layers import Client
+from ....lang.diagnostic import nearest, printable
+from ...wiring import ModelSettings, open_model
+from .budgets import Charged, RunsLedger
+from .problems import Problem
+from .settings import Model, RunLimits
+
+__all__ = ["ForRun", "Offered"]
+
+SEED_DEFAULT = "gpt-4o"
+"""What seed 004's request has for a model where the client names none."""
+
+_LISTED = 50
+
+
+@frozen
+class ForRun:
+    """What one run asks: its model, all models by their names, and the ledger that counts what they spend together."""
+
+    name: str
+    spec: str
+    client: Client = field(repr=False)
+    named: Mapping[str, Client] = field(repr=False)
+    ledger: Ledger = field(repr=False)
+
+
+@frozen
+class Offered:
+    """The open models. The first of ``models`` is the default."""
+
+    models: Mapping[str, Model]
+    default: str
+    limits: RunLimits
+    _clients: Mapping[str, Client] = field(repr=False)
+    _ledger: RunsLedger = field(repr=False)
+
+    @classmethod
+    def open(
+        cls,
+        models: tuple[Model, ...],
+        limits: RunLimits,
+        *,
+        cache: Callable[[str], Path | None] = lambda spec: None,
+        warn: Callable[[str], None] | None = None,
+        environ: Mapping[str, str] = os.environ,
+    ) -> "Offered":
+        """Open a client for each of ``models``; ``cache`` says where the calls of a spec are cached. Raises ``NotConfigured``."""
+        clients, ledger = {}, RunsLedger(limits)
+        for model in models:
+            settings = ModelSettings(model.spec, cache(model.spec), ledger, limits.price)
+            clients[model.name] = open_model(settings, environ, warn=warn)
+        return cls({model.name: model for model in models}, models[0].name, limits, clients, ledger)
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """The names that requests may say, the default first."""
+        return tuple(self.models)
+
+    def find(self, name: str | None) -> Model:
+        """Return the model called ``name``; None, and the seed's own default where it isn't offered, are the server's default.
+
+        Raises ``Problem`` (422), which lists the names.
+        """
+        if name is None or (name == SEED_DEFAULT and name not in self.models):
+            name = self.default
+        model = self.models.get(name)
+        if model is None:
+            like = nearest(name, self.models)
+            hint = f"did you mean {like!r}?" if like else f"there are: {', '.join(self.names[:_LISTED])}"
+            raise Problem(
+                "unknown-model", 422, "The server does not offer this model",
+                f"no model is offered under the name {printable(name[:80])!r}; {hint}", models=list(self.names[:_LISTED]),
+            )  # fmt: skip
+        return model
+
+    def for_run(self, name: str | None = None) -> ForRun:
+        """Return the clients for one run, all on one ledger with the server's limits of a run. They need no closing.
+
+        Raises ``Problem`` as ``find`` does.
+        """
+        found, ledger = self.find(name), self.limits.ledger()
+        named: dict[str, Client] = {
+            each: Charged(client, self._ledger, ledger) for each, client in self._clients.items()
+        }
+        return ForRun(found.name, found.spec, named[found.name], named, ledger)
+
+    async def aclose(self) -> None:
+        """Let go of every client."""
+        for client in self._clients.values():
+            await client.aclose()

@@ -1,0 +1,1 @@
+"""Scripts over HTTP: checked first, run within the limits of a request, told as they go."""
