@@ -60,6 +60,7 @@ def test_ctrl_c_prints_the_best_so_far(folder: Path, server: Served) -> None:
     assert "Traceback" not in told
 
 
+@pytest.mark.slow
 @posix
 def test_ctrl_c_before_any_answer(folder: Path) -> None:
     pipes: dict[str, Any] = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE}
@@ -77,6 +78,7 @@ def test_ctrl_c_before_any_answer(folder: Path) -> None:
     assert reason == "the run was cancelled before an answer was evaluated"
 
 
+@pytest.mark.slow
 @posix
 def test_a_terminal_gets_the_live_display_and_the_answer_below_it(folder: Path, server: Served) -> None:
     import pty

@@ -146,6 +146,7 @@ def test_what_a_graph_or_a_command_says_does_not_move_the_cursor(folder: Path) -
     assert "\x1b" not in result.out + result.err
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("form", ["table", "json"])
 def test_on_a_terminal_nothing_is_obeyed_that_a_graph_says(folder: Path, form: str) -> None:
     """Also the control characters that JSON does not escape."""

@@ -94,6 +94,7 @@ def test_a_second_ctrl_c_leaves_at_once(monkeypatch: pytest.MonkeyPatch) -> None
     assert signal.getsignal(signal.SIGINT) is before
 
 
+@pytest.mark.slow
 @posix
 def test_a_terminal_gets_the_live_display_and_it_back_after_ctrl_c(folder: Path) -> None:
     import pty
@@ -133,6 +134,7 @@ def test_a_locale_without_unicode(folder: Path) -> None:
     assert "complete: 1 of 1 step - 0 calls" in result.err
 
 
+@pytest.mark.slow
 def test_keys_never_show(folder: Path) -> None:
     (folder / "x.lwt").write_text('(final)=LLM("hi", retries=0, timeout=1)\n')
     keys = {name: f"sk-secret-{name.lower()}" for name in ("OPENAI_API_KEY", "ANTHROPIC_API_KEY", "KNOTWORK_API_KEY")}

@@ -15,6 +15,8 @@ from knotwork import lwt
 from support.command import environment
 from support.served import Served, served, until
 
+pytestmark = pytest.mark.slow
+
 FIFTY = (
     "".join(f'(s{i})=LLM("{i}")\n' for i in range(50))
     + '(final)=LLM("'

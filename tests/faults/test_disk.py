@@ -17,6 +17,8 @@ from knotwork.runtime import runs
 from support.clients import Scripted, echo
 from support.command import Result, cassette, environment, process
 
+pytestmark = pytest.mark.slow
+
 SCRIPT = '(a)=LLM("one")\n(b)=LLM("two {(a)}")\n(final)=EACH({(input)}, LLM("x {(item)} {(b)}"))\n'
 DATA = ["p", "q", "r"]
 

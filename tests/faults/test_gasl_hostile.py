@@ -14,6 +14,8 @@ from knotwork.adapters.llm_layers import Own
 from support.graphs import persons
 from support.scripted import Scripted
 
+pytestmark = pytest.mark.slow
+
 STATUSES = {"success", "empty", "partial", "binding_failure", "schema_mismatch", "error", "cancelled"}
 MANY = 20_000
 
@@ -133,7 +135,6 @@ def test_a_hostile_plan_is_refused_before_anything_runs(name: str) -> None:
         assert executor.state.hash == before
 
 
-@pytest.mark.slow
 def test_a_plan_of_ten_thousand_commands_costs_what_they_cost() -> None:
     took = []
     for count in (1_000, 10_000):

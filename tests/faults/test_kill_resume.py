@@ -9,6 +9,8 @@ import pytest
 from support.command import environment, process
 from support.served import Served, served, until
 
+pytestmark = pytest.mark.slow
+
 ITEMS, CHAINS, LENGTH = 120, 6, 6
 IN_FLIGHT = 12
 
@@ -75,7 +77,6 @@ def test_a_run_that_is_killed_repeats_at_most_what_was_in_flight(tmp_path: Path)
     killed_and_resumed(tmp_path, 2, 7, "--no-cache")  # without it the call cache could hide what the run forgot
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("seed", range(3))
 @pytest.mark.parametrize("options", [("--no-cache",), ()], ids=["no cache", "cache"])
 def test_many_kills(tmp_path: Path, seed: int, options: tuple[str, ...]) -> None:

@@ -14,6 +14,8 @@ from knotwork.adapters.state_json.log.durable import Log, verify
 from knotwork.adapters.state_json.log.journal import link
 from support.disk import Unsynced, scratch
 
+pytestmark = pytest.mark.slow
+
 COMPACTED, WHOLE = 3, 7  # records before the compaction, and in all
 SNAPSHOT, JOURNAL = "snap-1.json", "wal-1.jsonl"
 

@@ -237,6 +237,7 @@ def test_ordering_comes_before_limits() -> None:
     assert [item["age"] for item in adapter.nodes(None, order=order, caps=Caps(max_results=1)).items] == [89]
 
 
+@pytest.mark.slow
 def test_a_million_ways_are_bounded() -> None:
     adapter = NetworkXAdapter(nx.complete_graph(60))
     found = adapter.paths(None, None, caps=Caps(max_path_length=8))
@@ -276,6 +277,7 @@ def test_time_is_a_cap() -> None:
         assert found.caps_hit == ("timeout_s",)
 
 
+@pytest.mark.slow
 def test_twenty_thousand_operands() -> None:
     adapter = NetworkXAdapter(people())
     wide = Or(tuple(equal("age", number) for number in range(88, 20_088)))

@@ -18,8 +18,6 @@ from support.model_server import AGAIN, KEY, RETRIED, SLOW, STREAMED, ModelServe
 WHOLE = RETRIED + AGAIN + ("hang", "trickle", "endless")
 STREAM = tuple(name for name in RETRIED if name != "body_cut") + STREAMED + SLOW
 
-slow = pytest.mark.slow
-
 
 def campaign(make, mix, seed):
     """Return how many of 400 calls were answered rightly, how many wrongly, and how many met a fault."""
@@ -47,13 +45,16 @@ def campaign(make, mix, seed):
     ("make", "mix"),
     [
         pytest.param(lambda s: OpenAIModel("m", base_url=s.url), WHOLE, id="openai"),
-        pytest.param(lambda s: OpenAIModel("m", base_url=s.url, stream=True), STREAM, id="openai-stream", marks=slow),
-        pytest.param(lambda s: AnthropicModel("m", base_url=s.root), WHOLE, id="anthropic", marks=slow),
+        pytest.param(lambda s: OpenAIModel("m", base_url=s.url, stream=True), STREAM, id="openai-stream"),
+        pytest.param(lambda s: AnthropicModel("m", base_url=s.root), WHOLE, id="anthropic"),
         pytest.param(
-            lambda s: AnthropicModel("m", base_url=s.root, stream=True), STREAM, id="anthropic-stream", marks=slow
+            lambda s: AnthropicModel("m", base_url=s.root, stream=True),
+            STREAM,
+            id="anthropic-stream",
         ),
     ],
 )
+@pytest.mark.slow
 def test_one_off_faults_on_30_percent_of_400_calls(make, mix):
     right, wrong, faulted = campaign(make, mix, seed=7)
     assert wrong == 0

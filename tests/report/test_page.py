@@ -210,6 +210,7 @@ def test_any_state_gives_a_page_that_is_whole(item: object, proof: object, entry
         assert page.texts.count(shown(query)) >= 2, "in the title and as the heading"
 
 
+@pytest.mark.slow
 def test_a_huge_state_gives_a_small_page_soon() -> None:
     class History:
         """A million entries, made when they are asked for."""

@@ -126,6 +126,7 @@ def test_items_in_flight_are_bounded_eight_by_default() -> None:
     assert client.most == 3
 
 
+@pytest.mark.slow
 def test_100000_items_need_no_task_each() -> None:
     most = 0
 

@@ -6,6 +6,8 @@ import pytest
 from knotwork.lang.diagnostic import as_json, picture
 from knotwork.lang.parse.expr import parse_expr
 
+pytestmark = pytest.mark.slow
+
 SIZE = 9_990
 TEXTS = {
     "open parentheses": "(" * SIZE,

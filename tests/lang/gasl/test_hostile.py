@@ -6,6 +6,8 @@ import pytest
 from knotwork.lang.diagnostic import as_json, picture
 from knotwork.lang.parse.gasl import parse_condition, parse_gasl
 
+pytestmark = pytest.mark.slow
+
 MEGABYTE = 1_000_000
 
 

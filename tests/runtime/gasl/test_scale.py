@@ -58,6 +58,7 @@ def spent(count: int) -> tuple[float, Any]:
         return took, opened.state.get("counts")
 
 
+@pytest.mark.slow
 def test_ten_thousand_items() -> None:
     took, counts = spent(10_000)
     assert took < 15
