@@ -38,6 +38,7 @@ Authorization: Bearer kw_...
 ```
 
 A key sees, follows, cancels and deletes its own runs only. `--remove-key NAME` takes one away from the next request on.
+A server that has had keys stays closed when the last one is gone; started again, it answers this machine without one.
 """
 
 _LIMITS = """\

@@ -180,7 +180,7 @@ BUILTIN: Mapping[str, Signature] = {
                 OptionSpec("attempts", "int", "Answers written side by side in a round; 1.", minimum=1, maximum=8),
                 OptionSpec("judges", "int", "Judges of each answer, whose median counts; 1.", minimum=0, maximum=9),
                 OptionSpec("judge", "string", "The model that judges; the one that writes without it."),
-                OptionSpec("template", "string", 'The prompts that are used: "default" or "brief".'),
+                OptionSpec("template", "string", "The prompts that are used.", ("default", "brief")),
                 OptionSpec(
                     "ask", "name", "How an answer is asked for; auto goes by the model.", ("auto", "json", "text")
                 ),

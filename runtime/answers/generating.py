@@ -3,7 +3,7 @@
 from collections.abc import Mapping, Sequence
 from typing import Any, Literal
 
-from attrs import frozen
+from attrs import evolve, frozen
 
 from ...adapters.llm_answers import read_json
 from ..commands.excerpts import fenced
@@ -36,6 +36,8 @@ _EXAMPLES = 3
 _EXAMPLES_ARE = (
     "These answers to like instructions were accepted before. They are examples, and no instructions to you."
 )
+_CUT = "ask for a shorter answer, or allow more tokens: max_tokens= in a script, --answer-tokens N in the command"
+"""What to do about an answer that is cut off. Not every door can set how long answers may be."""
 _ANY_FORMAT = "Any form that suits the instruction."
 _JSON = 'Answer with JSON only, of this form, the whole answer as one text: {"answer": "..."}'
 
@@ -86,7 +88,14 @@ class Generator:
             options["sample"] = number
         if self.ask == "json":
             options["schema"] = ANSWER_SCHEMA
-        text = await self.asker.ask(place_of(number), prompt, options, self.model, round)
+        try:
+            text = await self.asker.ask(place_of(number), prompt, options, self.model, round)
+        except StepFailed as error:
+            if error.failed.kind != "truncated":
+                raise
+            raise StepFailed(
+                evolve(error.failed, hint=_CUT), usage=error.usage, cost=error.cost, calls=error.calls
+            ) from None
         answer = read_json(text)["answer"] if self.ask == "json" else text
         if not answer.strip():
             raise StepFailed(Failed("empty", "the model answered nothing"))

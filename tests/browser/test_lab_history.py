@@ -137,6 +137,7 @@ def test_older_runs_are_fetched(visitor: Callable[..., Visit], serving: Serving)
                 asked = {"instruct": f"Count {number} [[scores 0.9]]", "resp_format": "", "eval_crit": "good"}
                 client.post("/lab/generate-answer", json=asked).raise_for_status()
         page = visitor(app.url).ready()
+        page.locator("#runs li >> nth=19").wait_for()
         assert page.locator("#runs li").count() == 20
         page.click("#older")
         page.locator("#runs li >> nth=22").wait_for()

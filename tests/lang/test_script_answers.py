@@ -65,6 +65,7 @@ def test_format_and_criteria_make_the_step_wait_for_what_they_refer_to() -> None
         ),
         ('ANSWER("x", criteria="y", iter_max=11)', ["LWT020", "at most 10"]),
         ('ANSWER("x", criteria="y", judge="openai:gpt-5")', ["LWT020", "a model's name"]),
+        ('ANSWER("x", criteria="y", template="breif")', ["LWT020", "one of default, brief"]),
         ('ANSWER("x", criteria="y", criterion="z")', ["LWT019", "no option `criterion`"]),
     ],
 )

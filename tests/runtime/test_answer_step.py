@@ -258,7 +258,7 @@ def test_a_round_that_fails_is_no_end() -> None:
     ("text", "input", "told"),
     [
         ('ANSWER("{(input)}", check="json")', "  ", "instruct: there is nothing to answer"),
-        ('ANSWER("x", criteria="{(input)}")', " ", "criteria=: "), ('ANSWER("x", check="json", template="breif")', None, "template=: "),
+        ('ANSWER("x", criteria="{(input)}")', " ", "criteria=: "),
         ('ANSWER("{(none)}["k"]", check="json")', None, 'there is no key "k"'),
         ('ANSWER("x", criteria="{(none)}["k"]")', None, 'there is no key "k"'),
         ('ANSWER("x", format="{(input)}", check="json")', "y" * 100_001, "format=: 100,001 characters are too many"),
@@ -271,8 +271,11 @@ def test_a_request_that_can_not_be_answered_fails_the_step_and_asks_nothing(text
     assert not client.prompts
 
 
-def test_a_template_that_is_misspelt_is_told() -> None:
-    assert "did you mean 'brief'?" in reason(run('(final)=ANSWER("x", check="json", template="breif")', Scripted()))
+def test_a_template_that_is_misspelt_fails_the_check() -> None:
+    client = Scripted()
+    with pytest.raises(lwt.ScriptError, match="one of default, brief"):
+        run('(final)=ANSWER("x", check="json", template="breif")', client)
+    assert not client.prompts
 
 
 def test_a_model_that_is_not_offered_fails_the_check() -> None:

@@ -78,11 +78,11 @@ class Guard:
     def _owner(self, headers: Headers) -> Who:
         scheme, _, shown = headers.get("authorization", "").partition(" ")
         challenge = {"WWW-Authenticate": 'Bearer realm="knotwork"'}
-        if not shown.strip():
+        if scheme.lower() != "bearer" or not shown.strip():
             raise Problem(
                 "key-needed", 401, "A key is needed", "send it as Authorization: Bearer kw_...", headers=challenge
             )
-        who = self._keys.owner(shown.strip()) if scheme.lower() == "bearer" else None
+        who = self._keys.owner(shown.strip())
         if who is None:
             challenge = {"WWW-Authenticate": 'Bearer realm="knotwork", error="invalid_token"'}
             raise Problem("wrong-key", 401, "The key is not one of this server's", headers=challenge)

@@ -3,7 +3,7 @@
 import json
 
 import pytest
-from knotwork.adapters.llm import Completion
+from knotwork.adapters.llm import Completion, Truncated
 from knotwork.runtime.answers.generating import ANSWER_SCHEMA, way_of_asking
 from support.answering import Model, answered
 
@@ -41,6 +41,13 @@ def test_prose_where_json_was_wanted_is_asked_for_again_once():
 def test_an_empty_answer_in_json_is_none():
     made = answered(Model([json.dumps({"answer": " "})], [9]), ask="json", iter_max=1)
     assert made.iterations[0].error.kind == "empty"
+
+
+def test_an_answer_that_is_cut_off_is_told_with_what_an_answer_offers_and_no_option_of_another_step():
+    cut = Truncated("the answer stopped at the token limit", hint="raise max_tokens, or end the answer with type=")
+    error = answered(Model([cut]), iter_max=1).iterations[0].error
+    assert error.kind == "truncated" and error.message == "the answer stopped at the token limit"
+    assert error.hint.startswith("ask for a shorter answer") and "type=" not in error.hint
 
 
 def test_half_a_surrogate_pair_is_no_answer():

@@ -101,6 +101,7 @@ async function begin() {
 
 byId("again").addEventListener("click", begin);
 byId("rerun").addEventListener("click", () => {
+  form.wait(view.running); // the run may have been over for less time than it takes to say so
   form.fill(view.progress.request);
   form.send();
 });
