@@ -240,3 +240,20 @@ def test_the_schema_refuses_what_reading_refuses(step: Any) -> None:
     assert not read_seed(document).ok
     with pytest.raises(jsonschema.ValidationError):
         jsonschema.validate(document, SEED_SCHEMA)
+
+
+@pytest.mark.parametrize("written", ["nul", "'a", "NaN", "tru", "01", '"\\q"', "{]", "--"])
+@pytest.mark.parametrize(
+    "document",
+    [
+        '{"extract": {"fields": [%s]}, "compute": [], "output": ["x"]}',
+        '{"extract": {"fields": [{"name": "x", "type": %s}]}, "compute": [%s], "output": [%s]}',
+        '{"extract": %s, "compute": [{"name": "n", "op": "count", "where": [%s]}], "output": ["n"]}',
+        '{"extract": {"fields": []}, "compute": [{"name": "c", "op": "case", "rules": [%s]}], "output": ["c"]}',
+        '{"filter_keywords": [%s], "extraction_fields": [%s], "compute_dag": [%s], "output_fields": [%s]}',
+    ],
+)
+def test_what_is_no_json_is_told_wherever_it_stands(document: str, written: str) -> None:
+    read = read_seed(document.replace("%s", written))
+    assert read.seed is None
+    assert any(found.code.startswith("JSON") for found in read.diagnostics)
