@@ -16,7 +16,7 @@ from .json_tree import JsonNode, JsonPath, path_text
 if TYPE_CHECKING:
     from pydantic import BaseModel
 
-__all__ = ["Misfit", "json_schema", "misfits"]
+__all__ = ["Misfit", "fitted", "json_schema", "misfits"]
 
 _MOST = 100
 """Misfits that are told; a document with more has one cause."""
@@ -47,9 +47,15 @@ def json_schema(model: "type[BaseModel]") -> dict[str, Any]:
 
 
 def misfits(model: "type[BaseModel]", root: JsonNode, within: JsonPath = ()) -> list[Misfit]:
-    """Return how a document is not of the model's shape, by place; empty where it is.
+    """Return how a document is not of the model's shape, by place; see ``fitted``."""
+    return fitted(model, root, within)[1]
 
-    ``root`` may be a part of a document, at the path ``within``: messages and paths begin there.
+
+def fitted(model: "type[BaseModel]", root: JsonNode, within: JsonPath = ()) -> tuple[bool, list[Misfit]]:
+    """Return whether a document is of the model's shape, and how it is not, by place.
+
+    ``root`` may be a part of a document, at the path ``within``: messages and paths begin there. Where a part is no JSON, reading has
+    told it: the document is not of the shape then, and nothing is told here.
     """
     from pydantic import ValidationError
 
@@ -58,7 +64,7 @@ def misfits(model: "type[BaseModel]", root: JsonNode, within: JsonPath = ()) -> 
     except ValidationError as error:
         found = error.errors(include_url=False, include_context=True, include_input=False)
     else:
-        return []
+        return True, []
     shape = _Shape(model.model_json_schema(), tuple(within))
     made: dict[tuple[str | int, ...], Misfit] = {}
     for fault in found:
@@ -71,7 +77,7 @@ def misfits(model: "type[BaseModel]", root: JsonNode, within: JsonPath = ()) -> 
         if path not in made and len(made) < _MOST:
             made[path] = _misfit(fault, path, root, shape)
     placed = [evolve(misfit, path=(*within, *misfit.path)) for misfit in made.values()] if within else made.values()
-    return sorted(placed, key=lambda misfit: (misfit.span.start, misfit.path[-1:] and str(misfit.path[-1])))
+    return False, sorted(placed, key=lambda misfit: (misfit.span.start, misfit.path[-1:] and str(misfit.path[-1])))
 
 
 def _path_of(loc: Sequence[str | int], shape: "_Shape") -> tuple[tuple[str | int, ...], str]:

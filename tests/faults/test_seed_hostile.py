@@ -6,6 +6,7 @@ They are read, checked and computed in a process of their own that may grow by 2
 import json
 import subprocess
 import sys
+from collections.abc import Sequence
 from functools import cache
 from pathlib import Path
 
@@ -18,18 +19,27 @@ ROOM = 256
 """MiB."""
 
 
-@cache
-def measured(how: str) -> dict[str, tuple[float, str, str]]:
-    """Return for each seed the seconds of CPU, what came of it, and a message."""
-    names = json.dumps(list(SEEDS if how == "read" else COSTLY))
+Measured = dict[str, tuple[float, str, str]]
+"""For each seed the seconds of CPU, what came of it, and a message."""
+
+
+def once(how: str, names: Sequence[str]) -> Measured:
     run = subprocess.run(
         [sys.executable, "-m", "support.hostile_seed_child", how, str(ROOM)],
-        input=names, capture_output=True, text=True, cwd=TESTS, timeout=120,
+        input=json.dumps(names), capture_output=True, text=True, cwd=TESTS, timeout=120,
     )  # fmt: skip
     assert run.returncode == 0, run.stderr
     return {
         name: (spent, outcome, message) for name, spent, outcome, message in map(json.loads, run.stdout.splitlines())
     }
+
+
+@cache
+def measured(how: str) -> Measured:
+    """Return what came of all. Those that took long get a second look, since another process may have had the caches."""
+    found = once(how, list(SEEDS if how == "read" else COSTLY))
+    slow = [name for name, (spent, _, _) in found.items() if spent > 1]
+    return {**found, **once(how, slow)} if slow else found
 
 
 def test_there_are_enough() -> None:

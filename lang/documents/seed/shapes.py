@@ -11,7 +11,7 @@ from ...diagnostic import Diagnostic, Edit, nearest
 from ...seed import FieldType, KeepMatch, Match, Strategy
 from ...source import Span
 from ..json_tree import JsonNode, JsonPath, path_text
-from ..shape import Misfit, misfits
+from ..shape import Misfit, fitted
 from .meant import meant_for, meant_operation
 
 if TYPE_CHECKING:
@@ -64,13 +64,19 @@ class Shapes:
             self.found.append(Diagnostic("SEED007", "error", message, Span(node.start, node.start + 1)))
             return False
         if self.told >= _MOST:
-            return _is(model, node)
-        found = misfits(model, node, path)
+            from pydantic import ValidationError
+
+            try:
+                model.model_validate(node.value)
+            except ValidationError:
+                return False
+            return True
+        fits, found = fitted(model, node, path)
         while any([self._renamed(misfit) for misfit in found]):
-            found = misfits(model, node, path)
+            fits, found = fitted(model, node, path)
         for misfit in found:
             self._tell(misfit)
-        return not found and _is(model, node)  # what is no JSON has been told, and is nothing that can be read on
+        return fits
 
     def _renamed(self, misfit: Misfit) -> bool:
         """Tell of a misspelt key and read on as if it were the one that was meant: what follows from it is no other fault."""
@@ -234,14 +240,3 @@ class Shapes:
         hints = (*((f"write `{fixed}`",) if fixed else ()), hint)
         self.found.append(Diagnostic("SEED009", "error", message, node.span, hints, edits))
         return False
-
-
-def _is(model: "type[BaseModel]", node: JsonNode) -> bool:
-    """Say whether the part of the document is what ``model`` describes."""
-    from pydantic import ValidationError
-
-    try:
-        model.model_validate(node.value)
-    except ValidationError:
-        return False
-    return True
