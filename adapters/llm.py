@@ -22,20 +22,24 @@ options are those of ``Options``. Adapters (``llm_openai``, ``llm_anthropic``, `
     └── NotConfigured       "not_configured"   no model, no key, an extra that is not installed, an unknown name
 """
 
+import json
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, ClassVar, Literal, Protocol, TypedDict, Unpack, runtime_checkable
 
 from attrs import field, frozen
 
 __all__ = [
-    "BY_HAND", "LLM", "BadAnswer", "BadRequest", "BudgetExceeded", "Completion", "EmptyAnswer", "LLMError", "ModelNotFound",
-    "NotConfigured", "NotRecorded", "Notice", "Options", "PromptTooLong", "QuotaExhausted", "RateLimited", "Refused",
-    "TimedOut", "Truncated", "Unavailable", "Usage", "WrongKey",
+    "BY_HAND", "CALLED", "LLM", "BadAnswer", "BadRequest", "BudgetExceeded", "Completion", "EmptyAnswer", "LLMError",
+    "ModelNotFound", "NotConfigured", "NotRecorded", "Notice", "Options", "PromptTooLong", "QuotaExhausted", "RateLimited",
+    "Refused", "TimedOut", "Tool", "ToolCall", "Truncated", "Unavailable", "Usage", "WrongKey",
 ]  # fmt: skip
 
 
 BY_HAND = "written by hand"
 """The model of an answer that a person wrote, to try something out: what rests on it is no finding."""
+
+CALLED = "tool_call"
+"""The finish reason of an answer that calls a tool: its text is the call, read and checked (``Completion.tool``)."""
 
 
 @frozen
@@ -54,6 +58,22 @@ class Usage:
         return Usage(self.prompt_tokens + other.prompt_tokens, self.completion_tokens + other.completion_tokens)
 
 
+class Tool(TypedDict):
+    """A tool that a model may call. ``parameters``: the JSON Schema, of type object, that a call's arguments satisfy."""
+
+    name: str  # letters, digits, _ and -; 64 characters at most
+    description: str
+    parameters: Mapping[str, Any]
+
+
+@frozen
+class ToolCall:
+    """A model's call of one of the tools that it was offered; the arguments satisfy the tool's schema."""
+
+    name: str
+    arguments: Mapping[str, Any]
+
+
 @frozen
 class Completion:
     """A whole answer. ``attempts`` counts requests that were sent for it; ``cost`` is in US dollars, None if unknown."""
@@ -66,6 +86,22 @@ class Completion:
     cached: bool = False
     repaired: bool = False
     cost: float | None = None
+
+    @property
+    def tool(self) -> ToolCall | None:
+        """The call that the answer is; None where the model answered in words.
+
+        It is read from ``text``, so that whatever keeps an answer's text and finish reason keeps the call.
+        """
+        if self.finish_reason != CALLED:
+            return None
+        try:
+            call = json.loads(self.text)
+        except ValueError:
+            return None
+        if not isinstance(call, dict) or not isinstance(call.get("arguments"), dict):
+            return None
+        return ToolCall(str(call.get("tool", "")), call["arguments"])
 
 
 @frozen
@@ -94,6 +130,8 @@ class Options(TypedDict, total=False):
     retries: int  # how often an incomplete answer is asked for again
     schema: Mapping[str, Any]  # JSON Schema that the answer, read as JSON, satisfies
     choices: Sequence[str]  # the answer is exactly one of these
+    tools: Sequence[Tool]  # the answer calls one of these, once, or is words; ``Completion.tool`` says which
+    grammar: str  # a hint: ``lang.constrain``'s text, which models that can keep to it write under; parse every answer
     sample: int  # which of several answers to the same request; part of the cache's key only
     tidy: Callable[
         [str], str

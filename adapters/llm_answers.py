@@ -214,6 +214,15 @@ def strict_ready(schema: Any) -> bool:
 
 def instructions(options: Mapping[str, Any]) -> str:
     """Return the words that ask for the output's shape where a server has no parameter for it, "" for any shape."""
+    if tools := options.get("tools"):
+        listed = "\n".join(
+            f"- {tool['name']}: {tool['description']} Its arguments fit {canonical(tool['parameters']).decode()}"
+            for tool in tools
+        )
+        return (
+            'You may call one of these tools, once: answer with JSON only, {"tool": NAME, "arguments": {...}}, and no other '
+            f"words. Answer in plain words where no tool is to be called.\n{listed}"
+        )
     if (choices := options.get("choices")) is not None:
         listed = "\n".join(choices)
         return f"Answer with exactly one of these, and nothing else:\n{listed}"

@@ -4,7 +4,8 @@ from collections.abc import Mapping
 from typing import Any
 
 import httpx2
-from anthropic import AnthropicError, AsyncAnthropic, BadRequestError
+from anthropic import AnthropicError, AsyncAnthropic, BadRequestError, UnprocessableEntityError
+from attrs import evolve
 
 from .llm import (
     BadAnswer,
@@ -28,11 +29,12 @@ from .llm_http import (
     server_events,
 )
 from .llm_sdk import DEFAULT_TIMEOUT, SDKModel
+from .llm_tools import about_tools, called_text, marked, message_tools, offered
 
 __all__ = ["AnthropicModel"]
 
 _DEFAULT_MAX_TOKENS = 4096
-_OPTIONAL = ("output_config", "temperature")
+_OPTIONAL = ("output_config", "temperature", "tool_choice", "tools")
 
 
 class AnthropicModel(SDKModel):
@@ -41,7 +43,7 @@ class AnthropicModel(SDKModel):
     ``base_url`` None is Anthropic's own address. ``stream=True`` asks for a stream and puts it together. ``timeout``:
     seconds for a call that names none. ``max_retries``: how often the SDK sends a failed request again. The protocol
     wants a limit: a call without ``max_tokens`` gets 4,096. It has no ``seed``. What a model refuses by name is left
-    out from then on; the output's shape is then asked for in words.
+    out from then on; the output's shape is then asked for in words. It has no grammars.
     """
 
     def __init__(
@@ -77,27 +79,37 @@ class AnthropicModel(SDKModel):
             request = self._request(prompt, options, skip)
             try:
                 raw: Any = await self._sdk.messages.with_raw_response.create(**request)
-            except BadRequestError as error:
-                words = error.response.text.lower()
-                named = [name for name in _OPTIONAL if name in words or name.replace("config", "format") in words]
-                asked = [name for name in named if name in request or name in request["extra_body"]]
-                if not asked or type(status_error(error.response)) is not BadRequest:
+            except (BadRequestError, UnprocessableEntityError) as error:
+                name = self._refusal(error, request)
+                if name is None:
                     raise
-                if not (asked[0] == "output_config" and "schema" in words):
-                    self._refused.add(asked[0])
-                skip.add(asked[0])
+                skip.add(name)
                 continue
             break
         response: httpx2.Response = raw.http_response
         if self._stream and "json" not in response.headers.get("content-type", ""):
-            answer = await _read_stream(response)
+            answer = await _read_stream(response, options)
         else:
-            answer = _read_body(await response.aread())
+            answer = _read_body(await response.aread(), options)
         shape = answer_format(options)
         if shape is None or not shape[1]:
-            return answer
-        text = unwrap(answer.text, as_json="choices" not in options)
-        return Completion(text, answer.finish_reason, answer.usage, answer.attempts, answer.model)
+            return marked(answer, options)
+        return evolve(answer, text=unwrap(answer.text, as_json="choices" not in options))
+
+    def _refusal(self, error: BadRequestError | UnprocessableEntityError, request: Mapping[str, Any]) -> str | None:
+        """Return the optional part of ``request`` that the error names; remember it unless this schema is at fault."""
+        if type(status_error(error.response)) is not BadRequest:
+            return None
+        words = error.response.text.lower()
+        for name in _OPTIONAL:
+            named = (
+                name in words or name.replace("config", "format") in words or (name == "tools" and about_tools(words))
+            )
+            if named and (name in request or name in request["extra_body"]):
+                if not (name in ("output_config", "tools") and "schema" in words):
+                    self._refused.add(name)
+                return name
+        return None
 
     def _request(self, prompt: str, options: Options, skip: set[str]) -> dict[str, Any]:
         request: dict[str, Any] = {
@@ -112,6 +124,13 @@ class AnthropicModel(SDKModel):
                 request["output_config"] = {"format": {"type": "json_schema", "schema": shape[0]}}
             else:
                 prompt = f"{prompt}\n\n{instructions(options)}"
+        if tools := offered(options):
+            if "tools" in skip:
+                prompt = f"{prompt}\n\n{instructions(options)}"
+            else:
+                request["extra_body"]["tools"] = message_tools(tools)
+                if "tool_choice" not in skip:
+                    request["extra_body"]["tool_choice"] = {"type": "auto", "disable_parallel_tool_use": True}
         request["messages"] = [{"role": "user", "content": prompt}]
         if system := options.get("system"):
             request["system"] = system
@@ -150,11 +169,24 @@ def _whole(text: str, stop: Any, usage: Usage, model: Any) -> Completion:
     return Completion(text, "stop", usage, model=model if isinstance(model, str) else "")
 
 
-def _read_body(content: bytes) -> Completion:
+def _answered(parts: list[str], calls: list[tuple[Any, Any]], stop: Any, options: Options) -> tuple[str, Any]:
+    """Return an answer's text and stop reason where it may consist of calls; calls that nobody asked for are nothing."""
+    if not calls or not options.get("tools"):
+        return joined(parts), stop
+    return called_text(calls), "end_turn" if stop == "tool_use" else stop
+
+
+def _read_body(content: bytes, options: Options) -> Completion:
     body = body_object(content)
-    blocks = body.get("content")
-    parts = [_block(block) for block in blocks] if isinstance(blocks, list) else []
-    return _whole(joined(parts), body.get("stop_reason"), _usage(body.get("usage")), body.get("model"))
+    found = body.get("content")
+    blocks = found if isinstance(found, list) else []
+    calls = [(block.get("name"), block.get("input")) for block in blocks if _is_call(block)]
+    text, stop = _answered([_block(block) for block in blocks], calls, body.get("stop_reason"), options)
+    return _whole(text, stop, _usage(body.get("usage")), body.get("model"))
+
+
+def _is_call(block: Any) -> bool:
+    return isinstance(block, dict) and block.get("type") == "tool_use"
 
 
 def _block(block: Any) -> str:
@@ -167,8 +199,9 @@ def _inner(event: Mapping[str, Any], name: str) -> Mapping[str, Any]:
     return found if isinstance(found, dict) else {}
 
 
-async def _read_stream(response: httpx2.Response) -> Completion:
+async def _read_stream(response: httpx2.Response, options: Options) -> Completion:
     parts: list[str] = []
+    calls: dict[Any, tuple[Any, Any, list[str]]] = {}  # by block: name, input, the parts of the input's JSON
     stop = model = None
     usage = Usage()
     events = server_events(response)
@@ -180,11 +213,16 @@ async def _read_stream(response: httpx2.Response) -> Completion:
                     message = _inner(event, "message")
                     model, usage = message.get("model"), _usage(message.get("usage"))
                 case "content_block_start":
-                    parts.append(_block(event.get("content_block")))
+                    block = _inner(event, "content_block")
+                    parts.append(_block(block))
+                    if _is_call(block):
+                        calls[event.get("index")] = (block.get("name"), block.get("input"), [])
                 case "content_block_delta":
                     delta = _inner(event, "delta")
                     if delta.get("type") == "text_delta" and isinstance(delta.get("text"), str):
                         parts.append(delta["text"])
+                    if event.get("index") in calls and isinstance(delta.get("partial_json"), str):
+                        calls[event.get("index")][2].append(delta["partial_json"])
                 case "message_delta":
                     stop = _inner(event, "delta").get("stop_reason") or stop
                     usage = _usage(event.get("usage"), usage)
@@ -197,4 +235,6 @@ async def _read_stream(response: httpx2.Response) -> Completion:
             raise Truncated(error.message, text="".join(parts), usage=usage) from None
     finally:
         await finish_stream(events, response)
-    return _whole(joined(parts), stop, usage, model)
+    whole = [(name, joined(written) or given) for name, given, written in calls.values()]
+    text, stop = _answered(parts, whole, stop, options)
+    return _whole(text, stop, usage, model)

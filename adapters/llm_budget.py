@@ -235,7 +235,7 @@ class _Need:
 def _prompt_bound(prompt: str, options: Mapping[str, Any] | Options) -> int:
     """Return an upper bound of the prompt's tokens: a token is at least a byte of what is sent."""
     size = len(prompt.encode(errors="replace")) + len(options.get("system", "").encode(errors="replace")) + _FRAME
-    for name in ("schema", "choices"):
+    for name in ("schema", "choices", "tools", "grammar"):
         if name in options:
             size += 2 * len(canonical(options.get(name))) + _WORDS
     return size

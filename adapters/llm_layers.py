@@ -15,7 +15,8 @@ from aiolimiter import AsyncLimiter
 from attrs import define, evolve, field
 
 from .llm import BadAnswer, BadRequest, Completion, EmptyAnswer, LLMError, Notice, Options, TimedOut, Truncated, Usage
-from .llm_answers import check_answer, pick_choice, read_json, repair_prompt, validator
+from .llm_answers import check_answer, instructions, pick_choice, read_json, repair_prompt, validator
+from .llm_tools import check_tools, judge_call, marked, offered, read_grammar
 
 __all__ = [
     "Again",
@@ -165,26 +166,26 @@ class Again(Layer):
 
 
 class Validated(Layer):
-    """Checks every answer to a request with ``schema`` or ``choices``, and asks for a repair once.
+    """Checks every answer to a request with ``schema``, ``choices`` or ``tools``, and asks for a repair once.
 
-    A JSON answer comes back as the JSON alone (without a fence around it), a choice as it is written in ``choices``.
+    A JSON answer comes back as the JSON alone (without a fence around it), a choice as it is written in ``choices``, a
+    call of a tool as ``Completion.tool``; words, where tools were offered, are an answer too.
     """
 
     async def generate(self, prompt: str, **options: Unpack[Options]) -> Completion:
         """Return an answer that fits; raise ``BadAnswer`` when the repaired one does not fit either."""
-        if "schema" not in options and "choices" not in options:
+        if not _check_request(options):
             return await self._inner.generate(prompt, **options)
-        _check_request(options)
         asking = _Asking(self._inner, options)
         answer = await asking.ask(prompt)
         text, why = _judge(answer.text, options)
         if not why:
-            return evolve(answer, text=text)
+            return marked(evolve(answer, text=text), options)
         asking.notify(Notice("repair", 2, why))
         again = await asking.ask(repair_prompt(prompt, answer.text, why, options))
         text, why = _judge(again.text, options)
         if not why:
-            return evolve(again, text=text, repaired=True)
+            return marked(evolve(again, text=text, repaired=True), options)
         raise BadAnswer(
             f"the answer does not fit, also after a repair: {why}",
             text=again.text,
@@ -193,17 +194,30 @@ class Validated(Layer):
         )
 
 
-def _check_request(options: Options) -> None:
-    if "schema" in options and "choices" in options:
-        raise BadRequest("a request has a schema or choices, not both")
-    if "schema" in options:
-        validator(options["schema"])
-    elif not options["choices"]:
-        raise BadRequest("choices is empty")
+_SHAPES = ("schema", "choices", "tools", "grammar")
+
+
+def _check_request(options: Options) -> bool:
+    """Tell whether the answer has a shape that can be judged; raise ``BadRequest`` where what is asked for makes no sense."""
+    asked = [name for name in _SHAPES if name in options]
+    if len(asked) > 1:
+        raise BadRequest(f"a request has {asked[0]} or {asked[1]}, not both")
+    match asked:
+        case ["schema"]:
+            validator(options["schema"])
+        case ["choices"] if not options["choices"]:
+            raise BadRequest("choices is empty")
+        case ["tools"]:
+            check_tools(options["tools"])
+        case ["grammar"]:
+            read_grammar(options["grammar"])
+    return bool(asked) and asked != ["grammar"]
 
 
 def _judge(text: str, options: Options) -> tuple[str, str]:
     """Return the fitting answer and "", or "" and what is wrong."""
+    if "tools" in options:
+        return text, judge_call(text, options["tools"])[1]
     if (tidy := options.get("tidy")) is not None:
         text = tidy(text)
     if "schema" in options:
@@ -263,6 +277,8 @@ class _Plain(Own):
 
     async def generate(self, prompt: str, **options: Unpack[Options]) -> Completion:
         known = {name: value for name, value in options.items() if self._known is None or name in self._known}
+        if offered(options) and "tools" not in known:
+            prompt = f"{prompt}\n\n{instructions(options)}"
         answer = self._ask(prompt, **known)
         if inspect.isawaitable(answer):
             timeout = asyncio.timeout(options.get("timeout", _TIMEOUT))
@@ -274,12 +290,12 @@ class _Plain(Own):
                     raise
                 raise TimedOut("no answer within the call's timeout") from None
         if isinstance(answer, Completion):
-            return answer
+            return marked(answer, options)
         if not isinstance(answer, str):
             raise BadAnswer(f"the client answered {type(answer).__name__}, not a string")
         if not answer.strip():
             raise EmptyAnswer("the client answered nothing")
-        return Completion(answer)
+        return marked(Completion(answer), options)
 
     async def aclose(self) -> None:
         if self._close is not None and inspect.isawaitable(closing := self._close()):

@@ -36,6 +36,8 @@ from .llm import (
     Unavailable,
     Usage,
 )
+from .llm_answers import instructions
+from .llm_tools import call_schema, llguidance_text, marked, offered, read_grammar
 
 __all__ = ["LocalModel", "choice_grammar", "is_continued"]
 
@@ -76,14 +78,14 @@ class LocalModel:
 
     async def generate(self, prompt: str, **options: Unpack[Options]) -> Completion:
         """Return one whole answer; ``LLMError`` otherwise. ``timeout`` counts once the model is loaded and it's this call's turn."""
-        continues = "system" not in options and is_continued(prompt)
+        continues = "system" not in options and not options.get("tools") and is_continued(prompt)
         request = _request(prompt, options, continues)
         call = _Call(options.get("timeout", DEFAULT_TIMEOUT), tuple(options.get("choices", ())), continues)
         try:
             job = self._threads.submit(self._engine.answer, request, call)
         except RuntimeError as error:
             raise Unavailable("the local model is closed") from error
-        return await _wait(job, call)
+        return marked(await _wait(job, call), options)
 
     async def aclose(self) -> None:
         """Stop what runs, end the threads and give the memory back. Calls after it fail."""
@@ -316,19 +318,24 @@ def _request(prompt: str, options: Options, continues: bool) -> dict[str, Any]:
         "seed": options.get("seed", DEFAULT_SEED),
         "cache_prompt": True,
     }
+    tools = offered(options)
     if continues:
         request["prompt"] = prompt
     else:
+        if tools:
+            prompt = f"{prompt}\n\n{instructions(options)}"
         system = [{"role": "system", "content": options["system"]}] if options.get("system") else []
         request["messages"] = [*system, {"role": "user", "content": prompt}]
     if stop := options.get("stop"):
         request["stop"] = [stop] if isinstance(stop, str) else list(stop)
-    if "choices" in options and "schema" in options:
-        raise BadRequest("choices and schema exclude each other")
+    if sum(name in options for name in ("choices", "schema", "tools", "grammar")) > 1:
+        raise BadRequest("choices, schema, tools and grammar exclude each other")
     if "choices" in options:
         request["grammar"] = choice_grammar(options["choices"], " " if continues else "")
-    if "schema" in options:
-        schema = _constraining(options["schema"])
+    if options.get("grammar"):
+        request["grammar"] = llguidance_text(read_grammar(options["grammar"]))
+    if "schema" in options or tools:
+        schema = _constraining(options["schema"] if "schema" in options else call_schema(tools))
         if continues:
             request["json_schema"] = schema
         else:

@@ -6,29 +6,21 @@ from collections.abc import Mapping
 from typing import Any
 
 import httpx2
-from openai import AsyncOpenAI, BadRequestError, OpenAIError, UnprocessableEntityError
+from attrs import evolve
+from openai import AsyncOpenAI, BadRequestError, NotFoundError, OpenAIError, UnprocessableEntityError
 
-from .llm import BadAnswer, BadRequest, Completion, EmptyAnswer, Options, Refused, Truncated, Usage
+from .llm import BadRequest, Completion, ModelNotFound, Options
 from .llm_answers import answer_format, instructions, read_json, strict_ready, unwrap
 from .llm_errors import status_error
-from .llm_http import (
-    body_object,
-    count,
-    event_object,
-    finish_stream,
-    joined,
-    server_events,
-)
+from .llm_openai_answers import read_body, read_stream
 from .llm_sdk import DEFAULT_TIMEOUT, SDKModel
+from .llm_tools import about_tools, custom_tool, function_tools, marked, offered, read_grammar
 
 __all__ = ["OpenAIModel"]
 
-_WHOLE = frozenset(("stop", "eos", "eos_token", "end_turn", "stop_sequence"))
-_CUT = frozenset(("length", "max_tokens", "model_length", "abort", "cancelled"))
-_FILTERED = frozenset(("content_filter", "safety", "recitation", "refusal"))
 _OPTIONAL = (
     "response_format", "stream_options", "max_completion_tokens", "max_tokens", "temperature", "seed", "stop",
-    "grammar",
+    "grammar", "structured_outputs", "guided_grammar", "parallel_tool_calls",
 )  # fmt: skip
 _UNKNOWN = re.compile("unsupported|not supported|unknown|unrecogni|forbidden|not permitted|instead")
 
@@ -39,7 +31,9 @@ class OpenAIModel(SDKModel):
     ``base_url`` None is OpenAI's own address. ``stream=True`` asks for a stream and puts it together. ``grammar=True``
     hands choices over as a GBNF grammar (llama.cpp's server). ``timeout``: seconds for a call that names none.
     ``max_retries``: how often the SDK sends a failed request again. What a server refuses by name (``response_format``,
-    ``seed``, ...) is left out from then on; the output's shape is then asked for in words.
+    ``tools``, ``seed``, ...) is left out from then on; the output's shape is then asked for in words. The option
+    ``grammar`` is OpenAI's custom tool, at other addresses vLLM's ``structured_outputs`` (once ``guided_grammar``); a
+    server that knows neither answers without. llama.cpp's server gets none: built without llguidance, it would abort.
     """
 
     def __init__(
@@ -61,6 +55,9 @@ class OpenAIModel(SDKModel):
         self._stream = stream
         self._grammar = grammar
         self._limit = "max_tokens" if base_url else "max_completion_tokens"
+        self._carriers: tuple[str, ...] = ("structured_outputs", "guided_grammar") if base_url else ("custom",)
+        if grammar:
+            self._carriers = ()
         self._refused: set[str] = set()
         self._in_words = False
 
@@ -74,7 +71,7 @@ class OpenAIModel(SDKModel):
             request = self._request(prompt, options, skip)
             try:
                 raw = await self._sdk.chat.completions.with_raw_response.create(**request)
-            except (BadRequestError, UnprocessableEntityError) as error:
+            except (BadRequestError, UnprocessableEntityError, NotFoundError) as error:
                 name = self._refusal(error, request)
                 if name is None:
                     raise
@@ -83,10 +80,10 @@ class OpenAIModel(SDKModel):
             break
         response: httpx2.Response = raw.http_response
         if self._stream and "json" not in response.headers.get("content-type", ""):
-            answer = await _read_stream(response)
+            answer = await read_stream(response, options)
         else:
-            answer = _read_body(await response.aread())
-        return self._unwrapped(answer, options)
+            answer = read_body(await response.aread(), options)
+        return self._unwrapped(marked(answer, options), options)
 
     def _request(self, prompt: str, options: Options, skip: set[str]) -> dict[str, Any]:
         request: dict[str, Any] = {"model": options.get("model", self.model), "extra_body": {}}
@@ -103,6 +100,15 @@ class OpenAIModel(SDKModel):
                 prompt = f"{prompt}\n\n{instructions(options)}"
             elif self._in_words and "response_format" in request["extra_body"]:
                 prompt = f"{prompt}\n\n{instructions({'schema': shape[0]})}"
+        if tools := offered(options):
+            if "tools" in skip:
+                prompt = f"{prompt}\n\n{instructions(options)}"
+            else:
+                request["extra_body"]["tools"] = function_tools(tools)
+        if options.get("grammar"):
+            request["extra_body"] |= self._under_grammar(options["grammar"], skip)
+        if "tools" in request["extra_body"] and "parallel_tool_calls" not in skip:
+            request["extra_body"]["parallel_tool_calls"] = False
         messages = [{"role": "user", "content": prompt}]
         if system := options.get("system"):
             messages.insert(0, {"role": "system", "content": system})
@@ -123,11 +129,29 @@ class OpenAIModel(SDKModel):
                 request["stream_options"] = {"include_usage": True}
         return request
 
-    def _refusal(self, error: BadRequestError | UnprocessableEntityError, request: Mapping[str, Any]) -> str | None:
-        """Return the optional part of ``request`` that the 400 names; remember it unless this schema is at fault."""
-        if type(status_error(error.response)) is not BadRequest:
-            return None
+    def _under_grammar(self, text: str, skip: set[str]) -> dict[str, Any]:
+        """Return what asks for an answer under a grammar, nothing when all that could was refused."""
+        grammar = read_grammar(text)
+        match next((name for name in self._carriers if name not in skip), None):
+            case "custom":
+                chosen = {"type": "custom", "custom": {"name": grammar.name}}
+                return {"tools": [custom_tool(grammar)], "tool_choice": chosen}
+            case "structured_outputs":
+                return {"structured_outputs": {"grammar": grammar.definition}}
+            case "guided_grammar":
+                return {"guided_grammar": grammar.definition}
+        return {}
+
+    def _refusal(
+        self, error: BadRequestError | UnprocessableEntityError | NotFoundError, request: Mapping[str, Any]
+    ) -> str | None:
+        """Return the optional part of ``request`` that the error names; remember it unless this schema is at fault."""
+        kind = type(status_error(error.response))
         words = error.response.text.lower()
+        if kind is ModelNotFound and "support" in words:
+            return self._refused_tools(words, request)
+        if kind is not BadRequest:
+            return None
         for name in _OPTIONAL:
             if name not in request and name not in request["extra_body"]:
                 continue
@@ -137,10 +161,25 @@ class OpenAIModel(SDKModel):
                 continue
             if name == _other(self._limit) or (name == self._limit and not _UNKNOWN.search(words)):
                 return None  # the limit goes by another name at most, it is never left out
-            if not (name == "response_format" and "schema" in words):
+            if not (name == "response_format" and "schema" in words) and not (
+                name in self._carriers and _UNKNOWN.search(words) is None
+            ):
                 self._refused.add(name)
             return name
-        return None
+        return self._refused_tools(words, request)
+
+    def _refused_tools(self, words: str, request: Mapping[str, Any]) -> str | None:
+        """Return what to leave out when ``words`` are about tools: remembered unless it is these tools that are at fault."""
+        sent = request["extra_body"]
+        if "grammar" in words and (carrier := next((name for name in self._carriers if name in sent), None)):
+            return carrier  # it can't read this grammar
+        name = "custom" if "tool_choice" in sent else "tools"
+        at_fault = re.search("grammar|lark" if name == "custom" else "schema", words)
+        if "tools" not in sent or not (about_tools(words) or (name == "custom" and at_fault)):
+            return None
+        if not at_fault:
+            self._refused.add(name)
+        return name
 
     def _unwrapped(self, answer: Completion, options: Options) -> Completion:
         shape = answer_format(options)
@@ -152,7 +191,7 @@ class OpenAIModel(SDKModel):
         text = unwrap(answer.text, as_json="choices" not in options)
         if text is answer.text and text not in options.get("choices", ()):
             self._notice_ignored(text)
-        return Completion(text, answer.finish_reason, answer.usage, answer.attempts, answer.model)
+        return evolve(answer, text=text)
 
     def _notice_ignored(self, text: str) -> None:
         """Say the shape in words too from now on when the server ignores ``response_format``."""
@@ -176,84 +215,3 @@ def _response_format(schema: dict[str, Any]) -> dict[str, Any]:
         "type": "json_schema",
         "json_schema": {"name": "answer", "schema": schema, "strict": strict_ready(schema)},
     }
-
-
-def _usage(found: Any) -> Usage:
-    return Usage(count(found, "prompt_tokens"), count(found, "completion_tokens"))
-
-
-def _whole(text: str, finish: Any, refusal: Any, usage: Usage, model: Any) -> Completion:
-    """Return the answer if it is one; raise ``Refused``, ``Truncated``, ``EmptyAnswer`` or ``BadAnswer`` if not."""
-    if refusal or finish in _FILTERED:
-        raise Refused(f"the model declined{': ' + str(refusal)[:200] if refusal else ''}", usage=usage)
-    if finish in _CUT:
-        raise Truncated("the answer stopped at the token limit", hint="raise max_tokens", text=text, usage=usage)
-    if finish is None:
-        raise Truncated("the answer ends without a finish_reason", text=text, usage=usage)
-    if finish not in _WHOLE and not text.strip():
-        raise EmptyAnswer(f"no text, but {str(finish)[:40]}", usage=usage)
-    if finish not in _WHOLE:
-        raise BadAnswer(f"the answer ended with {str(finish)[:40]!r}", text=text, usage=usage)
-    if not text.strip():
-        raise EmptyAnswer("the model answered nothing", usage=usage)
-    return Completion(text, "stop", usage, model=model if isinstance(model, str) else "")
-
-
-def _text(content: Any) -> str:
-    """Return a message's content: a string, or a list of parts of which those of type text count."""
-    if isinstance(content, list):
-        content = "".join(
-            part["text"]
-            for part in content
-            if isinstance(part, dict) and part.get("type") == "text" and isinstance(part.get("text"), str)
-        )
-    return content if isinstance(content, str) else ""
-
-
-def _first(body: Mapping[str, Any]) -> dict[str, Any] | None:
-    choices = body.get("choices")
-    return choices[0] if isinstance(choices, list) and choices and isinstance(choices[0], dict) else None
-
-
-def _read_body(content: bytes) -> Completion:
-    body = body_object(content)
-    usage = _usage(body.get("usage"))
-    choice = _first(body)
-    if choice is None:
-        raise EmptyAnswer("the answer has no choices", usage=usage)
-    message = choice.get("message")
-    if not isinstance(message, dict):
-        raise EmptyAnswer("the choice has no message", usage=usage)
-    text = joined([_text(message.get("content"))])
-    return _whole(text, choice.get("finish_reason"), message.get("refusal"), usage, body.get("model"))
-
-
-async def _read_stream(response: httpx2.Response) -> Completion:
-    parts: list[str] = []
-    refusal = ""
-    finish = model = None
-    usage = Usage()
-    events = server_events(response)
-    try:
-        async for data in events:
-            if data.strip() == "[DONE]":
-                break
-            chunk = event_object(data)
-            model = chunk.get("model") or model
-            if chunk.get("usage"):
-                usage = _usage(chunk["usage"])
-            choice = _first(chunk)
-            if choice is None or choice.get("index", 0) != 0:
-                continue
-            delta = choice.get("delta")
-            if isinstance(delta, dict):
-                parts.append(_text(delta.get("content")))
-                refusal += str(delta.get("refusal") or "")
-            finish = choice.get("finish_reason") or finish
-    except Truncated as error:
-        # A connection that breaks after the finish_reason has cut off nothing but the usage.
-        if finish is None:
-            raise Truncated(error.message, text="".join(parts), usage=usage) from None
-    finally:
-        await finish_stream(events, response)
-    return _whole(joined(parts), finish, refusal, usage, model)

@@ -9,9 +9,10 @@ A cassette is JSONL with sorted keys. The first line is a header, every other li
 ``request`` has the prompt and the options that say what is asked for (system, temperature, schema, ...). A request that
 is there several times is answered in that order, and from then on by the last; ``sample`` picks by index instead.
 ``answer`` has text, and may have finish_reason, usage ({"prompt_tokens", "completion_tokens"}) and model; without one it is
-of the header's model. Written by hand, a request may be ``{"prompt_contains": "..."}``: it answers every prompt with that
-text in it (and with the options that stand beside it, if any) for which there is no whole request; the first such line
-wins. Empty lines are skipped.
+of the header's model. Where the request offers tools it may have ``{"tool": NAME, "arguments": {...}}`` instead of text.
+Written by hand, a request may be ``{"prompt_contains": "..."}``: it answers every prompt with that text in it (and with
+the options that stand beside it, if any) for which there is no whole request; the first such line wins. Empty lines are
+skipped.
 No key and no header of a call is ever in a cassette.
 """
 
@@ -27,6 +28,7 @@ from . import llm
 from .llm import BY_HAND, BadAnswer, Completion, LLMError, NotConfigured, NotRecorded, Options, Truncated, Usage
 from .llm_answers import canonical, read_json
 from .llm_layers import Client, Layer, Own, asked_for
+from .llm_tools import called_text, marked
 
 __all__ = ["RecordModel", "ReplayModel"]
 
@@ -97,7 +99,7 @@ class ReplayModel(Own):
             track = next((loose.track for loose in self._loose if loose.fits(prompt, asked)), None)
         if track is None:
             raise NotRecorded(self._missing(prompt), hint="record it with --llm record:FILE,SPEC", attempts=0)
-        return track.next(options.get("sample")).give()
+        return marked(track.next(options.get("sample")).give(), options)
 
     async def aclose(self) -> None:
         """Do nothing: the cassette was read at the start."""
@@ -167,6 +169,11 @@ def _read_answer(entry: dict[str, Any], made_with: str, by_hand: bool) -> _Answe
             raise ValueError(f"{error['kind']!r} is no kind of error")
         return _Answer(None, {"message": error["kind"], **error})
     answer = _dict(entry["answer"], "answer")
+    if "tool" in answer:
+        call = (_str(answer["tool"], "tool"), _dict(answer.get("arguments", {}), "arguments"))
+        if "text" in answer:
+            raise ValueError("an answer has text or a tool, not both")
+        answer = {**answer, "text": called_text([call])}
     usage = _dict(answer.get("usage", {}), "usage")
     counts = [usage.get(name, 0) for name in ("prompt_tokens", "completion_tokens")]
     if not all(isinstance(count, int) and count >= 0 for count in counts):
@@ -246,6 +253,8 @@ class RecordModel(Layer):
             self._write(prompt, options, {"error": found})
             raise
         kept: dict[str, Any] = {"text": answer.text, "finish_reason": answer.finish_reason}
+        if (call := answer.tool) is not None:
+            kept = {"tool": call.name, "arguments": call.arguments}
         if answer.usage.total:
             kept["usage"] = {
                 "prompt_tokens": answer.usage.prompt_tokens,

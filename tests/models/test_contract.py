@@ -11,11 +11,12 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
-from knotwork.adapters.llm import LLM, Completion, EmptyAnswer, LLMError, NotConfigured
+from knotwork.adapters.llm import CALLED, LLM, Completion, EmptyAnswer, LLMError, NotConfigured, ToolCall
 from knotwork.adapters.llm_anthropic import AnthropicModel
 from knotwork.adapters.llm_layers import Client, Validated, structured
 from knotwork.adapters.llm_openai import OpenAIModel
 from knotwork.adapters.llm_replay import RecordModel, ReplayModel
+from support.model_calls import TOOLS
 from support.model_server import KEY, ModelServer, answer_to
 
 PERSON = {
@@ -24,6 +25,8 @@ PERSON = {
     "required": ["name", "age"],
     "additionalProperties": False,
 }
+
+GRAMMAR = "start: TEXT\nTEXT: /[^x]+/\n"
 
 Opening = Callable[[Path], AbstractAsyncContextManager[Client]]
 
@@ -59,6 +62,9 @@ async def _replayed(folder: Path) -> AsyncIterator[Client]:
         await recorder.generate("choose", choices=["good", "bad"])
         await recorder.generate("who?", schema=PERSON)
         await recorder.generate("list", schema={"type": "array", "items": {"type": "integer"}})
+        await recorder.generate("read it", tools=TOOLS)
+        await recorder.generate("say it in words", tools=TOOLS)
+        await recorder.generate("write it", grammar=GRAMMAR)
     client = ReplayModel(folder / "c.jsonl")
     yield client
     await client.aclose()
@@ -141,6 +147,46 @@ def test_json_comes_as_json_whatever_the_top_is(opening):
             listed = await client.generate("list", schema={"type": "array", "items": {"type": "integer"}})
             assert isinstance(json.loads(listed.text), list)
             assert set(await structured(client, "who?", PERSON)) == {"name", "age"}
+
+    asyncio.run(main())
+
+
+def test_a_call_of_a_tool_comes_as_the_call(opening):
+    async def main():
+        async with opening() as client:
+            for layered in (client, Validated(client)):
+                answer = await layered.generate("read it", tools=TOOLS)
+                assert answer.finish_reason == CALLED
+                assert answer.tool is not None
+                assert answer.tool.name in ("read", "done")
+                if opening.name not in FREE:
+                    assert answer.tool == ToolCall("read", {"path": "text"})
+                assert json.loads(answer.text) == {"tool": answer.tool.name, "arguments": answer.tool.arguments}
+
+    asyncio.run(main())
+
+
+def test_words_are_an_answer_where_tools_are_offered(opening):
+    if opening.name in FREE:
+        pytest.skip("such a model is held to a call")
+
+    async def main():
+        async with opening() as client:
+            for layered in (client, Validated(client)):
+                answer = await layered.generate("say it in words", tools=TOOLS)
+                assert (answer.tool, answer.finish_reason) == (None, "stop")
+                assert opening.says("say it in words", answer.text)
+
+    asyncio.run(main())
+
+
+def test_a_grammar_is_taken(opening):
+    async def main():
+        async with opening() as client:
+            for layered in (client, Validated(client)):
+                answer = await layered.generate("write it", grammar=GRAMMAR)
+                assert opening.says("write it", answer.text)
+                assert (answer.tool, answer.finish_reason) == (None, "stop")
 
     asyncio.run(main())
 

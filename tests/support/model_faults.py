@@ -23,6 +23,12 @@ STATUS: dict[str, tuple[int, dict[str, Any]]] = {
     "too_large": (413, {"message": "Request too large", "type": "request_too_large"}),
     "400": (400, {"message": "Invalid value for 'n'", "type": "invalid_request_error"}),
     "limit_too_large": (400, {"message": "max_tokens is too large: 9. At most 5.", "param": "max_tokens"}),
+    "no_tools_ollama": (400, {"message": "registry.ollama.ai/library/x:latest does not support tools", "type": "api_error"}),
+    "no_tools_vllm": (400, {"message": '"auto" tool choice requires --enable-auto-tool-choice and --tool-call-parser to be set'}),
+    "no_tools_router": (404, {"message": "No endpoints found that support tool use", "code": 404}),
+    "bad_tool_schema": (400, {"message": "Invalid schema for function 'read': no object", "param": "tools[0].function"}),
+    "no_custom": (400, {"message": "Invalid value: 'custom'. Supported values are: 'function'.", "param": "tools[0].type"}),
+    "bad_grammar": (400, {"message": "Invalid grammar: lark syntax error in line 3"}),
     "422": (422, {"message": "unprocessable"}),
     "filtered": (400, {"message": "content management policy", "code": "content_filter"}),
 }  # fmt: skip

@@ -10,6 +10,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any
 
+from support import model_calls
 from support.model_faults import STATUS
 from support.model_requests import Request, example
 
@@ -61,9 +62,25 @@ class Reply:
             return json.dumps(example(self.request.schema))
         return self.server.answer(self.request.prompt)
 
+    @property
+    def _custom(self) -> bool:
+        return [schema for _, schema in model_calls.offered(self.request)] == [None]
+
+    def _calls(self) -> list[model_calls.Call]:
+        """Return the calls of tools that the answer consists of."""
+        tools = model_calls.offered(self.request)
+        if self._custom:
+            return [(tools[0][0], self.server.answer(self.request.prompt))]
+        return self.server.calls(self.request.prompt, tools) if tools else []
+
     def _body(self, **changes: Any) -> dict[str, Any]:
         """Return a whole answer; ``text``, ``finish`` and ``message`` change its parts."""
         text = changes.get("text", self._text())
+        if not changes and (calls := self._calls()):
+            if self._messages:
+                changes = {"content": model_calls.blocks(calls), "finish": "tool_use"}
+            else:
+                changes = {"message": model_calls.message(calls, self._custom), "finish": "tool_calls"}
         if self._messages:
             finish = changes.get("finish", "end_turn")
             return {
@@ -82,6 +99,7 @@ class Reply:
     def _events(self, **changes: Any) -> list[bytes]:
         text = changes.get("text", self._text())
         finish = changes.get("finish", "stop")
+        calls = [] if changes else self._calls()
         third = max(1, len(text) // 3)
         parts = [text[:third], text[third : 2 * third], text[2 * third :]]
         if self._messages:
@@ -96,12 +114,18 @@ class Reply:
                 ),
                 {"type": "content_block_stop", "index": 0},
             ]
+            if calls:
+                events[2:] = model_calls.events(calls)
+                stop = "tool_use"
             if stop:
                 events.append({"type": "message_delta", "delta": {"stop_reason": stop}, "usage": {"output_tokens": 7}})
             events.append({"type": "message_stop"})
             return [f"event: {event['type']}\ndata: {json.dumps(event)}\n\n".encode() for event in events]
         chunks = [{"delta": {"role": "assistant", "content": ""}, "finish_reason": None}]
-        chunks += [{"delta": {"content": part}, "finish_reason": None} for part in parts]
+        chunks += [{"delta": {"content": part}, "finish_reason": None} for part in parts if not calls]
+        if calls:
+            chunks += [{"delta": delta, "finish_reason": None} for delta in model_calls.deltas(calls, self._custom)]
+            finish = "tool_calls"
         if finish:
             chunks.append({"delta": {}, "finish_reason": finish})
         made = [

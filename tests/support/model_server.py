@@ -16,8 +16,9 @@ from collections.abc import Callable, Iterable
 from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TextIO
+from typing import Any, TextIO
 
+from support.model_calls import Call, example_call
 from support.model_faults import AGAIN, RETRIED, SLOW, STATUS, STREAMED
 from support.model_replies import Reply
 from support.model_requests import Request, answer_to, example
@@ -36,7 +37,8 @@ class ModelServer:
     ``faults``: names for the next requests, in order, None for none. ``rate`` and ``mix``: that share of the prompts meets
     one fault of ``mix`` at its first request, drawn with ``seed``. ``always``: one fault for every request. ``answer``:
     prompt → text. ``refuses``: parameters that get a 400 (``detailed``: a 422 as FastAPI writes it);
-    ``ignores_format``: answer plain text whatever is asked for. ``delay``: seconds before each answer. ``log``: where
+    ``ignores_format``: answer plain text whatever is asked for. ``calls``: prompt and tools → calls of tools, none for words;
+    a custom tool gets ``answer``. ``delay``: seconds before each answer. ``log``: where
     requests and the ends of connections are written, a line of JSON each.
     """
 
@@ -49,6 +51,7 @@ class ModelServer:
     refuses: tuple[str, ...] = ()
     detailed: bool = False
     ignores_format: bool = False
+    calls: Callable[[str, list[tuple[str, Any]]], list[Call]] = example_call
     delay: float = 0.0
     log: TextIO | None = None
     requests: list[Request] = field(default_factory=list)
