@@ -23,17 +23,24 @@ from .events import (
     CandidateWritten,
     CommandFinished,
     CommandStarted,
+    DecisionMade,
+    DraftMended,
     Event,
+    HypothesisFormed,
     IterationFinished,
     IterationStarted,
+    PhaseFinished,
+    PhaseStarted,
     PlanFinished,
     PlanStarted,
+    RepairAsked,
     RunFinished,
     RunStarted,
     StateChanged,
     StepFinished,
     StepSkipped,
     StepStarted,
+    ToolCalled,
     Warned,
 )  # fmt: skip
 
@@ -58,6 +65,10 @@ class DebugLog:
 
     def __call__(self, event: Event) -> None:
         """Print what ``event`` is worth at this level."""
+        if isinstance(event, PhaseStarted) and event.loop == "rank":
+            self.phase, self.request = _PHASES[event.phase], event.request
+        elif isinstance(event, PhaseStarted) and event.loop == "compile":
+            self.phase = 1  # seed 000's phase 1
         lowest, text, body = _told(event)
         if lowest > self.level or not text:
             return
@@ -115,6 +126,15 @@ def _told(event: Event) -> tuple[int, str, str]:
             return 3, f"({event.step}) state {event.hash[:12]}", ""
         case AnswerStarted() | IterationStarted() | CandidateWritten() | IterationFinished() | AnswerFinished():
             return _told_of_answer(event)
+        case PhaseStarted() | PhaseFinished() | DraftMended() | RepairAsked() | ToolCalled():
+            return _told_of_loop(event)
+        case DecisionMade():
+            by = " (by rule)" if event.by == "rule" else ""
+            return 1, f"Step {event.step}: {event.decision}{by}: {_short(event.answer or event.why)}", event.answer
+        case HypothesisFormed():
+            again = ", taken up again" if event.resumed else ""
+            plan = f"{event.plan}, {len(event.commands)} commands{again}"
+            return 1, f"Hypothesis {event.step}: {_short(event.hypothesis)} ({plan})", "\n".join(event.commands)
         case BudgetReached():
             return 1, f"({event.step}) budget: {event.message}", ""
         case Warned():
@@ -147,6 +167,52 @@ def _told_of_answer(
             score = "" if event.score is None else f", score {event.score:.2f}"
             reason = f": {event.reason}" if event.reason else ""
             return 1, f"{where}Answer {event.status}{score} in {event.seconds:.2f} s{reason}", ""
+
+
+_PHASES = {"plan": 1, "expand": 2, "execute": 3}
+"""Seed 001's numbers of a ranking's phases."""
+_SHOWN = 100
+"""Characters of a request or a script that a line shows; level 3 has all of it."""
+
+
+def _told_of_loop(
+    event: PhaseStarted | PhaseFinished | DraftMended | RepairAsked | ToolCalled,
+) -> tuple[int, str, str]:
+    match event:
+        case PhaseStarted(loop="rank", phase="plan"):
+            return 1, f"Planning for: {_short(event.detail)}", ""
+        case PhaseStarted(loop="rank", phase="expand"):
+            return 1, f"ReAct expansion: {event.count} initial steps...", ""
+        case PhaseStarted(loop="rank"):
+            return 4, "", ""  # the run of the script tells of itself
+        case PhaseFinished(loop="rank", status="failed" | "cancelled"):
+            return 1, f"{event.phase} {event.status}: {event.detail}", ""
+        case PhaseFinished(loop="rank", phase="plan"):
+            return 1, f"Skeleton: {_short(event.detail)}", event.detail
+        case PhaseFinished(loop="rank", phase="expand"):
+            how = " (pass-through)" if event.status == "pass-through" else ""
+            return 1, f"ReAct done after {event.count} iterations{how}", event.detail
+        case PhaseFinished(loop="rank"):
+            return 1, f"Final ranking: {event.detail}", ""
+        case PhaseStarted():
+            return 1, f"{event.loop}: {event.phase} started{f': {_short(event.detail)}' if event.detail else ''}", ""
+        case PhaseFinished():
+            end = f": {_short(event.detail)}" if event.detail else ""
+            return 1, f"{event.loop}: {event.phase} {event.status} in {event.seconds:.2f} s{end}", event.detail
+        case DraftMended():
+            return 2, f"{event.phase}: mended: {_short(event.message)}", event.how
+        case RepairAsked():
+            found = event.diagnostics[0]["message"] if event.diagnostics else "it can't be used"
+            body = "\n".join(f"{each['code']} {each['message']}" for each in event.diagnostics)
+            return 1, f"{event.phase}: repair {event.attempt}: {_short(str(found))}", body
+        case ToolCalled():
+            call = event.call or "no call of a tool"
+            return 2, f"{event.iteration}: {_short(call)}{'' if event.ok else ' refused'}", event.result
+
+
+def _short(text: str) -> str:
+    line = " ".join(text.split())
+    return line if len(line) <= _SHOWN else f"{line[:_SHOWN]}..."
 
 
 def _place(event: CallStarted | CallRetried | CallFinished) -> str:

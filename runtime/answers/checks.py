@@ -17,7 +17,7 @@ from ...lang.evaluate.checks import MOST, CheckError
 from ...lang.evaluate.checks import Check as Written
 from ...lang.evaluate.checks import read_check as read_written
 from ..commands.excerpts import clipped
-from .requests import RequestError
+from ..refusals import RequestError
 
 __all__ = ["Check", "Verdict", "read_check", "read_checks"]
 

@@ -14,9 +14,9 @@ from typing import Any, Protocol
 
 from attrs import frozen
 
+from ..refusals import RequestError
 from ..results import Failed, StepFailed
 from .checks import Check, Verdict, read_checks
-from .requests import RequestError
 from .results import Evaluation
 
 __all__ = ["Evaluator", "as_evaluator", "as_evaluators", "check_evaluators"]

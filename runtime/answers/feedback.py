@@ -5,8 +5,9 @@ template asks for ``{wants}`` suggestions stand there as sentences, each on one 
 """
 
 from ..commands.excerpts import clipped, fenced
+from ..prompting import filled
 from .results import Evaluation, points
-from .templates import Template, fill
+from .templates import Template
 
 __all__ = ["bounded", "feedback_on"]
 
@@ -26,7 +27,7 @@ def feedback_on(answer: str, evaluation: Evaluation, threshold: float, template:
         "suggestions": fenced(suggestions or "(none)"),
         "wants": "\n".join(each if each.endswith((".", "!", "?")) else f"{each}." for each in wanted),
     }
-    return fill(template.feedback, values)
+    return filled(template.feedback, values)
 
 
 def bounded(text: str, most: int) -> str:

@@ -7,12 +7,13 @@ from attrs import evolve, frozen
 
 from ...adapters.llm_answers import read_json
 from ..commands.excerpts import fenced
+from ..prompting import filled
 from ..results import Failed, StepFailed
 from ..spending import Spent
 from .asking import Asker, place_of
 from .feedback import bounded
 from .requests import AnswerRequest
-from .templates import Template, fill
+from .templates import Template
 
 __all__ = ["ANSWER_SCHEMA", "Ask", "Generator", "way_of_asking"]
 
@@ -72,7 +73,7 @@ class Generator:
             "feedback": feedback or "",
             "examples": told,
         }
-        written = fill(self.template.generator, values)
+        written = filled(self.template.generator, values)
         if told and not self.template.has("generator", "examples"):
             written = f"{told}\n\n{written}"
         return f"{written}\n\n{_JSON}" if self.ask == "json" else written

@@ -14,12 +14,13 @@ from attrs import frozen
 
 from ...adapters.llm_answers import read_json, unfenced
 from ..commands.excerpts import fenced
+from ..prompting import filled
 from ..results import Failed, StepFailed
 from ..spending import Spent
 from .asking import Asker, place_of
 from .requests import AnswerRequest
 from .results import Evaluation
-from .templates import Template, fill
+from .templates import Template
 
 __all__ = ["DIGITS", "LONGEST_JUDGED", "SUGGESTIONS", "Panel", "Scale", "can_judge", "evaluation_schema", "scale_of"]
 
@@ -149,7 +150,7 @@ class Panel:
             "answer": fenced(answer),
             "scale": told,
         }
-        written = fill(self.template.evaluator, values)
+        written = filled(self.template.evaluator, values)
         return written if self.template.has("evaluator", "scale") else f"{written}\n\n{told}"
 
 

@@ -5,10 +5,12 @@ from typing import TYPE_CHECKING, Any
 
 from attrs import field, frozen
 
+from ..refusals import RequestError, check_pairs, shown
+
 if TYPE_CHECKING:
     from attrs import Attribute
 
-__all__ = ["ATTEMPTS", "ITERATIONS", "JUDGES", "LONGEST", "AnswerRequest", "RequestError", "shown"]
+__all__ = ["ATTEMPTS", "ITERATIONS", "JUDGES", "LONGEST", "AnswerRequest"]
 
 ITERATIONS = 10
 """The most iterations: the seed's bound."""
@@ -20,38 +22,13 @@ LONGEST = 100_000
 """The most characters of an instruction, a format, or criteria."""
 
 
-class RequestError(ValueError):
-    """The request can't be answered as it is. ``parameter`` is the one at fault, ``hint`` says what to do."""
-
-    def __init__(self, parameter: str, message: str, hint: str = "") -> None:
-        super().__init__(f"{parameter}: {message}{f' ({hint})' if hint else ''}")
-        self.parameter = parameter
-        self.message = message
-        self.hint = hint
-
-
-def shown(value: object) -> str:
-    """Return ``value`` as a message shows it, in few characters."""
-    try:
-        return f"{value!r:.60}"
-    except ValueError:  # Python writes no whole number of more than 4,300 digits
-        return "a number of so many digits"
-
-
 def _text(request: "AnswerRequest", attribute: "Attribute[str]", value: object) -> None:
     name = attribute.name
     if not isinstance(value, str):
         raise RequestError(name, f"a text is wanted, not {type(value).__name__}")
     if len(value) > LONGEST:
         raise RequestError(name, f"{len(value):,} characters are too many", f"at most {LONGEST:,}")
-    _whole_pairs(name, value)
-
-
-def _whole_pairs(name: str, text: str) -> None:
-    try:
-        text.encode()
-    except UnicodeEncodeError:
-        raise RequestError(name, "half of a surrogate pair is no text") from None
+    check_pairs(name, value)
 
 
 def _whole(low: int, high: int) -> Callable[["AnswerRequest", "Attribute[int]", object], None]:
@@ -71,7 +48,7 @@ def _texts(request: "AnswerRequest", attribute: "Attribute[tuple[str, ...]]", va
     if not isinstance(value, tuple) or not all(isinstance(each, str) for each in value):
         raise RequestError(attribute.name, "a list of texts is wanted")
     for each in value:
-        _whole_pairs(attribute.name, each)
+        check_pairs(attribute.name, each)
 
 
 def _listed(value: Any) -> Any:

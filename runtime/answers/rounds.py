@@ -11,6 +11,7 @@ from typing import Any, Literal, Protocol, TypeVar
 
 from attrs import define, evolve, field
 
+from ..ending import Ending
 from ..events import AnswerFinished, AnswerStarted, CandidateWritten, Events, IterationFinished, IterationStarted
 from ..results import Failed, StepFailed
 from ..spending import Spent
@@ -51,8 +52,7 @@ class Rounds:
     generator: Generator
     evaluating: Evaluating
     events: Events | None
-    cancel: asyncio.Event | None
-    time_limit: float | None
+    ending: Ending
     on_iteration: OnIteration | None
     examples: Examples | None
     told: Mapping[str, Any]
@@ -157,32 +157,10 @@ class Rounds:
 
     async def _in_time(self, work: Coroutine[Any, Any, _Made]) -> _Made | None:
         """Return what ``work`` gives; None where the run is stopped before, and ``stopped`` says by what."""
-        if self.cancel is None and self.time_limit is None:
-            return await work
-        if self._is_over():
-            work.close()
-            return None
-        task = asyncio.ensure_future(work)
-        waiting = asyncio.ensure_future(self.cancel.wait()) if self.cancel is not None else None
-        left = self.time_limit - (perf_counter() - self.began) if self.time_limit is not None else None
-        both = {each for each in (task, waiting) if each is not None}
-        try:
-            await asyncio.wait(both, timeout=left, return_when=asyncio.FIRST_COMPLETED)
-            if task.done():
-                return task.result()
-            self.stopped = "cancelled" if waiting is not None and waiting.done() else "time"
-            return None
-        finally:
-            for each in both:
-                each.cancel()
-            await asyncio.gather(*both, return_exceptions=True)
-
-    def _is_over(self) -> bool:
-        if self.cancel is not None and self.cancel.is_set():
-            self.stopped = "cancelled"
-        elif self.time_limit is not None and perf_counter() - self.began >= self.time_limit:
-            self.stopped = "time"
-        return bool(self.stopped)
+        made = await self.ending.within(work)
+        if made is None:
+            self.stopped = self.ending.by
+        return made
 
     def _accepted(self) -> bool:
         score = self.iterations[-1].score if self.iterations else None
@@ -215,7 +193,7 @@ class Rounds:
         spent, losses, panel = self.asker.spent, self.asker.losses, self.evaluating.panel
         left_out = judges_left_out(losses, self.generator.model, panel.models if panel is not None else ())
         score = self.iterations[self.best].score if self.best is not None else None
-        reason = reason_of(self.request, self.iterations, score, self.stopped, self.time_limit, losses)
+        reason = reason_of(self.request, self.iterations, score, self.stopped, self.ending.time_limit, losses)
         return Answered(
             status, tuple(self.iterations), self.best, self.stopped, "" if status == "accepted" else reason, spent.usage,
             spent.calls, spent.cost, perf_counter() - self.began, (*self.warnings, *left_out), self.told,

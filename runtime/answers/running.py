@@ -10,16 +10,18 @@ from typing import Any, get_args
 from attrs import evolve
 
 from ..calls import Caller
+from ..ending import Ending
 from ..events import Events
+from ..refusals import RequestError
+from ..settings import call_options, check_listeners, seconds
 from .asking import Asker
 from .evaluating import Evaluating
 from .evaluators import as_evaluators, check_evaluators
 from .generating import Ask, Generator, way_of_asking
 from .judging import Panel, Scale, can_judge, scale_of
-from .requests import AnswerRequest, RequestError
+from .requests import AnswerRequest
 from .results import Answered
 from .rounds import Examples, OnIteration, Rounds
-from .settings import call_options, check_listeners, seconds
 from .templates import Template, find_template
 
 __all__ = ["TOO_SMALL", "Examples", "OnIteration", "answer", "ready"]
@@ -90,8 +92,7 @@ async def answer(
         generator,
         evaluating,
         heard,
-        cancel,
-        seconds(time_limit),
+        Ending(cancel, seconds(time_limit)),
         on_iteration,
         examples,
         told,

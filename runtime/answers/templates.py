@@ -4,7 +4,6 @@ A template is five texts with placeholders in braces, ``{instruct}``; ``{{instru
 every other brace is text. Placeholders are filled in one pass: what is put in is never read again, whatever stands in it.
 """
 
-import re
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -13,9 +12,10 @@ from attrs import evolve, field, frozen
 
 from ...adapters.llm_answers import read_json
 from ...lang.diagnostic import nearest
-from .requests import RequestError
+from ..prompting import placeholders
+from ..refusals import RequestError
 
-__all__ = ["BUILTIN", "Template", "fill", "find_template", "read_templates"]
+__all__ = ["BUILTIN", "Template", "find_template", "read_templates"]
 
 _LONGEST = 20_000
 """Characters of one text."""
@@ -23,8 +23,6 @@ _MOST = 100
 """Templates of one file."""
 _FILE = 4_000_000
 """Bytes of a file of templates."""
-_PLACEHOLDER = re.compile(r"\{\{([a-z_]+)\}\}|\{([a-z_]+)\}")
-_LINE = re.compile(r"^\{([a-z_]+)\}[ \t]*$\n*", re.MULTILINE)
 
 _KNOWN: Mapping[str, tuple[str, ...]] = {
     "generator_system": (),
@@ -75,7 +73,7 @@ class Template:
                 text.encode()
             except UnicodeEncodeError:
                 raise self._wrong(f"{part} has half of a surrogate pair, which is no text") from None
-            named = _named(text)
+            named = placeholders(text)
             for placeholder in sorted(named - set(known)):
                 raise self._unknown(part, placeholder, known)
             for either in _NEEDED.get(part, ()):
@@ -86,7 +84,7 @@ class Template:
 
     def has(self, part: str, placeholder: str) -> bool:
         """Say whether the text ``part`` has ``{placeholder}``; ``{{placeholder}}`` is none."""
-        return placeholder in _named(getattr(self, part))
+        return placeholder in placeholders(getattr(self, part))
 
     def _wrong(self, message: str, hint: str = "") -> RequestError:
         return RequestError("template", f"{self.name}: {message}" if self.name else message, hint)
@@ -98,16 +96,6 @@ class Template:
         return self._wrong(
             f"{part} has an unknown placeholder {{{placeholder}}}", f"{meant}; {{{{{placeholder}}}}} is text"
         )
-
-
-def _named(text: str) -> set[str]:
-    return {placeholder for _, placeholder in _PLACEHOLDER.findall(text) if placeholder}
-
-
-def fill(text: str, values: Mapping[str, str]) -> str:
-    """Return ``text`` with its placeholders filled in, in one pass. A line that is an empty one's alone is left out."""
-    kept = _LINE.sub(lambda found: "" if values.get(found[1]) == "" else found[0], text).strip()
-    return _PLACEHOLDER.sub(lambda found: f"{{{found[1]}}}" if found[1] else values[found[2]], kept)
 
 
 def find_template(name: str, given: Mapping[str, Template]) -> Template:

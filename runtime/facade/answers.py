@@ -4,7 +4,6 @@ Seed 004's ``generate_answer`` and ``IterativeAnswerService``, with its names, d
 first used. ``from knotwork import generate_answer`` is the same function.
 """
 
-import math
 from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from contextlib import asynccontextmanager
 from pathlib import Path
@@ -18,11 +17,13 @@ if TYPE_CHECKING:
     from ..answers.checks import read_check
     from ..answers.generating import Ask
     from ..answers.judging import Scale
-    from ..answers.requests import AnswerRequest, RequestError
+    from ..answers.requests import AnswerRequest
     from ..answers.results import Answered, AnswerFailed, Candidate, Evaluation, Fault, Iteration
     from ..answers.running import Examples, OnIteration
     from ..answers.templates import Template, read_templates
     from ..events import Events
+    from ..refusals import RequestError
+    from .clients import Warnings
 
     class Settings(TypedDict, total=False):
         """What else an answer may be given; ``generate_answer`` says what each means."""
@@ -61,9 +62,9 @@ __all__ = [
 ]  # fmt: skip
 
 _TYPES = {
-    "AnswerFailed": "results", "AnswerRequest": "requests", "Answered": "results", "Candidate": "results",
-    "Evaluation": "results", "Fault": "results", "Iteration": "results", "RequestError": "requests",
-    "Template": "templates", "read_check": "checks", "read_templates": "templates",
+    "AnswerFailed": "answers.results", "AnswerRequest": "answers.requests", "Answered": "answers.results", "Candidate": "answers.results",
+    "Evaluation": "answers.results", "Fault": "answers.results", "Iteration": "answers.results", "RequestError": "refusals",
+    "Template": "answers.templates", "read_check": "answers.checks", "read_templates": "answers.templates",
 }  # fmt: skip
 
 
@@ -72,7 +73,7 @@ def __getattr__(name: str) -> Any:
     if name in _TYPES:
         from importlib import import_module
 
-        return getattr(import_module(f"..answers.{_TYPES[name]}", __package__), name)
+        return getattr(import_module(f"..{_TYPES[name]}", __package__), name)
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
 
 
@@ -112,13 +113,15 @@ async def generate_answer(
     """
     from attrs import evolve
 
-    from ..answers.requests import AnswerRequest, RequestError
+    from ..answers.requests import AnswerRequest
     from ..answers.results import AnswerFailed
     from ..answers.running import answer, ready
-    from ..answers.settings import check_limits
     from ..answers.templates import read_templates
     from ..calls import Caller
+    from ..refusals import RequestError
     from ..results import Trace
+    from ..settings import check_limits
+    from .clients import Clients, Warnings
 
     given: dict[str, Any] = dict(settings)
     _check_names(given)
@@ -148,8 +151,8 @@ async def generate_answer(
         if error.parameter != "max_tokens":
             raise
         raise RequestError("answer_tokens", error.message, error.hint) from None
-    warned = _Warned(rest.get("events"))
-    async with _Models(model, panel or (), warned, **limits) as models, _examples(examples, warned) as kept:
+    warned = Warnings(rest.get("events"))
+    async with Clients(model, panel or (), warned, **limits) as models, _examples(examples, warned) as kept:
         caller = Caller(models.llm, models.named, None, Trace(), limit)
         result = await answer(request, caller, spec=models.spec, judges_models=models.judges, examples=kept, **rest)
     result = evolve(result, warnings=(*result.warnings, *warned.messages))
@@ -205,8 +208,8 @@ class IterativeAnswerService:
 def _check_names(given: Mapping[str, Any]) -> None:
     """Raise ``RequestError`` for a setting that there is not."""
     from ...lang.diagnostic import nearest
-    from ..answers.requests import RequestError
-    from ..answers.settings import OPTIONS
+    from ..refusals import RequestError
+    from ..settings import OPTIONS
 
     known = (*_ASKED, *_RUNNING, *_CLIENTS, *_OWN, *(name for name in OPTIONS if name not in _CLIENTS))
     for name in given:
@@ -234,120 +237,16 @@ _CLIENTS = ("llm", "max_calls", "max_tokens", "max_cost", "price", "cache")
 """Settings that clients are opened with."""
 
 
-class _Warned:
-    """Keeps what files warn of, and tells it."""
-
-    def __init__(self, events: "Events | None") -> None:
-        self.messages: list[str] = []
-        self._events = events
-
-    def __call__(self, message: str) -> None:
-        self.messages.append(message)
-        if self._events:
-            from ..events import Warned
-
-            self._events.emit(Warned("", message))
-
-
-class _Models:
-    """The clients of one answer: under one budget, which begins with it. Those that were opened from a spec are closed with it."""
-
-    def __init__(
-        self, model: Any, panel: Sequence[Any], warn: "_Warned", *, llm: Any = None, price: Any = None, cache: Any = None,
-        **limits: Any,
-    ) -> None:  # fmt: skip
-        from ...adapters.llm_budget import Ledger, Price
-        from ..answers.requests import RequestError
-
-        if model is not None and llm is not None:
-            raise RequestError("model", "model and llm are both given", "llm is another name for model")
-        self._price = price if price is None or isinstance(price, Price) else Price(*_two(price))
-        self._cache = _file("cache", cache) if cache is not None else None
-        self._limited = any(limit is not None for limit in limits.values())
-        self._ledger = Ledger(**limits)
-        self._warn = warn
-        self._given = (model if model is not None else llm, panel)
-        self._opened: list[Any] = []
-        self.llm: Any = None
-        self.spec = ""
-        self.named: dict[str, Any] = {}
-        self.judges: list[str | None] = []
-
-    async def __aenter__(self) -> "_Models":
-        from ..wiring import default_spec
-
-        model, panel = self._given
-        try:
-            model = default_spec() if model is None else model
-            self.spec = model if isinstance(model, str) else ""
-            self.llm = self._client(model)
-            for number, judge in enumerate(panel, 1):
-                if judge is model or (isinstance(judge, str) and judge == self.spec):
-                    self.judges.append(None)
-                    continue
-                first = next(place for place, other in enumerate(panel, 1) if other is judge or place == number)
-                name = judge if isinstance(judge, str) else f"judge {first}"
-                if name not in self.named:
-                    self.named[name] = self._client(judge)
-                self.judges.append(name)
-        except BaseException:
-            await self.__aexit__()
-            raise
-        return self
-
-    async def __aexit__(self, *_: object) -> None:
-        for client in self._opened:
-            await client.aclose()
-
-    def _client(self, model: Any) -> Any:
-        if isinstance(model, str):
-            from ..wiring import ModelSettings, open_model
-
-            opened = open_model(ModelSettings(model, self._cache, self._ledger, self._price), warn=self._warn)
-            self._opened.append(opened)
-            return opened
-        from ...adapters.llm_budget import Budget, Priced
-        from ...adapters.llm_layers import as_client
-        from ..answers.requests import RequestError
-
-        if self._cache is not None:
-            raise RequestError("cache", "a client of one's own has no name that a cache could know it by", "use a spec")
-        client = as_client(model)
-        if self._limited:
-            client = Budget(client, self._ledger, self._price)
-        return Priced(client, self._price) if self._price is not None else client
-
-
-def _two(price: Any) -> tuple[float, float]:
-    """Return the two numbers of a price. Raises ``RequestError``."""
-    from ..answers.requests import RequestError, shown
-
-    two = tuple(price) if isinstance(price, tuple | list) else ()
-    if len(two) != 2 or not all(type(each) in (int, float) and 0 <= each < math.inf for each in two):
-        hint = "US dollars for a million prompt and completion tokens: (0.25, 2)"
-        raise RequestError("price", f"{shown(price)} is no pair of prices", hint)
-    return two[0], two[1]
-
-
-def _file(parameter: str, given: Any) -> Path:
-    """Return the path of a file. Raises ``RequestError``."""
-    from ..answers.requests import RequestError
-
-    try:
-        return Path(given)
-    except TypeError:
-        raise RequestError(parameter, f"a file is wanted, not {type(given).__name__}") from None
-
-
 @asynccontextmanager
-async def _examples(given: Any, warn: "_Warned") -> "AsyncIterator[Examples | None]":
+async def _examples(given: Any, warn: "Warnings") -> "AsyncIterator[Examples | None]":
     """Open the file of examples, where there is one, and close it; a caller's own object is left alone."""
     if given is None or hasattr(given, "like"):
         yield given
         return
     from ..answers.examples import KeptExamples
+    from .clients import file_of
 
-    kept = KeptExamples(_file("examples", given), warn=warn)
+    kept = KeptExamples(file_of("examples", given), warn=warn)
     try:
         yield kept
     finally:

@@ -1,4 +1,4 @@
-"""``knotwork.seed``: Formula Seeds in Python. Read, check and run them, compute over extractions, and ask why.
+"""``knotwork.seed``: Formula Seeds in Python. Compile, read, check and run them, compute over extractions, and ask why.
 
 A run filters reviews, has a model extract fields from each that is kept, and computes. Everything is loaded when it is first
 used: ``seed.check`` brings no model library and no event loop with it.
@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from ...lang.evaluate.seed.explaining import Explanation
     from ...lang.evaluate.seed.sensitivity import Flip, Sensitivity
     from ...lang.seed import FormulaSeed as Tree
+    from ..compiler.results import Compiled, CompiledStep
     from ..events import Events
     from ..folders import RunError
     from ..formulas.computing import Provenance
@@ -29,6 +30,7 @@ if TYPE_CHECKING:
     from ..formulas.reviews import ContextError
     from ..formulas.running import Totals
     from ..formulas.seeds import FormulaSeed, SeedError
+    from ..refusals import RequestError
 
     class RunOptions(TypedDict, total=False):
         """What else a run may be given; see ``knotwork.runtime.formulas.running.run_many``."""
@@ -40,14 +42,30 @@ if TYPE_CHECKING:
         events: Events
         cancel: asyncio.Event
 
+    class CompileOptions(TypedDict, total=False):
+        """What else compiling may be given; ``compile`` says what each means."""
+
+        max_calls: int | None
+        max_tokens: int | None
+        max_cost: float | None
+        price: Price | None
+        options: Mapping[str, Any]
+        cache: str | Path
+        events: Events
+        cancel: asyncio.Event
+        time_limit: float
+
 
 __all__ = [
-    "ContextError", "Converted", "Counts", "Estimate", "Explanation", "Extraction", "FilterError", "Flip", "FormulaSeed",
-    "Provenance", "ResultError", "ResultFault", "RunError", "SeedError", "SeedResult", "Sensitivity", "Totals", "check",
-    "compute", "convert", "estimate", "explain", "load", "read_results", "run", "run_many", "run_sync", "sensitivity",
+    "Compiled", "CompiledStep", "ContextError", "Converted", "Counts", "Estimate", "Explanation", "Extraction",
+    "FilterError", "Flip", "FormulaSeed", "Provenance", "RequestError", "ResultError", "ResultFault", "RunError",
+    "SeedError", "SeedResult", "Sensitivity", "Totals", "check", "compile", "compile_sync", "compute", "convert",
+    "estimate", "explain", "load", "read_results", "run", "run_many", "run_sync", "sensitivity",
 ]  # fmt: skip
 
 _TYPES = {
+    "Compiled": "runtime.compiler.results", "CompiledStep": "runtime.compiler.results",
+    "RequestError": "runtime.refusals",
     "ContextError": "runtime.formulas.reviews", "Converted": "lang.documents.seed", "Counts": "runtime.formulas.results",
     "Estimate": "runtime.formulas.estimate", "Explanation": "lang.evaluate.seed.explaining",
     "Extraction": "runtime.formulas.results", "FilterError": "runtime.formulas.filtering",
@@ -211,6 +229,42 @@ async def run_many(
             if task is not None:
                 task.cancel()
         await asyncio.gather(*(task for task in (working, getting) if task is not None), return_exceptions=True)
+
+
+async def compile(
+    task: str,
+    *,
+    llm: Any,
+    model: str = "",
+    name: str = "",
+    repairs: int = 3,
+    example: Iterable[Any] | None = None,
+    **options: "Unpack[CompileOptions]",
+) -> "Compiled":
+    """Have a model write the seed for ``task`` (words): conditions, computation graph, seed. Seed 000, phase 1.
+
+    ``llm`` and ``model`` as for ``run``. ``name`` is the seed's task name ("": the model finds one). Each step is checked; what its
+    diagnostics can mend is mended, the rest goes back to the model, at most ``repairs`` (0 to 10) times a step. ``example``: contexts
+    that the seed must fit as well. ``max_calls``, ``max_tokens``, ``max_cost`` (US dollars; needs ``price``), ``time_limit`` (seconds)
+    and ``cancel`` end it; ``options`` are the port's, for each call; ``cache`` names the file of what was compiled before.
+
+    The result's ``seed`` passes ``check``; where ``status`` is "failed" it is None, and ``reason``, ``draft`` and ``diagnostics`` say how
+    far it came. Raises ``RequestError``, ``ContextError``, ``NotConfigured``.
+    """
+    from .compiling import compile_seed
+
+    return await compile_seed(task, llm, model, name, repairs, example, **options)
+
+
+def compile_sync(task: str, *, llm: Any, **options: Any) -> "Compiled":
+    """Compile from code that is not async; in code that is (a notebook too), ``await seed.compile(...)``."""
+    import asyncio
+
+    try:
+        asyncio.get_running_loop()
+    except RuntimeError:
+        return asyncio.run(compile(task, llm=llm, **options))
+    raise RuntimeError("an event loop is running here: use `await seed.compile(...)`")
 
 
 def estimate(

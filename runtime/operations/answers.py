@@ -9,12 +9,13 @@ from blake3 import blake3
 from ...adapters.llm_answers import read_json, unfenced
 from ...lang.lwt import Call, Template
 from ...lang.operations import BUILTIN
-from ..answers.requests import AnswerRequest, RequestError
+from ..answers.requests import AnswerRequest
 from ..answers.results import Answered
 from ..answers.running import answer
-from ..answers.settings import OPTIONS
 from ..commands.excerpts import clipped
+from ..refusals import RequestError
 from ..results import Failed, Outcome, StepFailed
+from ..settings import OPTIONS
 from ..templates import Scope, render
 from .arguments import read_options
 from .operation import Context

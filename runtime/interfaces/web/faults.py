@@ -15,7 +15,7 @@ from starlette.routing import Match
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from ....lang.diagnostic import as_json, nearest, printable
-from ...answers.requests import RequestError
+from ...refusals import RequestError
 from ...results import ScriptError
 from .problems import Problem, problem_response
 

@@ -9,8 +9,8 @@ from typing import Any
 import pytest
 from knotwork.runtime.answers.checks import Verdict, read_check
 from knotwork.runtime.answers.evaluators import as_evaluator, as_evaluators, check_evaluators
-from knotwork.runtime.answers.requests import RequestError
 from knotwork.runtime.answers.results import Evaluation
+from knotwork.runtime.refusals import RequestError
 from knotwork.runtime.results import Failed, StepFailed
 
 

@@ -2,8 +2,9 @@
 
 import pytest
 from knotwork.adapters.llm import BadAnswer, EmptyAnswer, Refused, TimedOut
-from knotwork.runtime.answers.requests import AnswerRequest, RequestError
+from knotwork.runtime.answers.requests import AnswerRequest
 from knotwork.runtime.answers.results import points
+from knotwork.runtime.refusals import RequestError
 from support.answering import Model, answered, evaluation
 
 

@@ -3,8 +3,9 @@
 import json
 
 import pytest
-from knotwork.runtime.answers.requests import RequestError
-from knotwork.runtime.answers.templates import BUILTIN, Template, fill, find_template, read_templates
+from knotwork.runtime.answers.templates import BUILTIN, Template, find_template, read_templates
+from knotwork.runtime.prompting import filled
+from knotwork.runtime.refusals import RequestError
 from support.answering import Model, answered, evaluation
 
 MINE = {
@@ -103,20 +104,20 @@ def test_templates_are_read_from_a_file(tmp_path):
 
 
 def test_braces_that_are_no_placeholder_are_text():
-    assert fill('{"a": {}} {{answer}} {A} {answer} { answer }', {"answer": "{answer}"}) == (
+    assert filled('{"a": {}} {{answer}} {A} {answer} { answer }', {"answer": "{answer}"}) == (
         '{"a": {}} {answer} {A} {answer} { answer }'
     )
 
 
 def test_filling_is_one_pass():
     values = {"instruct": "{feedback}", "feedback": "{instruct} \\g<1> \\1", "resp_format": "{{instruct}}"}
-    assert fill("{instruct}|{feedback}|{resp_format}", values) == "{feedback}|{instruct} \\g<1> \\1|{{instruct}}"
+    assert filled("{instruct}|{feedback}|{resp_format}", values) == "{feedback}|{instruct} \\g<1> \\1|{{instruct}}"
 
 
 def test_a_line_that_is_an_empty_placeholder_alone_goes():
-    assert fill("a\n\n{feedback}\n\nb", {"feedback": ""}) == "a\n\nb"
-    assert fill("a {feedback}\nb", {"feedback": ""}) == "a \nb"
-    assert fill("a\n\n{feedback}", {"feedback": "x"}) == "a\n\nx"
+    assert filled("a\n\n{feedback}\n\nb", {"feedback": ""}) == "a\n\nb"
+    assert filled("a {feedback}\nb", {"feedback": ""}) == "a \nb"
+    assert filled("a\n\n{feedback}", {"feedback": "x"}) == "a\n\nx"
 
 
 def test_the_brief_one_is_brief():

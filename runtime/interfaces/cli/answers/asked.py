@@ -5,7 +5,7 @@ from typing import Any, Literal
 
 from attrs import frozen
 
-from ....answers.requests import RequestError
+from ....refusals import RequestError
 from ..execution.asked import Limits
 from ..shared.exit import Misused
 

@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING
 
 from attrs import evolve
 
-from ....answers.requests import RequestError
 from ....answers.templates import Template, read_templates
+from ....refusals import RequestError
 from ..shared.exit import Misused
 from ..shared.files import Unreadable, read_input
 

@@ -9,7 +9,8 @@ from attrs import evolve, fields
 
 from .....lang.diagnostic import nearest
 from ....answers.checks import read_check
-from ....answers.requests import JUDGES, AnswerRequest, RequestError
+from ....answers.requests import JUDGES, AnswerRequest
+from ....refusals import RequestError
 from ..shared.exit import Misused
 from ..shared.files import STDIN, Unreadable, only_one_stdin, read_input, read_source
 from .asked import AnswerAsked, Typed, misused

@@ -6,13 +6,14 @@ import sys
 from collections.abc import Mapping
 
 from ....answers.judging import can_judge
-from ....answers.requests import AnswerRequest, RequestError
+from ....answers.requests import AnswerRequest
 from ....answers.results import Answered
 from ....answers.running import answer, ready
 from ....answers.templates import Template
 from ....calls import Caller
 from ....debuglog import DebugLog, level
 from ....events import Events, Warned
+from ....refusals import RequestError
 from ....results import Trace
 from ....wiring import default_spec
 from ..execution.interrupt import cancelling

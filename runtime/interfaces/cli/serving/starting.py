@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
 
 from .....lang.diagnostic import printable
-from ....answers.requests import RequestError
 from ....debuglog import level
 from ....folders import base_directory
+from ....refusals import RequestError
 from ....wiring import default_spec
 from ..execution.models import named_specs, price_of
 from ..shared.exit import Exit, Misused

@@ -1,17 +1,17 @@
-"""What else an answer may be given beside its request, checked before anything is opened or spent: options, limits, who listens."""
+"""What a loop may be given beside its request, checked before anything is opened or spent: options, limits, who listens."""
 
 import asyncio
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from ...lang.diagnostic import nearest
-from ..events import Events
-from .requests import RequestError, shown
+from ..lang.diagnostic import nearest
+from .events import Events
+from .refusals import RequestError, shown
 
 __all__ = ["OPTIONS", "call_options", "check_limits", "check_listeners", "seconds"]
 
 OPTIONS = ("temperature", "max_tokens", "stop", "seed", "timeout", "retries")
-"""The port's options that an answer may be given; judges get the last three."""
+"""The port's options that a loop's calls may be given; judges get the last three."""
 
 
 def call_options(given: Mapping[str, Any]) -> dict[str, Any]:
@@ -39,7 +39,7 @@ def check_limits(given: Mapping[str, Any]) -> None:
             raise RequestError(name, f"{shown(value)} is no {wanted}")
 
 
-def check_listeners(events: Any, cancel: Any, on_iteration: Any) -> None:
+def check_listeners(events: Any, cancel: Any, on_iteration: Any = None) -> None:
     """Raise ``RequestError`` for what can't be told or asked: it would show only when the first answer is paid for."""
     if events is not None and not isinstance(events, Events):
         hint = "events = Events(); events.subscribe(function)" if callable(events) else ""

@@ -1,0 +1,78 @@
+"""What a run reports while it goes: one list of typed events, and the stream that carries them.
+
+The runtime emits events and knows no screen. Progress displays, the debug log, run directories and reports subscribe.
+``EVENTS`` names every event; docs/reference/events.md is generated from it.
+
+Rooms by who tells: ``running`` (every run), ``plans``, ``answers``, ``loops``; ``stream`` carries them.
+"""
+
+from .answers import AnswerFinished, AnswerStarted, CandidateWritten, IterationFinished, IterationStarted
+from .loops import (
+    BranchClosed,
+    BranchOpened,
+    DecisionMade,
+    DraftMended,
+    HypothesisFormed,
+    PhaseFinished,
+    PhaseStarted,
+    RepairAsked,
+    ToolCalled,
+)
+from .plans import CommandFinished, CommandStarted, PlanFinished, PlanStarted, StateChanged
+from .running import (
+    BudgetReached,
+    CallFinished,
+    CallRetried,
+    CallStarted,
+    RunFinished,
+    RunStarted,
+    StepFinished,
+    StepSkipped,
+    StepStarted,
+)
+from .stream import Event, Events, Warned, as_json
+
+__all__ = [
+    "EVENTS",
+    "AnswerFinished",
+    "AnswerStarted",
+    "BranchClosed",
+    "BranchOpened",
+    "BudgetReached",
+    "CallFinished",
+    "CallRetried",
+    "CallStarted",
+    "CandidateWritten",
+    "CommandFinished",
+    "CommandStarted",
+    "DecisionMade",
+    "DraftMended",
+    "Event",
+    "Events",
+    "HypothesisFormed",
+    "IterationFinished",
+    "IterationStarted",
+    "PhaseFinished",
+    "PhaseStarted",
+    "PlanFinished",
+    "PlanStarted",
+    "RepairAsked",
+    "RunFinished",
+    "RunStarted",
+    "StateChanged",
+    "StepFinished",
+    "StepSkipped",
+    "StepStarted",
+    "ToolCalled",
+    "Warned",
+    "as_json",
+]
+
+EVENTS: tuple[type[Event], ...] = (
+    RunStarted, RunFinished, StepStarted, StepFinished, StepSkipped, CallStarted, CallRetried, CallFinished,
+    PlanStarted, PlanFinished, CommandStarted, CommandFinished, StateChanged,
+    AnswerStarted, IterationStarted, CandidateWritten, IterationFinished, AnswerFinished,
+    PhaseStarted, PhaseFinished, DraftMended, RepairAsked, ToolCalled, HypothesisFormed, DecisionMade, BranchOpened,
+    BranchClosed, BudgetReached, Warned,
+)  # fmt: skip
+"""Every event there is, in the order of the reference."""

@@ -1,0 +1,144 @@
+"""What loops around the languages tell (rankings, compilations, traversals, searches): phases, repairs, tools, hypotheses, branches."""
+
+from typing import Any
+
+from attrs import frozen
+
+from .stream import Event
+
+__all__ = [
+    "BranchClosed", "BranchOpened", "DecisionMade", "DraftMended", "HypothesisFormed", "PhaseFinished", "PhaseStarted",
+    "RepairAsked", "ToolCalled",
+]  # fmt: skip
+
+
+@frozen
+class PhaseStarted(Event):
+    """``phase.started``: a part of a loop begins. ``loop`` is rank, compile or ask, ``request`` the number of its request.
+
+    ``detail`` is what the phase is about; ``count`` how many steps it begins with.
+    """
+
+    name = "phase.started"
+    loop: str
+    phase: str
+    request: int = 0
+    detail: str = ""
+    count: int = 0
+
+
+@frozen
+class PhaseFinished(Event):
+    """``phase.finished``: nothing of the phase is under way any more.
+
+    ``status`` is done, failed or cancelled, or how it came to be needless ("pass-through"); ``detail`` is what it came to, or why
+    it did not; ``count`` how many rounds it took.
+    """
+
+    name = "phase.finished"
+    loop: str
+    phase: str
+    status: str
+    seconds: float
+    request: int = 0
+    detail: str = ""
+    count: int = 0
+
+
+@frozen
+class DraftMended(Event):
+    """``draft.mended``: what a model wrote had a fault that was put right without a call; ``how`` says what became of it."""
+
+    name = "draft.mended"
+    loop: str
+    phase: str
+    code: str
+    message: str
+    how: str = ""
+
+
+@frozen
+class RepairAsked(Event):
+    """``repair.asked``: what a model wrote has faults and goes back to it with them. ``attempt`` counts from 1.
+
+    ``written`` is the text that ``diagnostics`` (JSON objects, as every interface shows them) point into.
+    """
+
+    name = "repair.asked"
+    loop: str
+    phase: str
+    attempt: int
+    written: str
+    diagnostics: tuple[dict[str, Any], ...]
+    request: int = 0
+
+
+@frozen
+class ToolCalled(Event):
+    """``tool.called``: a model used a tool; ``result`` is what it was told. ``ok``: the call was carried out."""
+
+    name = "tool.called"
+    loop: str
+    call: str
+    ok: bool
+    result: str
+    iteration: int
+    request: int = 0
+
+
+@frozen
+class HypothesisFormed(Event):
+    """``hypothesis.formed``: a step of a traversal has its hypothesis and the plan that tests it, which begins now.
+
+    Steps count from 1. ``alternatives``: how many other plans were proposed. ``resumed``: the plan was begun by an earlier attempt.
+    """
+
+    name = "hypothesis.formed"
+    step: int
+    hypothesis: str
+    plan: str
+    commands: tuple[str, ...]
+    confidence: float
+    alternatives: int = 0
+    resumed: bool = False
+
+
+@frozen
+class DecisionMade(Event):
+    """``decision.made``: the outcome of the step before was evaluated: start, continue, refine, pivot or terminate, and why.
+
+    ``by`` is model, or rule where the model did not say; ``answer`` is the question's where it terminates.
+    """
+
+    name = "decision.made"
+    step: int
+    decision: str
+    why: str
+    by: str
+    answer: str = ""
+
+
+@frozen
+class BranchOpened(Event):
+    """``branch.opened``: a search over plans begins to execute an action in a state; ``node`` is the state's number in the tree."""
+
+    name = "branch.opened"
+    node: int
+    confidence: float
+    rationale: str = ""
+
+
+@frozen
+class BranchClosed(Event):
+    """``branch.closed``: the action led to the state ``child`` (null where it failed), which is worth ``value``, 0 to 1.
+
+    ``status`` is done, merged (the state was there already), failed, or open (no steps were left for it); ``outcome`` the plan's.
+    """
+
+    name = "branch.closed"
+    node: int
+    status: str
+    outcome: str
+    child: int | None = None
+    value: float | None = None
+    message: str = ""

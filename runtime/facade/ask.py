@@ -1,0 +1,114 @@
+"""``knotwork.ask``: a question about a graph, answered by hypothesis-driven traversal. Seed 003."""
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    import asyncio
+
+    from ...adapters.graph import Caps
+    from ..events import Events
+    from ..folders import RunError
+    from ..hdt.choosing import Choose
+    from ..hdt.results import Asked
+    from ..refusals import RequestError
+    from .gasl import Chunks
+
+__all__ = ["Asked", "RequestError", "RunError", "ask", "ask_sync"]
+
+_NAMES = {"RequestError": "refusals", "Asked": "hdt.results", "RunError": "folders"}
+
+
+def __getattr__(name: str) -> Any:
+    """Load a class when it is first named."""
+    if name in _NAMES:
+        from importlib import import_module
+
+        return getattr(import_module(f"..{_NAMES[name]}", __package__), name)
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+
+
+def __dir__() -> list[str]:
+    return sorted(__all__)
+
+
+async def ask(
+    graph: Any,
+    question: str,
+    *,
+    state: "str | Path | None" = None,
+    llm: Any = None,
+    chunks: "Chunks | None" = None,
+    caps: "Caps | None" = None,
+    ceiling: "Caps | None" = None,
+    max_steps: int = 12,
+    max_repairs: int = 2,
+    prompt_characters: int | None = None,
+    time_limit: float | None = None,
+    max_calls: int | None = None,
+    max_tokens: int | None = None,
+    max_cost: float | None = None,
+    price: Any = None,
+    cache: "str | Path | None" = None,
+    max_concurrency: int = 8,
+    options: Mapping[str, Any] | None = None,
+    as_json: bool = True,
+    choose: "Choose | None" = None,
+    again: bool = False,
+    events: "Events | None" = None,
+    cancel: "asyncio.Event | None" = None,
+) -> "Asked":
+    """Answer ``question`` about ``graph``: suppose, plan, run the plan, look at what came of it, until there is an answer.
+
+    ``graph``, ``chunks``, ``caps`` and ``ceiling`` are as for ``gasl.open``. ``state``: a directory, in which findings and the loop
+    itself are kept: the same call goes on where it stood, and pays nothing twice; a question that has its answer gets it without a
+    call, unless ``again``. None keeps nothing. ``llm`` plans, and answers the plans' own commands: a spec (``openai:MODEL``, ``local``
+    ...) or a client.
+
+    It ends with the answer, or after ``max_steps`` plans (those of earlier attempts too), ``max_calls``, ``max_tokens``, ``max_cost``
+    (US dollars; needs ``price``), ``time_limit`` (seconds), or when ``cancel`` is set: ``status`` says so, and nothing is raised for
+    it. ``max_repairs``: how often a refused plan goes back to the model. ``prompt_characters``: the most that a prompt has. ``options``
+    are the planner's calls' (``temperature``, ``max_tokens`` ...); ``as_json`` asks for JSON by schema. ``choose`` picks among several
+    next actions; the most confident one without.
+
+    Raises ``RequestError`` for what can't be asked, ``AdapterError``, ``StoreError``, ``RunError`` and ``NotConfigured``.
+    """
+    from attrs import evolve
+
+    from ..hdt.choosing import highest
+    from ..hdt.opening import Wanted, answered_before, room_for, traverse
+    from ..hdt.settings import Bounds
+    from . import gasl
+    from .clients import Clients, Warnings
+
+    folder = None if state is None else Path(state)
+    bounds = Bounds(
+        max_steps, max_repairs, prompt_characters or room_for(llm if isinstance(llm, str) else ""), time_limit
+    )
+    wanted = Wanted(
+        question, bounds, folder, again, None, llm if isinstance(llm, str) else "", dict(options or {}), as_json,
+        choose or highest,
+    )  # fmt: skip
+    if (kept := answered_before(wanted)) is not None:
+        return kept
+    warned = Warnings(events)
+    limits = {"max_calls": max_calls, "max_tokens": max_tokens, "max_cost": max_cost, "price": price, "cache": cache}
+    async with Clients(llm, (), warned, **limits) as models:
+        with gasl.open(
+            graph, state, models.llm, chunks=chunks, caps=caps, ceiling=ceiling, query=question, events=events,
+            max_concurrency=max_concurrency,
+        ) as opened:  # fmt: skip
+            made = await traverse(wanted, opened, models.llm, cancel=cancel)
+    return evolve(made, warnings=(*made.warnings, *warned.messages))
+
+
+def ask_sync(graph: Any, question: str, **settings: Any) -> "Asked":
+    """Answer from code that is not async; in code that is (a notebook too), ``await ask(...)``. ``settings`` are those of ``ask``."""
+    import asyncio
+
+    try:
+        asyncio.get_running_loop()
+    except RuntimeError:
+        return asyncio.run(ask(graph, question, **settings))
+    raise RuntimeError("an event loop is running here: use `await ask(...)`")

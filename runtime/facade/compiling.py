@@ -1,0 +1,88 @@
+"""What ``seed.compile`` does once it is called: the model opened under its limits, contexts read, the cache opened."""
+
+from collections.abc import Callable, Iterable, Mapping
+from pathlib import Path
+from typing import Any
+
+from attrs import evolve
+
+from ...adapters.llm_budget import Price
+from ...lang.diagnostic import Diagnostic
+from ...lang.seed import FormulaSeed
+from ..calls import Caller
+from ..compiler.compiling import compile_task
+from ..compiler.remembering import Compilations
+from ..compiler.requests import CompileRequest
+from ..compiler.results import Compiled
+from ..events import Events
+from ..formulas.reviews import read_context
+from ..formulas.seeds import check, load
+from ..refusals import RequestError
+from ..results import Trace
+from ..settings import check_limits, seconds
+from ..wiring import identity_of
+from .clients import Clients, Warnings
+
+__all__ = ["ANSWER_TOKENS", "checker", "compile_seed"]
+
+ANSWER_TOKENS = 8192
+"""Tokens that an answer may have under a limit on tokens or cost, where a budget would grant no more than a short text's."""
+_EXAMPLES = 100
+"""Contexts that a seed is checked against; each draft is."""
+
+
+def checker(example: Iterable[Any] | None) -> Callable[[FormulaSeed], list[Diagnostic]]:
+    """Return what checks a seed, against the contexts of ``example`` (the first 100) too. Raises ``ContextError`` for what is none."""
+    if example is None:
+        return check
+    contexts = [each for each, _ in zip(example, range(_EXAMPLES), strict=False)]
+    for number, each in enumerate(contexts):
+        read_context(each, number)
+    return lambda seed: check(seed, contexts)
+
+
+async def compile_seed(
+    task: str,
+    llm: Any,
+    model: str,
+    name: str,
+    repairs: int,
+    example: Iterable[Any] | None,
+    *,
+    price: Price | None = None,
+    options: Mapping[str, Any] | None = None,
+    cache: str | Path | None = None,
+    events: Events | None = None,
+    cancel: Any = None,
+    time_limit: float | None = None,
+    **limits: Any,
+) -> Compiled:
+    """Compile ``task``; ``knotwork.seed.compile`` says what each argument means."""
+    request = CompileRequest(task, name, repairs)
+    checked = checker(example)
+    time_limit = seconds(time_limit)
+    check_limits(limits)
+    if cache is not None and not (model or isinstance(llm, str)):
+        raise RequestError(
+            "cache", "a client of one's own has no name that a cache could know it by", "give model=NAME"
+        )
+    unknown = sorted(set(limits) - {"max_calls", "max_tokens", "max_cost"})
+    if unknown:
+        raise RequestError(unknown[0][:80], "there is no such option")
+    asked = dict(options or {})
+    if limits.get("max_tokens") is not None or limits.get("max_cost") is not None:
+        asked.setdefault("max_tokens", ANSWER_TOKENS)
+    warned = Warnings(events)
+    async with Clients(llm, (), warned, price=price, **limits) as models:
+        known = model or (identity_of(models.spec) if models.spec else "")
+        kept = Compilations(Path(cache), known, warn=warned) if cache is not None else None
+        try:
+            made = await compile_task(
+                request, Caller(models.llm, {}, events, Trace(), 1), check=checked, options=asked, events=events,
+                cancel=cancel, time_limit=time_limit, cache=kept,
+            )  # fmt: skip
+        finally:
+            if kept is not None:
+                await kept.aclose()
+    read = load(made.seed) if made.seed is not None else None  # one that can check itself
+    return evolve(made, seed=read, warnings=(*made.warnings, *warned.messages))

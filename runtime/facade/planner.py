@@ -1,0 +1,179 @@
+"""``knotwork.planner``: rankings in Python. ``knotwork.rank`` is ``planner.rank``. Seed 001, ANoT.
+
+Everything is loaded when it is first used.
+"""
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Unpack
+
+if TYPE_CHECKING:
+    import asyncio
+    from typing import TypedDict
+
+    from ..events import Events
+    from ..folders import RunError
+    from ..planner.results import Phase, Ranked, ToolUse
+    from ..refusals import RequestError
+    from ..runs import Recorder
+
+    class Settings(TypedDict, total=False):
+        """What else a ranking may be given; ``rank`` says what each is."""
+
+        models: Mapping[str, Any]
+        record: bool
+        resume: str | Path
+        force: bool
+        max_iterations: int
+        max_concurrency: int
+        max_calls: int | None
+        max_tokens: int | None
+        max_cost: float | None
+        price: Any
+        cache: str | Path | None
+        time_limit: float | None
+        temperature: float
+        events: Events
+        cancel: asyncio.Event
+
+
+__all__ = ["Phase", "Ranked", "RequestError", "RunError", "ToolUse", "rank", "rank_many", "rank_sync"]
+
+_TYPES = {
+    "Phase": "planner.results", "Ranked": "planner.results", "ToolUse": "planner.results",
+    "RequestError": "refusals", "RunError": "folders",
+}  # fmt: skip
+_CLIENTS = ("max_calls", "max_tokens", "max_cost", "price", "cache")
+_WORK = ("max_iterations", "max_concurrency", "time_limit")
+_REST = ("models", "record", "resume", "force", "temperature", "events", "cancel")
+
+
+def __getattr__(name: str) -> Any:
+    """Load a class when it is first named."""
+    if name in _TYPES:
+        from importlib import import_module
+
+        return getattr(import_module(f"..{_TYPES[name]}", __package__), name)
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+
+
+def __dir__() -> list[str]:
+    return sorted(__all__)
+
+
+async def rank(items: Any, request: str, llm: Any = None, **settings: "Unpack[Settings]") -> "Ranked":
+    """Rank ``items`` for ``request``: ``ranking`` of the result has their positions from 1, the best first.
+
+    ``items`` is a list of JSON values, or an object with ``items`` whose other fields the script may read too, or a file of one of them.
+    ``llm`` is a spec (``openai:MODEL``, ``local`` ...) or anything with ``async generate(prompt, **options)``; None is ``KNOTWORK_LLM``, or
+    the local model. What a model does wrong does not raise: ``status`` is then failed, and ``reason`` says why. Settings:
+
+    - ``models``: clients by name that a step may name by ``model=``. ``temperature``: of planning and expansion.
+    - ``max_iterations`` of the expansion (10). ``max_concurrency``: steps at a time (8).
+    - ``max_calls``, ``max_tokens``, ``max_cost`` (US dollars; needs ``price``), ``time_limit`` (seconds a request), ``cancel``.
+    - ``cache``: a file of answers of models, for models named by spec.
+    - ``record=True`` keeps the run in a folder; ``resume`` goes on with one, by id or folder; ``force`` though items or request changed.
+    - ``events``: what happens, as it happens.
+
+    Raises ``RequestError`` for what can't be ranked, ``NotConfigured`` for a model that there is not, ``RunError`` for a run that can't be
+    kept or resumed.
+    """
+    (ranked,) = await rank_many(items, [request], llm, **settings)
+    return ranked
+
+
+async def rank_many(
+    items: Any, requests: Sequence[str], llm: Any = None, **settings: "Unpack[Settings]"
+) -> "list[Ranked]":
+    """Rank the same items for several requests, side by side, under one budget. See ``rank``."""
+    from time import perf_counter
+
+    from ..calls import Caller
+    from ..planner.keeping import load, ranked_done, start, totals_done
+    from ..planner.native import has_tools
+    from ..planner.running import prepare
+    from ..planner.running import rank_many as run_many
+    from ..refusals import RequestError
+    from ..results import Trace
+    from ..settings import check_limits
+    from .clients import Clients, Warnings
+
+    given: dict[str, Any] = dict(settings)
+    _check_names(given)
+    limits = {name: given.pop(name) for name in _CLIENTS if name in given}
+    check_limits(limits)
+    shape = {name: given.pop(name) for name in _WORK if name in given}
+    listed = _read(items)
+    options = {"temperature": given["temperature"]} if given.get("temperature") is not None else {}
+    work = prepare(listed, options=options, **shape)
+    named = given.get("models") or {}
+    if not requests:
+        raise RequestError("requests", "there are none")
+    stored = load(given["resume"]) if given.get("resume") is not None else None
+    if llm is None and stored is not None:
+        llm = stored.head["model"] or None
+    warned = Warnings(given.get("events"))
+    async with Clients(llm, tuple(named.values()), warned, **limits) as models:
+        clients = {
+            name: models.named.get(label, models.llm) if label else models.llm
+            for name, label in zip(named, models.judges, strict=True)
+        }
+        work.native = has_tools(models.spec)
+        keep: Recorder | None = None
+        if stored is not None:
+            keep = stored.resume(listed, requests, force=bool(given.get("force")))
+        elif given.get("record"):
+            keep = start(listed, requests, model=models.spec)
+        events, began = given.get("events"), perf_counter()
+        try:
+            caller = Caller(models.llm, clients, events, Trace(), work.max_concurrency, keep)
+            ranked = await run_many(
+                work, requests, lambda number: caller, cancel=given.get("cancel"),
+                on_ranked=lambda each: ranked_done(keep, each) if keep is not None else None,
+            )  # fmt: skip
+            if keep is not None:
+                totals_done(keep, ranked, perf_counter() - began)
+        finally:
+            if keep is not None:
+                keep.close()
+    return ranked
+
+
+def rank_sync(items: Any, request: str, llm: Any = None, **settings: "Unpack[Settings]") -> "Ranked":
+    """Rank from code that is not async; in code that is (a notebook too), ``await knotwork.rank(...)``."""
+    import asyncio
+
+    try:
+        asyncio.get_running_loop()
+    except RuntimeError:
+        return asyncio.run(rank(items, request, llm, **settings))
+    raise RuntimeError("an event loop is running here: use `await knotwork.rank(...)`")
+
+
+def _read(items: Any) -> Any:
+    """Return the JSON value of a file, or ``items`` as they are. Raises ``RequestError``."""
+    from ...adapters.llm_answers import read_json
+    from ..refusals import RequestError
+
+    if not isinstance(items, str | Path):
+        return items
+    try:
+        return read_json(Path(items).read_text(encoding="utf-8-sig"))
+    except (OSError, ValueError) as error:
+        raise RequestError("items", f"{str(items)[:200]} can't be read: {error}"[:400]) from None
+
+
+def _check_names(given: Mapping[str, Any]) -> None:
+    """Raise ``RequestError`` for a setting that there is not."""
+    from ...lang.diagnostic import nearest
+    from ..refusals import RequestError
+
+    known = (*_CLIENTS, *_WORK, *_REST)
+    for name in given:
+        if name not in known:
+            like = nearest(name, known)
+            raise RequestError(
+                name[:80],
+                "there is no such setting",
+                f"did you mean {like!r}?" if like else f"there are: {', '.join(known)}",
+            )

@@ -1,0 +1,197 @@
+"""Durable questions: each has a folder in the state's, so that a loop that was killed goes on, and pays nothing twice.
+
+``STATE/asks/RUN/run.jsonl`` is as ``runtime.journal`` makes it. Its records::
+
+    {"record": "run_started", "kind": "ask", "run", "time", "script", "input_hash", "versions", "model", "name", ...}
+    {"record": "item_done", "step", "item", "input_hash", "output", "value", "usage", "cost", "calls", "seconds"}
+    {"record": "step_begun", "number", "supposed", "action", "alternatives", "mended", "repairs", "history", "state"}
+    {"record": "step_done", "step": {...}}
+    {"record": "run_finished", "status", "answer", "cited", "supposed", ...}
+
+``script`` is the question, ``input_hash`` the graph's. ``step_begun`` is written before the plan's first command: ``history`` and
+``state`` are the history's length and the state's hash then, from which ``executing`` knows what of the plan was done.
+"""
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from attrs import define, field
+
+from ..folders import RunError, begin, hash_of, read_run, resumed, versions
+from ..journal import Journal
+from ..results import Outcome, Recorded, Run, StepResult
+from .results import Step
+
+__all__ = ["FOLDER", "KIND", "AskRecorder", "Kept", "asks", "open_asks"]
+
+KIND = "ask"
+FOLDER = "asks"
+"""The folder of questions in a state's folder."""
+
+
+@define
+class Kept:
+    """A question as it was kept. ``finished`` is the end's record, None where it goes on; ``begun`` a step that was cut short."""
+
+    run_id: str
+    path: Path
+    head: dict[str, Any]
+    damage: list[str] = field(factory=list)
+    size: int = 0
+    answers: dict[tuple[str, int | None, str], Recorded] = field(factory=dict, repr=False)
+    steps: list[Step] = field(factory=list)
+    begun: dict[str, Any] | None = None
+    finished: dict[str, Any] | None = None
+
+    @property
+    def question(self) -> str:
+        """What was asked."""
+        return str(self.head["script"])
+
+    @property
+    def is_over(self) -> bool:
+        """Say whether there is an answer: what ended otherwise goes on."""
+        return self.finished is not None and self.finished.get("status") == "complete"
+
+    def resume(self) -> "AskRecorder":
+        """Open it for more. Raises ``RunError`` where it is under way elsewhere, or can't be written.
+
+        A damaged record is asked, or done, again: what of a plan is in the state is known by the state itself.
+        """
+
+        def recorder(journal: Journal, again: bool) -> AskRecorder:
+            return AskRecorder(self.run_id, journal, load(self.path) if again else self)
+
+        return resumed(self, (), True, recorder)
+
+
+def load(path: Path) -> Kept:
+    """Read a question's folder. Raises ``RunError``."""
+    return read_run(path, None, KIND, lambda folder, head: Kept(head["run"], folder, head), _take)
+
+
+def _take(kept: Kept, record: dict[str, Any]) -> bool:
+    try:
+        match record["record"]:
+            case "item_done":
+                key = (record["step"], record["item"], record["input_hash"])
+                kept.answers[key] = Recorded(str(record["output"]), record.get("value", record["output"]))
+            case "step_begun":
+                kept.begun = record
+            case "step_done":
+                step = Step.of(record["step"])
+                if step.number == len(kept.steps) + 1:
+                    kept.steps.append(step)
+                kept.begun = None
+            case "run_finished":
+                kept.finished = record
+            case "run_resumed":
+                kept.finished = None
+    except (KeyError, TypeError, ValueError):
+        return False
+    return True
+
+
+def asks(state: Path) -> list[Kept]:
+    """Return the questions that were asked of a state, the latest first. Those that can't be read are passed over."""
+    try:
+        # Two of one second have names in no order; the time of the folder tells them apart.
+        folders = sorted(
+            (state / FOLDER).iterdir(), key=lambda each: (each.name[:15], each.stat().st_mtime_ns), reverse=True
+        )
+    except OSError:  # there are none
+        return []
+    found = []
+    for folder in folders:
+        try:
+            found.append(load(folder))
+        except RunError:
+            continue
+    return found
+
+
+def open_asks(
+    state: Path,
+    question: str,
+    *,
+    graph: str = "",
+    model: str = "",
+    again: bool = False,
+    options: Mapping[str, Any] | None = None,
+) -> "AskRecorder | Kept":
+    """Return the recorder of a question: of the one that was asked before, or of a new one; of one that has its answer the ``Kept``.
+
+    ``graph`` is the graph's hash, ``model`` a spec as the user wrote it. ``again``: ask anew what has its answer. Raises ``RunError``.
+    """
+    before = next((each for each in asks(state) if each.question == question), None)
+    if before is not None and not before.is_over:
+        return before.resume()
+    if before is not None and not again:
+        return before
+    head = {
+        "kind": KIND, "script_hash": hash_of(question.encode()), "input_hash": graph, "versions": versions(), "model": model,
+        "name": question[:100], "script": question, "mode": "", "options": dict(options or {}),
+    }  # fmt: skip
+    run_id, path, journal = begin(state / FOLDER, head, {})
+    return AskRecorder(run_id, journal, Kept(run_id, path, head))
+
+
+@define
+class AskRecorder:
+    """Writes a question's records; implements ``results.Record``. One process at a time (flock).
+
+    A record that can't be written (a full disk) stops the recording, not the loop: ``damage`` says why.
+    """
+
+    run_id: str
+    _journal: Journal
+    kept: Kept
+
+    @property
+    def damage(self) -> str:
+        """Why it could not be kept to its end; empty when all is well."""
+        return self._journal.damage
+
+    def recall(self, step: str, item: int | None, input_hash: str) -> Recorded | None:
+        """Return the earlier answer, or None."""
+        return self.kept.answers.get((step, item, input_hash))
+
+    def item_done(self, step: str, item: int | None, outcome: Outcome, seconds: float) -> None:
+        """Keep an answer of a model."""
+        key = (step, item, outcome.input_hash)
+        self.kept.answers[key] = Recorded(outcome.output, outcome.value)
+        self.append(
+            {
+                "record": "item_done", "step": step, "item": item, "input_hash": outcome.input_hash, "output": outcome.output,
+                "value": outcome.value, "calls": outcome.calls, "cost": outcome.cost, "seconds": round(seconds, 3),
+                "usage": [outcome.usage.prompt_tokens, outcome.usage.completion_tokens],
+            }
+        )  # fmt: skip
+
+    def step_begun(self, told: Mapping[str, Any]) -> None:
+        """Keep what is about to be run."""
+        self.append({"record": "step_begun", **told})
+
+    def turn_done(self, step: Step) -> None:
+        """Keep what came of a step."""
+        self.append({"record": "step_done", "step": step.as_json()})
+
+    def ended(self, told: Mapping[str, Any]) -> None:
+        """Keep how it ended, and let go of it."""
+        self.append({"record": "run_finished", **told})
+        self.close()
+
+    def step_done(self, result: StepResult, outcome: Outcome | None) -> None:
+        """Do nothing: a script's steps are not here."""
+
+    def finished(self, run: Run) -> None:
+        """Do nothing: see ``ended``."""
+
+    def append(self, record: Mapping[str, Any]) -> None:
+        """Write one record."""
+        self._journal.append(record)
+
+    def close(self) -> None:
+        """Close the file and give up the lock."""
+        self._journal.close()

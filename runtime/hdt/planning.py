@@ -1,0 +1,107 @@
+"""One turn of the planner: a prompt, an answer, what is wrong with it, and the answer that was put right. Seed 003, phases 1 and 3."""
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from attrs import define, field, frozen
+
+from ..context import ContextStore
+from ..events import RepairAsked
+from ..executor import GASLExecutor
+from ..results import StepFailed
+from .asking import Asker, failed_for_good
+from .checking import Action, Refusal, check_draft
+from .reading import Completed, Proposed, Unreadable, read_answer
+from .results import Step, Supposed
+from .settings import Bounds
+from .wording import Refused, build_prompt
+
+__all__ = ["Planner", "Proposal", "decided"]
+
+
+@frozen
+class Proposal:
+    """What the planner came to: the end, or plans that may run, the most confident first, or neither (``faults`` say why).
+
+    ``supposed``: what it made of the last step, and what it supposes now. ``left_out`` are the plans that can't run, in words.
+    """
+
+    supposed: Supposed
+    completed: Completed | None = None
+    actions: tuple[Action, ...] = ()
+    left_out: tuple[str, ...] = ()
+    faults: str = ""
+    repairs: int = 0
+
+
+@define
+class Planner:
+    """Asks for what to do next, and for answers to be put right, at most ``bounds.max_repairs`` times a step.
+
+    ``given`` are the variables that every plan begins with. Search asks it on forks: it reads the executor that it is handed.
+    """
+
+    asker: Asker
+    question: str
+    bounds: Bounds
+    given: ContextStore = field(factory=ContextStore)
+    notify: Callable[[RepairAsked], None] | None = None
+    _last: tuple[dict[str, Any], ...] = field(default=(), init=False)  # what is wrong with the last answer
+
+    def prompt(self, executor: GASLExecutor, steps: Sequence[Step], refused: Refused | None = None) -> str:
+        """Return the prompt for the step behind ``steps``."""
+        return build_prompt(
+            self.question, executor.adapter.schema, executor.session.caps, executor.state, steps, refused,
+            self.bounds.prompt_characters,
+        )  # fmt: skip
+
+    async def propose(self, executor: GASLExecutor, number: int, steps: Sequence[Step]) -> Proposal:
+        """Return what to do in step ``number``, behind ``steps``. Raises ``StepFailed`` where the model can't be asked."""
+        refused: Refused | None = None
+        supposed = decided(None, steps)
+        for turn in range(self.bounds.max_repairs + 1):
+            if refused is not None and self.notify is not None:
+                self.notify(RepairAsked("ask", "plan", turn, refused.answer, self._last, number))
+            try:
+                text = await self.asker.ask(number, turn, self.prompt(executor, steps, refused))
+            except StepFailed as error:
+                if failed_for_good(error.failed):
+                    raise
+                self._last = ()
+                refused = Refused("", error.failed.message)
+                continue
+            said = read_answer(text)
+            if isinstance(said, Completed):
+                return Proposal(Supposed("terminate", said.why), said, repairs=turn)
+            if isinstance(said, Unreadable):
+                self._last = ()
+                refused = Refused(text, f"it can't be read: {said.reason}")
+                continue
+            supposed = decided(said, steps)
+            checked = [
+                check_draft(draft, said.why or said.hypothesis, executor.session, self.given, f"step-{number}")
+                for draft in said.drafts
+            ]
+            actions = tuple(each for each in checked if isinstance(each, Action))
+            bad = [each for each in checked if isinstance(each, Refusal)]
+            if actions:
+                return Proposal(supposed, None, actions, tuple(each.told for each in bad), repairs=turn)
+            self._last = bad[0].diagnostics
+            refused = Refused(text, bad[0].told)
+        return Proposal(supposed, faults=refused.faults if refused is not None else "", repairs=self.bounds.max_repairs)
+
+
+_BY_RULE = {"success": "continue", "partial": "refine"}
+
+
+def decided(said: Proposed | None, steps: Sequence[Step]) -> Supposed:
+    """Return the decision that leads to the next plan: the model's, or, where it said none, what the last outcome comes to."""
+    why, hypothesis = (said.why, said.hypothesis) if said is not None else ("", "")
+    if not steps:
+        return Supposed("start", why, hypothesis)
+    hypothesis = hypothesis or steps[-1].supposed.hypothesis
+    if said is not None and said.decision:
+        return Supposed(said.decision, why, hypothesis)  # type: ignore[arg-type]
+    status = steps[-1].status
+    rule = _BY_RULE.get(status, "pivot")
+    return Supposed(rule, why or f"the last plan ended with {status}", hypothesis, "rule")  # type: ignore[arg-type]

@@ -1,0 +1,296 @@
+"""Reads what a model answered, leniently: a plan, ranked next actions, or ``COMPLETE:``; fences and prose around it do not matter.
+
+Nothing here runs or checks a plan. What can't be read is said in a clause that goes back to the model.
+"""
+
+import json
+import re
+from collections.abc import Iterator, Mapping
+from math import isfinite
+from typing import Any
+
+from attrs import frozen
+
+from ...adapters.llm_answers import unfenced
+from ...lang.diagnostic import has_errors
+from ...lang.ladder import Reading, read
+from ...lang.parse.gasl import parse_gasl
+from ...lang.source import Source
+from ..records import cut, storable
+
+__all__ = [
+    "DECISIONS",
+    "MOST_ACTIONS",
+    "NO_REASON",
+    "Completed",
+    "Draft",
+    "Proposed",
+    "Unreadable",
+    "answer_schema",
+    "read_answer",
+    "tidied",
+]
+
+DECISIONS = ("continue", "refine", "pivot", "terminate")
+MOST_ACTIONS = 8
+_MOST_COMMANDS = 200
+_LONGEST = 200_000
+"""Characters of an answer that are looked at."""
+_TRIES = 3
+"""Braces in prose from which an object is tried."""
+_SENTENCE = 1_000
+_CITED = 100
+_FEW = 4
+"""Next actions that the schema lets stand side by side."""
+NO_REASON = "no reason was given"
+
+_COMPLETE = re.compile(r"[\s*_#>\"'`]*COMPLETE:[\s*_]*")
+_PLACEHOLDER = re.compile(r"<[^<>]{0,60}>|\.{3}|…")
+
+
+@frozen
+class Completed:
+    """The answer to the question, and what the model says that it rests on."""
+
+    answer: str
+    cited: tuple[str, ...] = ()
+    why: str = ""
+
+
+@frozen
+class Draft:
+    """A plan that was proposed: ``plan`` has seed 003's keys, as far as they were there."""
+
+    plan: Mapping[str, Any]
+    confidence: float = 1.0
+    rationale: str = ""
+
+
+@frozen
+class Proposed:
+    """What the model wants to do next, the most confident first. ``decision`` is "" where it said none."""
+
+    drafts: tuple[Draft, ...]
+    hypothesis: str = ""
+    decision: str = ""
+    why: str = ""
+
+
+@frozen
+class Unreadable:
+    """The answer is none of the three; ``reason`` is a clause."""
+
+    reason: str
+
+
+Said = Completed | Proposed | Unreadable
+
+
+def read_answer(text: str) -> Said:
+    """Read an answer. ``COMPLETE:`` counts where the answer begins with it: in the middle of prose it is prose."""
+    if len(text) > _LONGEST:
+        return Unreadable(f"it has {len(text):,} characters; {_LONGEST:,} is the most")
+    text = str(storable(text))
+    bare = unfenced(text.strip().removeprefix("\ufeff")).strip()
+    if found := _COMPLETE.match(bare):
+        return _completed(bare[found.end() :].rstrip().removesuffix("```").strip('*_"`').strip())
+    reason = "it holds neither a JSON object with a plan nor COMPLETE: at its beginning"
+    for value in _values(bare):
+        said = _said(value)
+        if not isinstance(said, Unreadable):
+            return said
+        reason = said.reason
+    if len(bare) <= 20_000 and bare and not bare.startswith(("{", "[")):
+        program = parse_gasl(Source(bare, "<answer>"))
+        if program.statements and not has_errors(program.diagnostics):
+            return Proposed((Draft({"commands": [bare]}),))
+    return Unreadable(reason)
+
+
+def tidied(text: str) -> str:
+    """Return what ``text`` says as JSON that fits ``answer_schema``, where it can be read; else the text as it is."""
+    said = read_answer(text)
+    if isinstance(said, Unreadable):
+        return text
+    if isinstance(said, Completed):
+        return json.dumps({"complete": said.answer, "evidence": list(said.cited)}, ensure_ascii=False)
+    thoughts = {"decision": said.decision, "why": said.why, "hypothesis": said.hypothesis}
+    made: dict[str, Any] = {name: text for name, text in thoughts.items() if text}
+    if len(said.drafts) == 1:
+        made |= said.drafts[0].plan
+        made.setdefault("why", said.drafts[0].rationale or said.hypothesis or NO_REASON)
+    else:
+        made["next_actions"] = [
+            {"plan": draft.plan["commands"], "confidence": draft.confidence, "rationale": draft.rationale}
+            for draft in said.drafts[:_FEW]
+        ]
+    return json.dumps(made, ensure_ascii=False)
+
+
+def _values(text: str) -> Iterator[Any]:
+    """Yield the values that may be meant: the whole text's (or that of its fence), then objects in prose."""
+    found = read(text)
+    if isinstance(found, Reading):
+        yield found.value
+        return
+    begin = -1
+    for _ in range(_TRIES):
+        begin = text.find("{", begin + 1)
+        if begin < 0:
+            return
+        end = _closing(text, begin)
+        found = read(text[begin:end])
+        if isinstance(found, Reading) and isinstance(found.value, dict):
+            yield found.value
+        elif end == len(text) and text[begin + 1 :].lstrip()[:1] == '"':
+            return  # an object that is faulty, or cut off: what stands in it is not what was meant
+        begin = end - 1 if end < len(text) else begin
+
+
+def _closing(text: str, begin: int) -> int:
+    """Return where the object that begins at ``begin`` ends; the text's end where it does not."""
+    depth, quoted, at = 0, False, begin
+    while at < len(text):
+        character = text[at]
+        if quoted:
+            if character == "\\":
+                at += 1
+            elif character == '"':
+                quoted = False
+        elif character == '"':
+            quoted = True
+        elif character in "{[":
+            depth += 1
+        elif character in "}]":
+            depth -= 1
+            if depth <= 0:
+                return at + 1
+        at += 1
+    return len(text)
+
+
+def _said(value: Any) -> Said:
+    if isinstance(value, str):
+        found = _COMPLETE.match(value)
+        return (
+            _completed(value[found.end() :].strip()) if found else Unreadable("it is a text, not an object with a plan")
+        )
+    if isinstance(value, list):
+        if value and all(isinstance(each, Mapping) and ("plan" in each or "confidence" in each) for each in value):
+            value = {"next_actions": value}
+        else:
+            value = {"commands": value}
+    if not isinstance(value, Mapping):
+        return Unreadable("it is no object with a plan")
+    value = {str(name): inner for name, inner in value.items()}
+    if set(value) == {"answer"} and isinstance(value["answer"], Mapping | list):
+        return _said(value["answer"])
+    for name in ("complete", "COMPLETE", "final_answer", "answer"):
+        told = value.get(name)
+        if isinstance(told, str) and told.strip() and "commands" not in value and not value.get("next_actions"):
+            cited = value.get("evidence")
+            listed = [str(each) for each in cited][:_CITED] if isinstance(cited, list) else ()
+            found = _COMPLETE.match(told)
+            return _completed(told[found.end() :] if found else told, tuple(listed), _text(value.get("why")))
+    actions = value.get("next_actions")
+    drafts = [_draft(each) for each in actions[:MOST_ACTIONS]] if isinstance(actions, list) else [_draft(value)]
+    kept = [draft for draft in drafts if draft is not None]
+    if not kept:
+        return Unreadable('it has no commands: a plan is {"why": ..., "commands": [...]}')
+    kept.sort(key=lambda draft: -draft.confidence)
+    decision = str(value.get("decision") or "").strip().lower()
+    return Proposed(
+        tuple(kept),
+        _text(value.get("hypothesis")),
+        decision if decision in DECISIONS and decision != "terminate" else "",
+        _text(value.get("why")),
+    )
+
+
+def _completed(answer: str, cited: tuple[str, ...] = (), why: str = "") -> Completed | Unreadable:
+    answer = answer.strip()
+    if not answer or _PLACEHOLDER.fullmatch(answer):
+        return Unreadable("COMPLETE: has no answer behind it")
+    return Completed(answer, tuple(cut(each, 200) for each in cited), why)
+
+
+def _draft(value: Any) -> Draft | None:
+    """Return the plan that an object holds, under ``plan`` or as its own keys; None where there are no commands."""
+    if not isinstance(value, Mapping):
+        value = {"plan": value}
+    rationale, plan = _text(value.get("rationale")), value.get("plan", value)
+    if isinstance(plan, str):
+        plan = [plan]
+    if isinstance(plan, list):
+        plan = {"commands": plan}
+    if not isinstance(plan, Mapping):
+        return None
+    commands = plan.get("commands")
+    if isinstance(commands, str):
+        commands = [commands]
+    if not isinstance(commands, list):
+        return None
+    listed = [_command(each) for each in commands[:_MOST_COMMANDS]]
+    listed = [each for each in listed if each != ""]
+    if not listed:
+        return None
+    made: dict[str, Any] = {"commands": listed}
+    for name in ("plan_id", "why"):
+        if text := _text(plan.get(name)):
+            made[name] = text[:200] if name == "plan_id" else text
+    if isinstance(plan.get("config"), Mapping) and plan["config"]:
+        made["config"] = dict(plan["config"])
+    return Draft(made, _confidence(value["confidence"]) if "confidence" in value else 1.0, rationale)
+
+
+def _command(value: Any) -> Any:
+    """Return a command as a plan has it; what is no command stays for the check to tell."""
+    if isinstance(value, str):
+        return value.strip()
+    if isinstance(value, Mapping) and isinstance(value.get("command"), str):
+        kept = {"command": value["command"].strip()}
+        return {**kept, "why": _text(value["why"])} if isinstance(value.get("why"), str) else kept
+    return value
+
+
+def _confidence(value: Any) -> float:
+    if isinstance(value, str) and value.strip().rstrip("%").replace(".", "", 1).isdecimal():
+        value = float(value.strip().rstrip("%"))
+    if isinstance(value, bool) or not isinstance(value, int | float) or not isfinite(value) or value < 0:
+        return 0.5
+    return float(value) if value <= 1 else min(1.0, value / 100)
+
+
+def _text(value: Any) -> str:
+    return cut(" ".join(value.split()), _SENTENCE) if isinstance(value, str) else ""
+
+
+def answer_schema() -> dict[str, Any]:
+    """Return the JSON Schema of an answer: seed 003's plan, or its next actions, or the end. Made from ``PLAN_SCHEMA``."""
+    from ...lang.documents.plan import PLAN_SCHEMA  # brings pydantic
+
+    plan = PLAN_SCHEMA["properties"]
+    commands = {**plan["commands"], "maxItems": 30}  # what a grammar is made from must not count to 10,000
+    thoughts = {
+        "decision": {"type": "string", "enum": list(DECISIONS[:3])},
+        "why": plan["why"],
+        "hypothesis": {"type": "string", "description": "What is supposed and tested."},
+    }
+    action = _object({"plan": commands, "confidence": {"type": "number"}, "rationale": {"type": "string"}})
+    several = {"type": "array", "items": action, "minItems": 1, "maxItems": _FEW}
+    config = {name: value for name, value in plan["config"].items() if name != "default"}
+    forms = [
+        _object(
+            {**thoughts, "plan_id": {"type": "string"}, "commands": commands, "config": config}, ("why", "commands")
+        ),
+        _object({**thoughts, "next_actions": several}, ("next_actions",)),
+        _object(
+            {"complete": {"type": "string"}, "evidence": {"type": "array", "items": {"type": "string"}}}, ("complete",)
+        ),
+    ]
+    return {"anyOf": forms, "$defs": PLAN_SCHEMA.get("$defs", {})}
+
+
+def _object(properties: Mapping[str, Any], required: "tuple[str, ...] | None" = None) -> dict[str, Any]:
+    named = list(properties) if required is None else list(required)
+    return {"type": "object", "properties": dict(properties), "required": named, "additionalProperties": False}

@@ -1,0 +1,132 @@
+"""What a loop gives: its steps with what was supposed, done and decided, and how it ended."""
+
+from collections.abc import Mapping
+from typing import Any, Literal
+
+from attrs import asdict, field, frozen
+
+from ...adapters.llm import Usage
+
+__all__ = ["Asked", "Decision", "Finding", "Step", "Stopped", "Supposed"]
+
+Decision = Literal["start", "continue", "refine", "pivot", "terminate"]
+Stopped = Literal["", "steps", "budget", "time", "cancelled", "model", "refused"]
+
+
+@frozen
+class Supposed:
+    """What a step begins with: what was made of the step before, and what is supposed now.
+
+    ``by`` is "model" where the model decided, "rule" where it said nothing and the outcome of the step before decided.
+    """
+
+    decision: Decision
+    why: str = ""
+    hypothesis: str = ""
+    by: Literal["model", "rule"] = "model"
+
+
+@frozen
+class Step:
+    """One turn of the loop. ``status`` is the plan's as a whole, or "refused" where no plan could be run: ``faults`` say why.
+
+    ``plan`` is seed 003's object, ``entries`` the records of its commands as the history has them. ``alternatives`` are the next
+    actions that were not taken. ``repairs`` counts answers that went back to the model.
+    """
+
+    number: int
+    supposed: Supposed
+    status: str
+    plan: Mapping[str, Any] = field(factory=dict)
+    entries: tuple[Mapping[str, Any], ...] = ()
+    confidence: float = 1.0
+    rationale: str = ""
+    mended: tuple[str, ...] = ()
+    alternatives: tuple[Mapping[str, Any], ...] = ()
+    repairs: int = 0
+    faults: str = ""
+    seconds: float = 0.0
+
+    @property
+    def commands(self) -> tuple[str, ...]:
+        """The plan's commands as texts."""
+        listed = self.plan.get("commands", ())
+        return tuple(str(each["command"]) if isinstance(each, Mapping) else str(each) for each in listed)
+
+    def as_json(self) -> dict[str, Any]:
+        """Return the step as a JSON object."""
+        told = asdict(self, recurse=False)
+        return {
+            **told, "supposed": asdict(self.supposed), "plan": dict(self.plan), "entries": [dict(each) for each in self.entries],
+            "mended": list(self.mended), "alternatives": [dict(each) for each in self.alternatives],
+        }  # fmt: skip
+
+    @classmethod
+    def of(cls, kept: Mapping[str, Any]) -> "Step":
+        """Return the step that ``as_json`` gave."""
+        lists = {name: tuple(kept[name]) for name in ("entries", "mended", "alternatives")}
+        return cls(**{**kept, **lists, "supposed": Supposed(**kept["supposed"])})
+
+
+@frozen
+class Finding:
+    """One thing that the state holds, and the evidence beside it (``adapters.state.Evidence``), in brief."""
+
+    key: str
+    item: Any
+    evidence: tuple[Mapping[str, Any], ...] = ()
+
+    def as_json(self) -> dict[str, Any]:
+        """Return the finding as a JSON object."""
+        return {"key": self.key, "item": self.item, "evidence": [dict(each) for each in self.evidence]}
+
+
+@frozen
+class Asked:
+    """How a question was answered, or why not.
+
+    ``status``: complete; stopped (a bound ended it: ``stopped`` says which; asking again goes on); failed (the model can't be asked, or
+    no plan of it could be run); cancelled. ``supposed`` is the last decision. ``usage``, ``calls`` and ``cost`` are of this attempt, the
+    models' work in plans included; ``earlier``: the steps before it were done in an attempt before.
+    """
+
+    question: str
+    status: Literal["complete", "stopped", "failed", "cancelled"]
+    answer: str = ""
+    stopped: Stopped = ""
+    reason: str = ""
+    supposed: Supposed | None = None
+    cited: tuple[str, ...] = ()
+    evidence: tuple[Finding, ...] = ()
+    steps: tuple[Step, ...] = ()
+    earlier: int = 0
+    usage: Usage = field(factory=Usage)
+    calls: int = 0
+    cost: float | None = None
+    seconds: float = 0.0
+    warnings: tuple[str, ...] = ()
+    run_id: str = ""
+    state: str = ""
+    """The state's hash."""
+
+    def as_json(self) -> dict[str, Any]:
+        """Return the result as the JSON document of ``--format json``."""
+        return {
+            "question": self.question,
+            "status": self.status,
+            "answer": self.answer if self.status == "complete" else None,
+            "stopped": self.stopped,
+            "reason": self.reason,
+            "decision": None if self.supposed is None else asdict(self.supposed),
+            "cited": list(self.cited),
+            "evidence": [each.as_json() for each in self.evidence],
+            "steps": [each.as_json() for each in self.steps],
+            "earlier": self.earlier,
+            "usage": {
+                "calls": self.calls, "prompt_tokens": self.usage.prompt_tokens,
+                "completion_tokens": self.usage.completion_tokens, "cost": self.cost, "seconds": round(self.seconds, 3),
+            },
+            "warnings": list(self.warnings),
+            "run": self.run_id,
+            "state": self.state,
+        }  # fmt: skip

@@ -1,0 +1,332 @@
+"""The loop: suppose and plan, execute, evaluate, until there is an answer or a bound is reached. Seed 003, "The HDT Loop".
+
+Nothing that a model says raises here: what becomes of it is in the result.
+"""
+
+import asyncio
+from collections.abc import Callable, Coroutine, Mapping, Sequence
+from inspect import isawaitable
+from time import perf_counter
+from typing import Any, TypeVar
+
+from attrs import asdict, define, evolve, field
+
+from ...adapters.llm import LLM
+from ..calls import HOPELESS
+from ..context import ContextStore
+from ..ending import Ending
+from ..events import DecisionMade, Event, HypothesisFormed, PhaseFinished, PhaseStarted, Warned
+from ..executor import GASLExecutor, PlanError
+from ..records import ExecutionRecord, as_history, plan_status
+from ..results import StepFailed
+from .asking import Asker, Paid
+from .checking import Action, renamed, told_faults
+from .choosing import Choose, Position, highest
+from .executing import continue_plan
+from .findings import findings
+from .keeping import AskRecorder
+from .planning import Planner, Proposal
+from .results import Asked, Step, Stopped, Supposed
+from .settings import Bounds
+
+__all__ = ["Loop"]
+
+T = TypeVar("T")
+
+_REFUSED = 3
+"""Steps in a row without a plan that can run, after which the model is given up."""
+
+
+@define
+class Loop:
+    """One question under way. ``clients`` are the models that plans may ask, as they were given to the executor.
+
+    ``record`` is where it is kept, None for nowhere; ``cancel`` and ``bounds.time_limit`` end what is under way.
+    """
+
+    question: str
+    executor: GASLExecutor
+    asker: Asker
+    clients: Mapping[str, Paid]
+    bounds: Bounds = field(factory=Bounds)
+    record: AskRecorder | None = None
+    choose: Choose = highest
+    cancel: asyncio.Event | None = None
+    steps: list[Step] = field(factory=list, init=False)
+    warnings: list[str] = field(factory=list, init=False)
+    _stopped: Stopped = field(default="", init=False)
+    _reason: str = field(default="", init=False)
+    _began: float = field(factory=perf_counter, init=False)
+    _stop: asyncio.Event = field(factory=asyncio.Event, init=False)
+    _ids: set[str] = field(factory=set, init=False)
+
+    async def run(self) -> Asked:
+        """Run to the end. Raises ``StoreError`` where the state can't be kept."""
+        self._emit(lambda: PhaseStarted("ask", "traversal", detail=self.question))
+        given = self.executor.context.copy()
+        planner = Planner(self.asker, self.question, self.bounds, given, self._emit_now)
+        await asyncio.to_thread(
+            lambda: self.executor.adapter.schema
+        )  # a large graph is summed up once, beside the event loop
+        begun = None
+        if self.record is not None:
+            self.steps += self.record.kept.steps
+            self._ids |= {str(step.plan.get("plan_id")) for step in self.steps}
+            begun = self.record.kept.begun
+        earlier = len(self.steps)
+        watching = [asyncio.create_task(self._watch())]
+        try:
+            proposal = await self._turns(planner, given, begun)
+        finally:
+            for task in watching:
+                task.cancel()
+            await asyncio.gather(*watching, return_exceptions=True)
+        made = self._asked(proposal, earlier)
+        if self.record is not None and made.status != "cancelled":
+            self.record.ended(_told(made))
+        elif self.record is not None:
+            self.record.close()
+        self._emit(
+            lambda: PhaseFinished("ask", "traversal", made.status, made.seconds, detail=made.answer or made.reason)
+        )
+        return made
+
+    # Turns
+
+    async def _turns(self, planner: Planner, given: ContextStore, begun: Mapping[str, Any] | None) -> Proposal | None:
+        """Take turns until one ends the loop; return the proposal that has the answer, None where there is none."""
+        if begun is not None and begun["number"] == len(self.steps) + 1 and not await self._go_on(begun, given):
+            return None
+        while not self._is_over():
+            number = len(self.steps) + 1
+            began = perf_counter()
+            for client in self.clients.values():
+                client.begin(number)
+            try:
+                proposal = await self._in_time(planner.propose(self.executor, number, self.steps))
+            except StepFailed as error:
+                failed = error.failed
+                self._end("budget" if failed.kind == "budget" else "model", _sentence(failed.message, failed.hint))
+                return None
+            if proposal is None:
+                return None
+            self._decided(number, proposal)
+            if proposal.completed is not None:
+                return proposal
+            if not proposal.actions:
+                self._take(
+                    Step(
+                        number, proposal.supposed, "refused", repairs=proposal.repairs, faults=proposal.faults,
+                        seconds=perf_counter() - began,
+                    )
+                )  # fmt: skip
+                continue
+            if not await self._act(number, proposal, planner, began):
+                return None
+        return None
+
+    async def _act(self, number: int, proposal: Proposal, planner: Planner, began: float) -> bool:
+        """Run the chosen action; say whether the loop goes on."""
+        chosen = self.choose(proposal.actions, Position(self.executor, planner, tuple(self.steps), number))
+        if isawaitable(chosen):
+            told = await self._in_time(_awaited(chosen))
+            if told is None:
+                return False
+            chosen = told
+        action = renamed(proposal.actions[chosen], self._ids, number)
+        others = [each.as_json() for at, each in enumerate(proposal.actions) if at != chosen]
+        self._ids.add(action.plan_id)
+        state = self.executor.state
+        begun = {
+            "number": number, "supposed": asdict(proposal.supposed), "action": action.as_json(), "alternatives": others,
+            "repairs": proposal.repairs, "history": len(state.history), "state": state.hash,
+        }  # fmt: skip
+        if self.record is not None:
+            self.record.step_begun(begun)
+        self._emit(
+            lambda: HypothesisFormed(
+                number, proposal.supposed.hypothesis, action.plan_id, action.commands, action.confidence, len(others)
+            )
+        )
+        for message in action.mended:
+            self.warn(f"step {number}: mended: {message}")
+        for faults in proposal.left_out:
+            self.warn(f"step {number}: a plan was left out: {faults.splitlines()[0]}")
+        return await self._executed(
+            begun, action, began, lambda: self.executor.arun_plan(action.plan, cancel=self._stop)
+        )
+
+    async def _go_on(self, begun: Mapping[str, Any], given: ContextStore) -> bool:
+        """Take up the plan that was cut short; say whether the loop goes on."""
+        told, began = begun["action"], perf_counter()
+        action = Action(told["plan"], told["confidence"], told["rationale"], tuple(told.get("mended", ())))
+        self._ids.add(action.plan_id)
+        for client in self.clients.values():
+            client.begin(begun["number"])
+        supposed = Supposed(**begun["supposed"])
+        self._emit(
+            lambda: HypothesisFormed(
+                begun["number"], supposed.hypothesis, action.plan_id, action.commands, action.confidence,
+                len(begun["alternatives"]), resumed=True,
+            )
+        )  # fmt: skip
+        clients: Mapping[str, LLM] = self.clients
+        return await self._executed(
+            begun,
+            action,
+            began,
+            lambda: continue_plan(
+                self.executor, clients, action.plan, begun["history"], begun["state"], given, self._stop
+            ),
+        )
+
+    async def _executed(
+        self,
+        begun: Mapping[str, Any],
+        action: Action,
+        began: float,
+        run: Callable[[], Coroutine[Any, Any, list[ExecutionRecord]]],
+    ) -> bool:
+        """Run a plan and keep what came of it; one that was cancelled is taken up again by the next attempt."""
+        step = Step(
+            begun["number"], Supposed(**begun["supposed"]), "refused", action.plan, (), action.confidence, action.rationale,
+            action.mended, tuple(begun["alternatives"]), begun["repairs"],
+        )  # fmt: skip
+        try:
+            records = await run()
+        except PlanError as error:  # the state, or the graph, is not what the plan was checked against
+            self._take(
+                evolve(step, faults=told_faults(error.diagnostics, error.source), seconds=perf_counter() - began)
+            )
+            return True
+        status = plan_status(records)
+        entries = tuple(as_history(each) for record in records for each in (record, *_culprits(record)))
+        step = evolve(step, status=status, entries=entries, seconds=perf_counter() - began)
+        if status == "cancelled" and self._stop.is_set():
+            self.steps.append(step)
+            return False
+        lost = next((kind for record in records if (kind := _kind(record)) in HOPELESS), "")
+        if lost and _kind(records[-1]) == lost:
+            self.steps.append(step)  # not kept as done: with a larger budget, or another key, the plan goes on
+            self._end("budget" if lost == "budget" else "model", _message(records[-1]))
+            return False
+        self._take(step)
+        return True
+
+    def _take(self, step: Step) -> None:
+        self.steps.append(step)
+        if self.record is not None:
+            self.record.turn_done(step)
+            if self.record.damage and self.record.damage not in self.warnings:
+                self.warn(self.record.damage)
+
+    # What ends it
+
+    def _is_over(self) -> bool:
+        if self._stop.is_set():
+            return True
+        refused = 0
+        for step in reversed(self.steps):
+            if step.status != "refused":
+                break
+            refused += 1
+        if refused >= _REFUSED:
+            first = self.steps[-1].faults.splitlines()
+            self._end("refused", f"the model gave no plan that can run in {refused} steps: {first[0] if first else ''}")
+        elif len(self.steps) >= self.bounds.max_steps:
+            self._end("steps", f"there was no answer after {len(self.steps)} steps")
+        return self._stop.is_set()
+
+    def _end(self, stopped: Stopped, reason: str) -> None:
+        if not self._stopped:
+            self._stopped, self._reason = stopped, reason
+        self._stop.set()
+
+    async def _watch(self) -> None:
+        """Stop the loop when the time is up, or when it is cancelled."""
+        ending = Ending(self.cancel, self.bounds.time_limit)
+        await ending.wait_for(asyncio.get_running_loop().create_future())
+        if ending.by == "cancelled":
+            self._end("cancelled", "it was cancelled")
+        elif ending.by:
+            self._end("time", f"the time limit of {self.bounds.time_limit:g} seconds passed")
+
+    async def _in_time(self, work: Coroutine[Any, Any, T]) -> T | None:
+        """Return what ``work`` gives; None where the loop is stopped before."""
+        if self.cancel is not None and self.cancel.is_set():
+            self._end("cancelled", "it was cancelled")
+        return await Ending(self._stop, None).within(work)
+
+    # What it tells
+
+    def _asked(self, proposal: Proposal | None, earlier: int) -> Asked:
+        spent, snapshot = self.asker.spent, self.executor.state.snapshot()
+        completed = proposal.completed if proposal is not None else None
+        status: Any = "complete"
+        if completed is None:
+            status = {"cancelled": "cancelled", "model": "failed", "refused": "failed"}.get(self._stopped, "stopped")
+        cited = completed.cited if completed is not None else ()
+        supposed = proposal.supposed if proposal is not None else self.steps[-1].supposed if self.steps else None
+        broken = self.executor.events.broken
+        return Asked(
+            self.question, status, completed.answer if completed is not None else "",
+            "" if completed is not None else self._stopped, "" if completed is not None else self._reason, supposed, cited,
+            findings(snapshot, cited), tuple(self.steps), earlier, spent.usage, spent.calls, spent.cost,
+            perf_counter() - self._began, (*self.warnings, *broken), self.record.run_id if self.record is not None else "",
+            snapshot.hash,
+        )  # fmt: skip
+
+    def _decided(self, number: int, proposal: Proposal) -> None:
+        supposed = proposal.supposed
+        answer = proposal.completed.answer if proposal.completed is not None else ""
+        self._emit(lambda: DecisionMade(number, supposed.decision, supposed.why, supposed.by, answer))
+
+    def _emit(self, event: Callable[[], Event]) -> None:
+        if self.executor.events:
+            self.executor.events.emit(event())
+
+    def _emit_now(self, event: Event) -> None:
+        self._emit(lambda: event)
+
+    def warn(self, message: str) -> None:
+        """Tell a person what stops nothing, and keep it for the result."""
+        self.warnings.append(message)
+        self._emit(lambda: Warned("", message))
+
+
+async def _awaited(chosen: Any) -> int:
+    return int(await chosen)
+
+
+def _kind(record: ExecutionRecord) -> str:
+    """Return the kind of the model's failure in a record, or in what it ran."""
+    own = str((record.error or {}).get("kind", ""))
+    return own or next((kind for inner in record.nested if (kind := _kind(inner))), "")
+
+
+def _message(record: ExecutionRecord) -> str:
+    own = str((record.error or {}).get("message", ""))
+    return own or next((text for inner in record.nested if (text := _message(inner))), "a model can't be asked")
+
+
+def _culprits(record: ExecutionRecord) -> Sequence[ExecutionRecord]:
+    """Return the records in one that ran others which were not as wanted: what a model has to know of them."""
+    found: list[ExecutionRecord] = []
+    for inner in record.nested[:50]:
+        found += [inner] if inner.error is not None else []
+        found += _culprits(inner)
+    return found
+
+
+def _sentence(message: str, hint: str) -> str:
+    return f"{message} ({hint})" if hint else message
+
+
+def _told(made: Asked) -> dict[str, Any]:
+    """Return what is kept of the end: with it, and the steps, it can be told again without a call."""
+    return {
+        "status": made.status, "answer": made.answer, "cited": list(made.cited), "stopped": made.stopped, "reason": made.reason,
+        "supposed": None if made.supposed is None else asdict(made.supposed), "state": made.state,
+        "evidence": [each.as_json() for each in made.evidence], "seconds": round(made.seconds, 3), "calls": made.calls,
+        "usage": [made.usage.prompt_tokens, made.usage.completion_tokens], "cost": made.cost,
+    }  # fmt: skip

@@ -1,0 +1,165 @@
+"""What a prompt shows of the graph, the state and the steps before: JSON in lines, each view with a most of characters of its own.
+
+Making a view takes time by what is shown, not by what there is.
+"""
+
+import json
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from itertools import islice
+from typing import Any
+
+from attrs import asdict
+
+from ...adapters.graph import Caps
+from ...adapters.state import StateStore
+from ...lang.schema import Attribute, Schema
+from ..commands.excerpts import clipped, excerpt
+from .results import Step
+
+__all__ = ["fitted", "graph_view", "outcome_view", "state_view", "trail_view"]
+
+_NAME = 80
+_VALUE = 60
+_VALUES = 8
+_ATTRIBUTES = 60
+_KEYS = 40
+_COMMAND = 400
+_MESSAGE = 400
+
+
+def fitted(lines: Iterable[str], most: int) -> str:
+    """Return the lines that fit into ``most`` characters; where some are left out, the last line says so."""
+    kept: list[str] = []
+    room = most - 30
+    for line in lines:
+        if len(line) + 1 > room:
+            kept.append("… [more is left out]")
+            break
+        kept.append(line)
+        room -= len(line) + 1
+    return "\n".join(kept)
+
+
+def graph_view(schema: Schema, caps: Caps, most: int) -> str:
+    """Show a graph's schema: sizes, labels and relations with counts, attributes with types and frequent values, the caps."""
+    return fitted(_graph_lines(schema, caps), most)
+
+
+def _graph_lines(schema: Schema, caps: Caps) -> Iterator[str]:
+    kind = f"{'directed' if schema.directed else 'undirected'}{' multigraph' if schema.multi else ' graph'}"
+    yield f"{kind}: {schema.nodes:,} nodes, {schema.edges:,} edges"
+    yield "caps: " + ", ".join(f"{name} {value:g}" for name, value in asdict(caps).items())
+    for what, attribute, counts in (
+        ("labels of nodes", schema.label_attribute, schema.labels),
+        ("relations of edges", schema.relation_attribute, schema.relations),
+    ):
+        if attribute is not None and counts:
+            shown = ", ".join(f"{_quoted(value)} ({count:,})" for value, count in islice(counts.items(), _VALUES))
+            more = f", … {len(counts) - _VALUES:,} more" if len(counts) > _VALUES else ""
+            yield f"{what}, attribute {_named(attribute)}: {shown}{more}"
+    for what, total, attributes in (
+        ("node", schema.nodes, schema.node_attributes), ("edge", schema.edges, schema.edge_attributes)
+    ):  # fmt: skip
+        yield f"attributes of {what}s:{'' if attributes else ' none'}"
+        for each in islice(attributes.values(), _ATTRIBUTES):
+            yield _attribute(each, total)
+        if len(attributes) > _ATTRIBUTES:
+            yield f"- … {len(attributes) - _ATTRIBUTES:,} more"
+
+
+def _attribute(attribute: Attribute, total: int) -> str:
+    types = ", ".join(attribute.types)
+    on = "" if attribute.count >= total else f", on {attribute.count:,} of {total:,}"
+    line = f"- {_named(attribute.name)}: {types}{on}"
+    if attribute.values:
+        shown = ", ".join(f"{_quoted(value)} ({count:,})" for value, count in attribute.values[:_VALUES])
+        different = "more than were counted" if attribute.distinct is None else f"{attribute.distinct:,} different"
+        line += f"; {different}, such as {shown}"
+    return line
+
+
+def _named(name: str) -> str:
+    return clipped(str(name), _NAME)
+
+
+def _quoted(value: Any) -> str:
+    return json.dumps(clipped(value, _VALUE) if isinstance(value, str) else value, ensure_ascii=False, default=str)
+
+
+def state_view(state: StateStore, most: int) -> str:
+    """Show the declared keys with type, size and description, and a few items of each; the largest rooms get the samples."""
+    declared = state.snapshot().declared()
+    if not declared:
+        return "nothing is declared yet"
+    lines = []
+    sample = max(60, min(400, (most - 200) // (min(len(declared), _KEYS) * 2)))
+    told = state.summary([each.key for each in declared[:_KEYS]])
+    for each in declared[:_KEYS]:
+        about = f" — {clipped(each.description, 120)}" if each.description else ""
+        line = f"{_named(each.key)} {each.type}, {each.size:,}{about}"
+        if each.size and (shown := told[each.key]["sample"]):
+            line += f"; such as {excerpt(shown, sample)}"
+        lines.append(line)
+    if len(declared) > _KEYS:
+        lines.append(f"… {len(declared) - _KEYS:,} more keys")
+    return fitted(lines, most)
+
+
+def outcome_view(step: Step, most: int) -> str:
+    """Show what a step's commands came to: status, count, message, and the beginning of what the last ones gave."""
+    values = max(80, min(800, most // 6))
+    lines, shown = [], 0
+    for entry in reversed(step.entries):
+        extra = []
+        if "output" in entry and shown < 3 and entry.get("output") not in (None, [], {}):
+            shown += 1
+            extra.append(f"  {_named(str(entry.get('variable')))} = {excerpt(entry['output'], values)}")
+        lines.append("\n".join([_entry(entry), *extra]))
+    return fitted(reversed(_last(lines, most - 60)), most)
+
+
+def _last(lines: Sequence[str], most: int) -> list[str]:
+    """Return as many of the lines, which stand last first, as fit."""
+    kept = []
+    for line in lines:
+        if len(line) + 1 > most:
+            kept.append("… [earlier commands are left out]")
+            break
+        kept.append(line)
+        most -= len(line) + 1
+    return kept
+
+
+def _entry(entry: Mapping[str, Any]) -> str:
+    count = (entry.get("summary") or {}).get("count")
+    told = f"{clipped(str(entry.get('command', '')), _COMMAND)} -> {entry.get('status')}"
+    if isinstance(count, int | float):
+        told += f" {count:,}"
+    if caps := (entry.get("metrics") or {}).get("caps_hit"):
+        told += f", cut short by {excerpt(caps, 120)}"
+    error = entry.get("error")
+    if isinstance(error, Mapping):
+        told += f": {clipped(str(error.get('message', '')), _MESSAGE)}"
+        if error.get("hint"):
+            told += f" ({clipped(str(error['hint']), _MESSAGE)})"
+    return told
+
+
+def trail_view(steps: Sequence[Step], most: int) -> str:
+    """Show the steps before the last one, a line each, the latest where not all fit: what was supposed, and what came of it."""
+    lines = []
+    for step in reversed(steps):
+        supposed = clipped(step.supposed.hypothesis or step.supposed.why, 200)
+        done = "; ".join(_brief(entry) for entry in step.entries[:4])
+        faults = clipped(step.faults, 200) if step.status == "refused" else ""
+        lines.append(
+            f"step {step.number}, {step.supposed.decision}: {supposed} -> {step.status}: {clipped(faults or done, 400)}"
+        )
+    return "\n".join(reversed(_last(lines, most)))
+
+
+def _brief(entry: Mapping[str, Any]) -> str:
+    count = (entry.get("summary") or {}).get("count")
+    return f"{clipped(str(entry.get('command', '')), 90)} -> {entry.get('status')}" + (
+        f" {count:,}" if isinstance(count, int | float) else ""
+    )

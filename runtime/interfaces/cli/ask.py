@@ -1,0 +1,108 @@
+"""``knotwork ask``: a question about a graph, answered step by step by plans that a model makes."""
+
+from typing import Annotated, Literal
+
+import typer
+
+from .shared.params import (
+    LIMITS,
+    ChunksFile,
+    MaxCalls,
+    MaxConcurrency,
+    MaxCost,
+    MaxTokens,
+    ModelSpec,
+    NoCache,
+    PriceOf,
+    Rate,
+)
+
+__all__ = ["ask"]
+
+
+def ask(
+    graph: Annotated[
+        str,
+        typer.Argument(
+            metavar="GRAPH",
+            help="A graph: a GraphML, GML, GEXF, JSON or CSV file, or nx:NAME for one of NetworkX's own.",
+            show_default=False,
+        ),
+    ],
+    question: Annotated[str, typer.Argument(metavar="QUESTION", help="The question; - is stdin.", show_default=False)],
+    state: Annotated[
+        str | None,
+        typer.Option(
+            "--state",
+            metavar="DIR",
+            help="Keep findings and steps in this folder; the same question goes on there, or is answered from it.",
+            show_default=False,
+        ),
+    ] = None,
+    max_steps: Annotated[
+        int, typer.Option("--max-steps", metavar="N", min=1, help="The most steps, those of earlier attempts too.")
+    ] = 12,
+    max_repairs: Annotated[
+        int,
+        typer.Option(
+            "--max-repairs", metavar="N", min=0, help="How often a refused plan goes back to the model, in a step."
+        ),
+    ] = 2,
+    again: Annotated[bool, typer.Option("--again", help="Ask anew what the state has an answer to.")] = False,
+    chunks: ChunksFile = None,
+    output_format: Annotated[
+        Literal["auto", "plain", "json"],
+        typer.Option(
+            "--format", help="plain: the answer's text. json: one document with all steps and evidence. auto: plain."
+        ),
+    ] = "auto",
+    prompt_characters: Annotated[
+        int | None,
+        typer.Option(
+            "--max-prompt",
+            metavar="N",
+            min=6000,
+            show_default=False,
+            rich_help_panel=LIMITS,
+            help="The most characters of a prompt; 24000 without, 9000 for the local model.",
+        ),
+    ] = None,
+    time_limit: Annotated[
+        float | None,
+        typer.Option(
+            "--time-limit",
+            metavar="SECONDS",
+            min=0.001,
+            show_default=False,
+            rich_help_panel=LIMITS,
+            help="The most seconds; asking again goes on.",
+        ),
+    ] = None,
+    llm: ModelSpec = None,
+    max_concurrency: MaxConcurrency = 8,
+    max_calls: MaxCalls = None,
+    max_tokens: MaxTokens = None,
+    max_cost: MaxCost = None,
+    price: PriceOf = None,
+    rate: Rate = None,
+    no_cache: NoCache = False,
+) -> int:
+    """Answer a question about a graph: suppose, plan, run the plan, look at what came of it, until there is an answer.
+
+    The answer goes to stdout; hypotheses, commands, decisions and evidence to stderr as they come.
+
+    With --state the same command goes on after Ctrl-C, a kill or a limit, and pays for nothing twice.
+
+    Example: knotwork ask nx:les_miserables "Who meets the most people?" --state run/ --llm openai:gpt-5-mini
+    """
+    from .asking.asked import Question
+    from .asking.running import run
+    from .execution.asked import Ground, Limits
+
+    limits = Limits(max_calls, max_tokens, max_cost, price, rate, not no_cache)
+    return run(
+        Question(
+            question, Ground(graph, state, chunks, question), llm, max_steps, max_repairs, prompt_characters, time_limit, again,
+            output_format, max_concurrency, limits,
+        )
+    )  # fmt: skip

@@ -1,0 +1,1 @@
+"""What ``knotwork rank`` does."""

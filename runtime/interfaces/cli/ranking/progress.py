@@ -1,0 +1,52 @@
+"""What a person sees while rankings are made: a line a phase on stderr, as it ends, and what should be known beside it."""
+
+import sys
+
+from attrs import define
+
+from .....lang.diagnostic import printable
+from ....commands.excerpts import clipped
+from ....events import BudgetReached, CallRetried, Event, PhaseFinished, RepairAsked, ToolCalled, Warned
+from ..shared.output import say
+
+__all__ = ["Lines"]
+
+_LONGEST = 100
+_AGAIN = {"retry": "sent again", "again": "asked again", "repair": "asked to mend its answer"}
+
+
+@define
+class Lines:
+    """A line for each phase of one request. ``several``: the request's number stands before it."""
+
+    number: int
+    several: bool
+
+    def __call__(self, event: Event) -> None:
+        """Print what is worth a line."""
+        match event:
+            case PhaseFinished(phase="plan", status="done"):
+                steps = event.detail.count("\n") + 1
+                self.note(f"planned {steps} step{'' if steps == 1 else 's'} in {event.seconds:.1f} s")
+            case PhaseFinished(phase="expand", status="done"):
+                self.note(
+                    f"expanded in {event.count} iteration{'' if event.count == 1 else 's'}, {event.seconds:.1f} s"
+                )
+            case RepairAsked():
+                found = str(event.diagnostics[0]["message"]) if event.diagnostics else "it can't be used"
+                self.note(f"the plan goes back ({event.attempt}): {clipped(found, _LONGEST)}")
+            case ToolCalled() if event.call != "done()":
+                self.note(f"  {clipped(event.call or 'no call of a tool', _LONGEST)}{'' if event.ok else ' refused'}")
+            case CallRetried():
+                self.note(f"{_AGAIN.get(event.kind, event.kind)} ({event.attempt}): {event.reason}")
+            case BudgetReached():
+                self.note(f"the budget is reached: {event.message}")
+            case Warned() if not event.message.startswith("skipped:"):
+                self.note(f"warning: {event.message}")
+            case _:
+                pass
+
+    def note(self, text: str) -> None:
+        """Print a line."""
+        say(f"{f'[R{self.number:02}] ' if self.several else ''}{printable(text)}")
+        sys.stderr.flush()

@@ -1,0 +1,183 @@
+"""What ``seed compile`` does: the task read, the model opened, the steps shown, the seed written whole or not at all."""
+
+import asyncio
+import os
+import sys
+from itertools import islice
+from pathlib import Path
+
+from attrs import frozen
+
+from .....lang.diagnostic import printable
+from .....lang.source import Source
+from ....calls import Caller
+from ....compiler.compiling import compile_task
+from ....compiler.remembering import Compilations
+from ....compiler.requests import CompileRequest
+from ....compiler.results import Compiled
+from ....compiler.seeds import Check
+from ....debuglog import DebugLog, level
+from ....events import Events
+from ....facade.compiling import ANSWER_TOKENS, checker
+from ....formulas.reviews import ContextError
+from ....refusals import RequestError
+from ....results import Trace
+from ....wiring import default_spec, identity_of
+from ..execution.asked import Limits
+from ..execution.interrupt import cancelling
+from ..execution.models import Models, cache_file, close_models, open_models
+from ..programs.progress import Calls
+from ..shared.checked import Checked
+from ..shared.checking import show
+from ..shared.exit import Exit, Misused
+from ..shared.files import STDIN, Unreadable, only_one_stdin, read_source
+from ..shared.output import complain, say, write
+from ..shared.replacing import replace_file
+from .compile_lines import Lines, finished, show_draft
+from .incoming.contexts import Contexts
+from .outgoing.writing import same_file
+
+__all__ = ["CompileAsked", "perform"]
+
+_CONTEXTS = 100
+"""Contexts of --example that are read."""
+
+
+@frozen
+class CompileAsked:
+    """The arguments of ``knotwork seed compile``, under the names that the command line has."""
+
+    task: str
+    output: str | None
+    task_name: str
+    repairs: int
+    example: str | None
+    force: bool
+    time_limit: float | None
+    llm: str | None
+    limits: Limits
+
+    @property
+    def to_file(self) -> str | None:
+        """The file that the seed goes to; None for stdout."""
+        return None if self.output == STDIN else self.output
+
+
+def perform(asked: CompileAsked) -> int:
+    """Do what was asked and return the exit code. Raises ``Misused`` and ``NotConfigured``."""
+    only_one_stdin([asked.task, asked.example])
+    _check_output(asked)
+    try:
+        source = read_source(asked.task)
+        request = _request(asked, source)
+        contexts = _contexts(asked.example)
+        check = checker(contexts)
+    except Unreadable as error:
+        show([Checked((error.diagnostic,), error.source)], sys.stderr)
+        say("nothing was asked")
+        return Exit.ERRORS
+    except ContextError as error:
+        raise Misused(f"--example: {error}") from None
+    shown = Lines(asked.repairs)
+    spec = asked.llm or default_spec(os.environ)
+    models = open_models(spec, {}, asked.limits, 1, lambda text: shown.note(f"warning: {text}"))
+    calls, events = Calls(), Events()
+    for subscriber in (calls, DebugLog(level()) if level() else shown):
+        events.subscribe(subscriber)
+    made = asyncio.run(_compiled(asked, request, check, models, events, shown))
+    return _end(asked, made, calls.cached)
+
+
+def _check_output(asked: CompileAsked) -> None:
+    """Refuse, before anything is spent, a file that may not be written."""
+    if asked.to_file is None:
+        return
+    for name in (asked.task, asked.example):
+        if name is not None and name != STDIN and same_file(name, asked.to_file):
+            raise Misused(f"{asked.to_file} is what is read", "--output takes another file")
+    path = Path(asked.to_file)
+    if path.is_dir():
+        raise Misused(f"{asked.to_file} is a folder", f"name a file in it: --output {path / 'task.seed.json'}")
+    if path.exists() and not asked.force:
+        raise Misused(f"{asked.to_file} is there already", "--force writes it anew")
+    if not path.parent.is_dir():
+        raise Misused(f"{asked.to_file} can't be written: there is no folder {path.parent}")
+
+
+def _request(asked: CompileAsked, source: Source) -> CompileRequest:
+    try:
+        return CompileRequest(source.text, asked.task_name, asked.repairs)
+    except RequestError as error:
+        where = {"task": source.name, "name": "--task-name", "repairs": "--repairs"}.get(
+            error.parameter, error.parameter
+        )
+        raise Misused(f"{where}: {error.message}", error.hint) from None
+
+
+def _contexts(name: str | None) -> list[object] | None:
+    """Return the contexts of --example. Raises ``Misused`` and ``Unreadable``."""
+    if name is None:
+        return None
+    contexts = Contexts(name)
+    found: list[object] = [item.value for item in islice(contexts, _CONTEXTS)]
+    if contexts.faults:
+        fault = contexts.faults[0]
+        raise Misused(f"--example: {contexts.shown}, line {fault.line}: {fault.fault}")
+    if not found:
+        raise Misused(f"--example: {contexts.shown} has no contexts")
+    return found
+
+
+async def _compiled(
+    asked: CompileAsked, request: CompileRequest, check: Check, models: Models, events: Events, shown: Lines
+) -> Compiled:
+    cancel = asyncio.Event()
+    answers = cache_file(models.spec) if asked.limits.cache else None
+    cache = None
+    if answers is not None:  # it stands beside that of the calls
+        cache = Compilations(
+            answers.with_name("compiled.sqlite"),
+            identity_of(models.spec),
+            warn=lambda text: shown.note(f"warning: {text}"),
+        )
+    limited = asked.limits.max_tokens is not None or asked.limits.max_cost is not None
+    caller = Caller(models.default, {}, events, Trace(), 1)
+    with cancelling(cancel, lambda: shown.note("stopping; Ctrl-C again leaves at once"), lambda: None):
+        try:
+            return await compile_task(
+                request, caller, check=check, options={"max_tokens": ANSWER_TOKENS} if limited else {},
+                cancel=cancel, time_limit=asked.time_limit, cache=cache,
+            )  # fmt: skip
+        finally:
+            if cache is not None:
+                await cache.aclose()
+            await close_models(models)
+
+
+def _end(asked: CompileAsked, made: Compiled, cached_calls: int) -> int:
+    """Write the seed, or show the best draft; say what it cost; return the exit code."""
+    if made.status != "done":
+        show_draft(made)
+        finished(made, cached_calls)
+        complain(made.reason, made.hint)
+        say("nothing was written")
+        return Exit.INTERRUPTED if made.stopped == "cancelled" else Exit.FAILED
+    checked = Checked(made.diagnostics, Source(made.text, asked.to_file or "<seed>"))
+    show(
+        [checked if asked.example is not None else checked.without_remarks], sys.stderr
+    )  # remarks: what its filter keeps
+    if asked.to_file is None:
+        write(made.text)
+        sys.stdout.flush()
+    else:
+        try:
+            replace_file(Path(asked.to_file), made.text + "\n")
+        except OSError as error:
+            write(made.text)  # it is paid for
+            sys.stdout.flush()
+            complain(f"{asked.to_file} can't be written: {error.strerror or error}", "the seed is on stdout")
+            return Exit.FAILED
+    finished(made, cached_calls)
+    if asked.to_file is not None:
+        say(printable(f"written to {asked.to_file}"))
+    return Exit.DONE

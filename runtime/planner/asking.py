@@ -1,0 +1,68 @@
+"""What the phases of one request share: who is asked, who listens, what is known of the items, what was spent."""
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from attrs import define, field
+
+from ..answers.asking import Asker, Losses
+from ..calls import Caller
+from ..events import Events, PhaseFinished, PhaseStarted, Warned
+from ..spending import Spent
+from .results import Repair, ToolUse
+
+__all__ = ["Job"]
+
+
+@define
+class Job:
+    """A request under way. ``number`` counts requests from 0; ``label`` ("R00") begins the names of its calls in events and records.
+
+    ``data`` is what scripts have as their input, ``options`` go with each call of plan and expansion.
+    ``native``: the model calls tools by its own means. ``warnings``, ``repairs`` and
+    ``tools`` are what happened so far, however the request ends.
+    """
+
+    number: int
+    request: str
+    items: Sequence[Any] = field(repr=False)
+    data: Mapping[str, Any] = field(repr=False)
+    caller: Caller
+    events: Events | None
+    options: Mapping[str, Any] = field(factory=dict)
+    native: bool = False
+    losses: Losses = field(factory=Losses)
+    warnings: list[str] = field(factory=list)
+    repairs: list[Repair] = field(factory=list)
+    tools: list[ToolUse] = field(factory=list)
+
+    @property
+    def label(self) -> str:
+        """The request's number as the debug log writes it."""
+        return f"R{self.number:02}"
+
+    @property
+    def models(self) -> tuple[str, ...]:
+        """Names that ``model=`` may have in the script."""
+        return tuple(self.caller.models)
+
+    async def ask(self, phase: str, place: int, prompt: str, spent: Spent, **options: Any) -> str:
+        """Return a model's text, kept and found again where the run is kept. Raises ``StepFailed``."""
+        asker = Asker(self.caller, f"{self.label}.{phase}", self.events, losses=self.losses)
+        return await asker.ask(place, prompt, {**self.options, **options}, None, spent)
+
+    def started(self, phase: str, detail: str = "", count: int = 0) -> None:
+        """Tell that a phase begins."""
+        if self.events:
+            self.events.emit(PhaseStarted("rank", phase, self.number, detail, count))
+
+    def finished(self, phase: str, status: str, seconds: float, detail: str = "", count: int = 0) -> None:
+        """Tell that a phase is over."""
+        if self.events:
+            self.events.emit(PhaseFinished("rank", phase, status, seconds, self.number, detail, count))
+
+    def warn(self, message: str) -> None:
+        """Keep a warning and tell it."""
+        self.warnings.append(message)
+        if self.events:
+            self.events.emit(Warned(self.label, message))

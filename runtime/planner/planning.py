@@ -1,0 +1,78 @@
+"""Phase 1 of seed 001: the request and the items go to a model, a script and a message come back, checked before anything runs.
+
+What is wrong with a plan goes back to the model, at most twice: the script as it was read, and the linter's diagnostics as JSON.
+"""
+
+from attrs import frozen
+
+from ...lang.diagnostic import Diagnostic, has_errors
+from ...lang.lwt import Script
+from ...lang.source import Source
+from ..commands.excerpts import clipped, fenced
+from ..events import RepairAsked
+from ..prompting import fill, read_prompt
+from ..results import Failed, StepFailed
+from ..spending import Spent
+from .asking import Job
+from .faults import as_lines, as_objects, told
+from .items import compact
+from .plan import Plan, read_plan
+from .results import Repair
+from .skeleton import Checked, checked
+
+__all__ = ["REPAIRS", "Planned", "plan", "plan_prompt"]
+
+REPAIRS = 2
+"""How often a plan goes back."""
+_LINE = 300
+"""Characters of the request in the skeleton's example; the whole of it stands above."""
+
+
+@frozen
+class Planned:
+    """A plan that can run: what was read, and its script."""
+
+    read: Plan
+    script: Script
+
+
+def plan_prompt(job: Job) -> str:
+    """Return the prompt of the phase."""
+    line = clipped(job.request, _LINE).replace('"', "'").replace("{(", "{{(")
+    values = {"context": fenced(job.request), "items_compact": fenced(compact(job.items)), "wanted": line}
+    return fill(read_prompt(__package__, "plan"), values)
+
+
+async def plan(job: Job, spent: Spent) -> Planned:
+    """Return a plan that can run. Raises ``StepFailed`` where a call fails, or the plan is still wrong after the last repair."""
+    first = prompt = plan_prompt(job)
+    repairs = job.repairs
+    while True:
+        text = await job.ask("plan", len(repairs), prompt, spent)
+        read = read_plan(text, len(job.items))
+        found = _check(job, read)
+        if not has_errors(found.diagnostics):
+            for note in read.notes:
+                job.warn(note)
+            return Planned(read, found.script)
+        if len(repairs) == REPAIRS:
+            again = f" after {REPAIRS} repairs" if REPAIRS else ""
+            raise StepFailed(Failed("bad_answer", f"the plan can't be used{again}: {told(found.diagnostics)}"))
+        objects = as_objects(found.diagnostics, found.script.source)
+        written = found.script.source.text
+        repairs.append(Repair(len(repairs) + 1, written, objects))
+        if job.events:
+            job.events.emit(RepairAsked("rank", "plan", len(repairs), written, objects, job.number))
+        prompt = fill(
+            read_prompt(__package__, "again"),
+            {"prompt": first, "written": fenced(written), "diagnostics": fenced(as_lines(objects))},
+        )
+
+
+def _check(job: Job, read: Plan) -> Checked:
+    """Return the plan's script with all that is wrong with the plan."""
+    if not read.skeleton.strip():
+        return Checked(Script((), Source("", "<plan>")), read.faults)
+    made = checked(read.skeleton.strip("\n"), job.data, job.models)
+    diagnostics: tuple[Diagnostic, ...] = (*read.faults, *made.diagnostics)
+    return Checked(made.script, diagnostics)

@@ -1,0 +1,251 @@
+"""One request from plan to ranking, and several side by side. Nothing that a model does raises here: failures are in the result."""
+
+import asyncio
+import json
+from collections.abc import Callable, Mapping, Sequence
+from time import perf_counter
+from typing import Any, Literal
+
+from attrs import define, field
+
+from ..answers.requests import LONGEST
+from ..calls import Caller
+from ..ending import Ending
+from ..events import Events
+from ..refusals import RequestError, check_pairs
+from ..results import StepFailed
+from ..settings import seconds as checked_seconds
+from ..spending import Spent
+from .asking import Job
+from .executing import Executed, execute
+from .expanding import MAX_ITERATIONS, Expanded, expand
+from .items import read_items
+from .planning import Planned, plan
+from .ranking import name_of
+from .results import Phase, Ranked, Status
+
+__all__ = ["ITERATIONS", "MAX_ITERATIONS", "Work", "check_requests", "prepare", "rank", "rank_many"]
+
+ITERATIONS = 50
+"""The most iterations that an expansion may be given."""
+_PhaseName = Literal["plan", "expand", "execute"]
+
+
+@define
+class Work:
+    """What is ranked and by what: the items, what stands beside them, and how calls are made.
+
+    ``native``: the expansion's tools are offered to the model as its own; else it calls them in text.
+    """
+
+    items: Sequence[Any] = field(repr=False)
+    beside: Mapping[str, Any] = field(repr=False)
+    max_iterations: int = MAX_ITERATIONS
+    max_concurrency: int = 8
+    options: Mapping[str, Any] = field(factory=dict)
+    time_limit: float | None = None
+    native: bool = False
+
+
+def prepare(
+    items: Any,
+    *,
+    max_iterations: int = MAX_ITERATIONS,
+    max_concurrency: int = 8,
+    options: Mapping[str, Any] | None = None,
+    time_limit: float | None = None,
+    native: bool = False,
+) -> Work:
+    """Return what is to be ranked, checked. ``time_limit``: seconds for each request. Raises ``RequestError``."""
+    listed, beside = read_items(items)
+    try:
+        json.dumps([listed, beside], allow_nan=False, ensure_ascii=False).encode()
+    except (TypeError, ValueError, RecursionError) as error:
+        raise RequestError("items", f"they are no JSON: {error}"[:300]) from None
+    if type(max_iterations) is not int or not 1 <= max_iterations <= ITERATIONS:
+        raise RequestError("max_iterations", f"{max_iterations!r:.60} is no whole number from 1 to {ITERATIONS}")
+    if type(max_concurrency) is not int or max_concurrency < 1:
+        raise RequestError("max_concurrency", f"{max_concurrency!r:.60} is no whole number above 0")
+    return Work(listed, beside, max_iterations, max_concurrency, options or {}, checked_seconds(time_limit), native)
+
+
+async def rank(
+    work: Work,
+    request: str,
+    caller: Caller,
+    *,
+    number: int = 0,
+    events: Events | None = None,
+    cancel: asyncio.Event | None = None,
+) -> Ranked:
+    """Rank the items for ``request`` with the models of ``caller``.
+
+    ``number`` is the request's, from 0 (``R00``). ``events``: the caller's own if None. Setting ``cancel``, or the work's time limit,
+    stops the calls under way. Where the caller has a record every finished call is kept in it and found again. Raises ``RequestError``.
+    """
+    checked = _request(request)
+    data = {**work.beside, "request": checked, "items": work.items}
+    heard = caller.events if events is None else events
+    job = Job(number, checked, work.items, data, caller, heard, work.options, work.native)
+    return await _Ranking(job, work).run(cancel)
+
+
+async def rank_many(
+    work: Work,
+    requests: Sequence[str],
+    caller: Callable[[int], Caller],
+    *,
+    cancel: asyncio.Event | None = None,
+    on_ranked: Callable[[Ranked], None] = lambda ranked: None,
+) -> list[Ranked]:
+    """Rank for every request, some side by side, and return the results in the order of the requests.
+
+    ``caller`` gives the caller of a request by its number, with the events of that request; they may share models, gate and record.
+    ``on_ranked`` hears of each as it ends. A request that has not begun when ``cancel`` is set is cancelled.
+    Raises ``RequestError`` before any call.
+    """
+    check_requests(requests)
+    places = asyncio.Semaphore(work.max_concurrency)
+
+    async def one(number: int, request: str) -> Ranked:
+        async with places:
+            if cancel is not None and cancel.is_set():
+                ranked = Ranked(request, number, "cancelled", reason="cancelled before it began")
+            else:
+                ranked = await rank(work, request, caller(number), number=number, cancel=cancel)
+            on_ranked(ranked)
+            return ranked
+
+    async with asyncio.TaskGroup() as group:
+        tasks = [group.create_task(one(number, request)) for number, request in enumerate(requests)]
+    return [task.result() for task in tasks]
+
+
+def check_requests(requests: Sequence[Any]) -> None:
+    """Raise ``RequestError`` for one that can't be asked."""
+    for request in requests:
+        _request(request)
+
+
+def _request(request: Any) -> str:
+    if not isinstance(request, str):
+        raise RequestError("request", f"a text is wanted, not {type(request).__name__}")
+    if not request.strip():
+        raise RequestError("request", "there is none", "say what is wanted, in a sentence")
+    if len(request) > LONGEST:
+        raise RequestError("request", f"{len(request):,} characters are too many", f"at most {LONGEST:,}")
+    check_pairs("request", request)
+    return request.strip()
+
+
+@define
+class _Ranking:
+    """One request under way."""
+
+    job: Job
+    work: Work
+    phases: list[Phase] = field(factory=list)
+    planned: Planned | None = None
+    expanded: Expanded | None = None
+    executed: Executed | None = None
+    began: float = field(factory=perf_counter)
+    stop: asyncio.Event = field(factory=asyncio.Event)
+    stopped: str = ""
+    _spent: Spent = field(factory=Spent)
+    _phase: _PhaseName = "plan"
+    _phase_began: float = 0.0
+
+    async def run(self, cancel: asyncio.Event | None) -> Ranked:
+        """Run to the end, or until it is stopped; nothing is under way then."""
+        ending = Ending(cancel, self.work.time_limit)
+        task = asyncio.ensure_future(self._phases())
+        try:
+            await ending.wait_for(task)
+            if not task.done():
+                self.stopped = (
+                    "cancelled" if ending.by == "cancelled" else f"the time limit of {ending.time_limit} s is reached"
+                )
+                self.stop.set()
+                if self._phase != "execute":  # a script ends by itself, with the results so far
+                    task.cancel()
+            reason = await task
+        except asyncio.CancelledError:
+            if not self.stopped:
+                raise
+            reason = self.stopped
+            self._end("cancelled", reason)
+        finally:
+            task.cancel()
+            await asyncio.gather(task, return_exceptions=True)
+        return self._ranked(self.stopped or reason)
+
+    async def _phases(self) -> str:
+        """Go through the phases and return why there is no ranking; "" where there is one."""
+        job = self.job
+        try:
+            self._begin("plan", job.request)
+            self.planned = await plan(job, self._spent)
+            self._end("done", "\n".join(_steps(self.planned)))
+            self._begin("expand", count=len(self.planned.script.steps))
+            self.expanded = await expand(job, self.planned, self._spent, self.work.max_iterations)
+            count = self.expanded.iterations
+            self._end("done" if count else "pass-through", self.expanded.text, count)
+        except StepFailed as error:
+            failed = error.failed
+            reason = f"{failed.message} ({failed.hint})" if failed.hint else failed.message
+            self._end("failed", reason)
+            return f"{self._phase}: {reason}"
+        self._begin("execute", count=len(self.expanded.script.steps))
+        self.executed = await execute(job, self.expanded.script, self.stop, self.work.max_concurrency)
+        run, order = self.executed.run, self.executed.order
+        self._spent.add(run.calls, run.usage, run.cost)
+        if run.status == "cancelled":
+            self._end("cancelled", self.stopped)
+            return self.stopped or "cancelled"
+        if not order.indices:
+            self._end("failed", order.reason)
+            return order.reason
+        self._end("done", ", ".join(str(index + 1) for index in order.indices))
+        return ""
+
+    def _begin(self, phase: _PhaseName, detail: str = "", count: int = 0) -> None:
+        self._phase, self._phase_began, self._spent = phase, perf_counter(), Spent()
+        self.job.started(phase, detail, count)
+
+    def _end(self, status: str, detail: str = "", count: int = 0) -> None:
+        took = perf_counter() - self._phase_began
+        reason = detail if status in ("failed", "cancelled") else ""
+        self.phases.append(Phase(self._phase, status, took, self._spent, reason))
+        self.job.finished(self._phase, status, took, detail, count)
+
+    def _ranked(self, reason: str) -> Ranked:
+        """Sum up."""
+        job, planned, expanded, executed = self.job, self.planned, self.expanded, self.executed
+        order = executed.order if executed is not None else None
+        indices = order.indices if order is not None and not reason else ()
+        status: Status = "cancelled" if self.stopped == "cancelled" else "failed"
+        if indices and executed is not None:
+            status = "partial" if executed.run.status == "partial" else "complete"
+        if order is not None and order.unknown and indices:
+            job.warn(f"the output names what is not there, which is left out: {', '.join(order.unknown[:5])}")
+        if planned is not None and planned.read.remaining:
+            pruned = [str(index + 1) for index in indices if index not in planned.read.remaining]
+            if pruned:
+                job.warn(f"ranked although the plan had left them out: {', '.join(pruned[:5])}")
+        return Ranked(
+            job.request, job.number, status, tuple(index + 1 for index in indices),
+            tuple(name_of(job.items[index]) for index in indices), reason,
+            executed.run.output if executed is not None else None,
+            planned.read.conditions if planned is not None else "", planned.read.remaining if planned is not None else (),
+            "\n".join(_steps(planned)) if planned is not None else "", expanded.text if expanded is not None else "",
+            planned.read.message if planned is not None else "", tuple(self.phases),
+            tuple(job.repairs), tuple(job.tools),
+            executed.run if executed is not None else None, perf_counter() - self.began,
+            (*job.warnings, *(executed.run.warnings if executed is not None else ())),
+        )  # fmt: skip
+
+
+def _steps(planned: Planned) -> list[str]:
+    from ...lang.printer.lwt import format_step
+
+    return [format_step(step) for step in planned.script.steps]

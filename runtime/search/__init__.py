@@ -1,0 +1,18 @@
+"""Search over plans: states are nodes, ``next_actions`` are branches, plans are executed on forks. Seed 003, "Future-Proofing".
+
+``search`` is the way in; greedy, beam and MCTS are its strategies. docs/reference/search.md tells of it.
+"""
+
+from .actions import Action, ActionError, read_actions
+from .adopting import AdoptError, adopt
+from .budget import Budget, Stopped
+from .judging import Judged
+from .nodes import Branch, Node
+from .policies import Filled, Proposer, Rollout, Untaken, Value
+from .running import Searched, Settings, Strategy, search
+from .trees import Tree, TreeBranch, TreeError, TreeNode
+
+__all__ = [
+    "Action", "ActionError", "AdoptError", "Branch", "Budget", "Filled", "Judged", "Node", "Proposer", "Rollout", "Searched", "Settings",
+    "Stopped", "Strategy", "Tree", "TreeBranch", "TreeError", "TreeNode", "Untaken", "Value", "adopt", "read_actions", "search",
+]  # fmt: skip

@@ -1,0 +1,89 @@
+"""A model as a search's value: it sees the question, the state in brief and the answer, if there is one, and gives 0 to 10."""
+
+from typing import Any
+
+from attrs import define, field
+from blake3 import blake3
+
+from ...adapters.llm_answers import read_json
+from ..answers.asking import Asker
+from ..calls import Caller
+from ..commands.excerpts import excerpt, fenced
+from ..prompting import fill, read_prompt
+from ..spending import Spent
+from .nodes import Node
+
+__all__ = ["JUDGED", "Judged"]
+
+JUDGED: dict[str, Any] = {
+    "type": "object",
+    "properties": {
+        "reason": {"type": "string", "maxLength": 2_000},
+        "score": {"type": "integer", "minimum": 0, "maximum": 10},
+    },
+    "required": ["reason", "score"],
+    "additionalProperties": False,
+}
+"""What a model answers. Whole numbers: models get them right more often than fractions."""
+
+_KEYS = 40
+_SAMPLES = 5
+_STATE = 8_000
+"""Characters of a state that are shown."""
+
+
+@define
+class Judged:
+    """Asks ``caller``'s model (or the one that it knows as ``model``) how far a state has come in answering ``query``.
+
+    ``spent`` is to be the search's own, so that its budget holds for these calls too. Where the caller has a record each
+    judgement is kept in it, under the state's hash, and found again.
+    """
+
+    caller: Caller
+    query: str
+    spent: Spent = field(factory=Spent)
+    step: str = "value"
+    model: str | None = None
+    _asker: Asker = field(init=False)
+
+    def __attrs_post_init__(self) -> None:
+        self._asker = Asker(self.caller, self.step, self.caller.events, self.spent)
+
+    async def value(self, node: Node) -> float:
+        """Return the score. Raises ``StepFailed``."""
+        options = {"schema": JUDGED, "temperature": 0.0}
+        text = await self._asker.ask(_place(node), self.prompt(node), options, self.model)
+        return float(read_json(text)["score"]) / 10
+
+    def prompt(self, node: Node) -> str:
+        """Return what is asked; its size does not grow with the state's."""
+        values = {
+            "query": fenced(self.query),
+            "state": fenced(_brief(node)),
+            "answer": fenced(node.answer[:_STATE]) if node.answer is not None else "(none yet)",
+        }
+        return fill(read_prompt(__package__, "value"), values)
+
+
+def _brief(node: Node) -> str:
+    declared = node.snapshot.declared()
+    told: list[Any] = [
+        {
+            "key": each.key,
+            "type": each.type,
+            "size": each.size,
+            "description": each.description,
+            "sample": node.snapshot.sample(each.key, _SAMPLES)[1],
+        }
+        for each in declared[:_KEYS]
+    ]
+    if len(declared) > _KEYS:
+        told.append(f"… {len(declared) - _KEYS} more keys")
+    return "\n".join(excerpt(each, _STATE // (len(told) or 1)) for each in told) or "nothing is declared yet"
+
+
+def _place(node: Node) -> int:
+    """Return the call's number: a state's own, in every run."""
+    named = f"{node.snapshot.hash} {node.answer}".encode("utf-8", "backslashreplace")
+    return int.from_bytes(blake3(named).digest(length=6), "big")

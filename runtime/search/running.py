@@ -1,0 +1,185 @@
+"""A search from its first state to its result: what it needs is put together, a strategy runs, and nothing runs after it."""
+
+import asyncio
+from collections.abc import Coroutine, Mapping
+from typing import Any, Literal, TypeAlias, get_args
+
+from attrs import field, frozen
+
+from ...adapters.llm import Usage
+from ...adapters.state import StateStore
+from ..ending import Ending
+from ..events import Events
+from ..spending import Spent
+from .actions import Action
+from .budget import Budget, Meter, Stopped
+from .growing import Growing
+from .mcts import MCTS
+from .nodes import Node
+from .policies import Proposer, Rollout, Untaken, Valued, valued
+from .stepping import Opener, Steps
+from .trees import Tree, tree_of
+from .walking import beam, greedy
+
+__all__ = ["Searched", "Settings", "Strategy", "search"]
+
+Strategy: TypeAlias = Literal["greedy", "beam", "mcts"]
+
+
+@frozen
+class Settings:
+    """How to search.
+
+    ``width``: states that beam keeps. ``branching``: branches of a state, the surest first. ``max_depth``: plans one after the
+    other. ``enough``: the value that ends the search (None: none does). ``seed``, ``exploration``, ``batch`` and
+    ``rollout_depth`` are MCTS's, see ``mcts``. The same settings, budget and proposals give the same tree; only
+    ``at_once``, how much is under way at once, changes nothing in it.
+    """
+
+    strategy: Strategy = field(default="greedy")
+    width: int = 3
+    branching: int = 8
+    max_depth: int = 20
+    enough: float | None = 1.0
+    seed: int = 0
+    exploration: float = 0.5
+    batch: int = 1
+    rollout_depth: int = 0
+    at_once: int = 4
+
+    def __attrs_post_init__(self) -> None:
+        if self.strategy not in get_args(Strategy):
+            raise ValueError(f"{self.strategy!r:.60} is no strategy: {', '.join(get_args(Strategy))}")
+        for name in ("width", "branching", "max_depth", "batch", "at_once"):
+            if (given := getattr(self, name)) < 1:
+                raise ValueError(f"{name} is at least 1, not {given}")
+        if self.rollout_depth < 0 or not self.exploration >= 0:
+            raise ValueError("rollout_depth and exploration are at least 0")
+
+
+@frozen
+class Searched:
+    """What a search came to. ``best`` and ``nodes`` still have their states: ``best.snapshot``, ``adopt(state, best)``.
+
+    ``status`` is "found" where a state is good enough, "best" where the best one is better than the first, else "failed".
+    """
+
+    status: Literal["found", "best", "failed"]
+    stopped: Stopped
+    best: Node
+    nodes: tuple[Node, ...] = field(repr=False)
+    steps: int
+    calls: int
+    usage: Usage
+    cost: float | None
+    seconds: float
+    settings: Settings
+    warnings: tuple[str, ...] = ()
+
+    @property
+    def path(self) -> tuple[Action, ...]:
+        """The actions that lead to the best state."""
+        return self.best.path
+
+    @property
+    def answer(self) -> str | None:
+        """What was answered in the best state, if anything was."""
+        return self.best.answer
+
+    @property
+    def tree(self) -> Tree:
+        """The tree as data: to print, save and draw."""
+        return tree_of(self.nodes, self.best)
+
+    def as_json(self) -> dict[str, Any]:
+        """Return the result, the tree in it, as a JSON object."""
+        settings = self.settings
+        return {
+            "status": self.status,
+            "stopped": self.stopped,
+            "value": self.best.value,
+            "answer": self.answer,
+            "hash": self.best.snapshot.hash,
+            "path": [action.as_json() for action in self.path],
+            "strategy": settings.strategy,
+            "seed": settings.seed,
+            "steps": self.steps,
+            "calls": self.calls,
+            "tokens": {"prompt": self.usage.prompt_tokens, "completion": self.usage.completion_tokens},
+            "cost": self.cost,
+            "seconds": round(self.seconds, 3),
+            "warnings": list(self.warnings),
+            "tree": self.tree.as_json(),
+        }
+
+
+async def search(
+    state: StateStore,
+    opener: Opener,
+    proposer: Proposer,
+    value: Valued,
+    *,
+    settings: Settings | Mapping[str, Any] | None = None,
+    budget: Budget | None = None,
+    rollout: Rollout | None = None,
+    spent: Spent | None = None,
+    events: Events | None = None,
+) -> Searched:
+    """Search for the best state that plans lead to from ``state``, which is only read; see ``adopt`` for taking it over.
+
+    ``opener`` gives an executor over a fork: its graph, its models and their caches are shared by all branches. ``value`` says
+    how good a state is, 0 to 1: a ``Value``, or a function of a node. ``spent``: where a proposer, a value or a rollout that
+    asks models counts what it spends, so that the budget holds for all of it. What others' parts raise closes a branch, and
+    nothing is under way when this returns or raises.
+    """
+    chosen = settings if isinstance(settings, Settings) else Settings(**(settings or {}))
+    meter = Meter(budget or Budget(), spent if spent is not None else Spent())
+    # Two gates: a proposer may itself wait for a plan that it runs.
+    steps = Steps(opener, meter, asyncio.Semaphore(chosen.at_once))
+    asking = asyncio.Semaphore(chosen.at_once)
+    growing = Growing(steps, proposer, valued(value), asking, chosen.max_depth, chosen.branching, chosen.enough, events)
+    await _bounded(meter, _strategy(growing, state, chosen, rollout or Untaken()))
+    if not growing.nodes:
+        raise RuntimeError("a search has a root before anything is asked")
+    best = growing.best
+    found = growing.is_enough(best)
+    better = best is not growing.root and best.worth > growing.root.worth
+    return Searched(
+        "found" if found else "best" if better else "failed",
+        meter.reason or "exhausted",
+        best,
+        tuple(growing.nodes),
+        meter.steps,
+        meter.spent.calls,
+        meter.spent.usage,
+        meter.spent.cost,
+        meter.seconds,
+        chosen,
+        tuple(growing.warnings),
+    )
+
+
+async def _strategy(growing: Growing, state: StateStore, settings: Settings, rollout: Rollout) -> None:
+    await growing.begin(state)
+    if settings.strategy == "greedy":
+        await greedy(growing)
+    elif settings.strategy == "beam":
+        await beam(growing, settings.width)
+    else:
+        await MCTS(growing, settings.seed, settings.exploration, settings.batch, rollout, settings.rollout_depth).run()
+
+
+async def _bounded(meter: Meter, work: Coroutine[Any, Any, None]) -> None:
+    """Run a strategy until it ends, time is up or somebody cancels; what is under way then is ended and waited for."""
+    budget = meter.budget
+    ending = Ending(budget.cancel, budget.time_limit)
+    task = asyncio.ensure_future(work)  # begun in any case: there is always a root
+    try:
+        await ending.wait_for(task)
+        if ending.by:
+            meter.stop(ending.by)
+        else:
+            task.result()
+    finally:
+        task.cancel()
+        await asyncio.gather(task, return_exceptions=True)

@@ -1,0 +1,228 @@
+"""``knotwork rank``: rankings on stdout, everything about them on stderr, exit codes, and a run that goes on after a kill."""
+
+import json
+import os
+import re
+import signal
+import subprocess
+import sys
+import threading
+from collections.abc import Iterator
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
+from typing import Any
+
+import pytest
+from support.command import call, cassette, environment, silent_server
+
+EXAMPLE = Path(__file__).parents[2] / "docs" / "examples" / "rank"
+ITEMS, REQUESTS = EXAMPLE / "cafes.json", EXAMPLE / "requests.jsonl"
+MODEL = f"replay:{EXAMPLE / 'answers.jsonl'}"
+REQUEST = "cafe with drive-thru, kid-friendly, without TVs"
+PLAN = '===LWT_SKELETON===\n(final)=LLM("Items: [5]. Best index?")\n===MESSAGE===\nREMAINING: 5\nNEEDS_EXPANSION: {}'
+
+
+def rank(*args: str | Path, **given: Any) -> Any:
+    return call("rank", *args, **given)
+
+
+def test_json_in_a_pipe_and_the_figures_on_stderr() -> None:
+    told = rank(ITEMS, "--request", REQUEST, "--llm", MODEL)
+    assert told.code == 0
+    assert (told.json["status"], told.json["ranking"], told.json["names"]) == ("complete", [6], ["Milkcrate Cafe"])
+    first, last, kept = told.err.splitlines()
+    assert re.fullmatch(r"planned 1 step in \d+\.\d s", first)
+    assert last.startswith("complete: ranking 6 · 2 calls · 791 tokens · ")
+    assert kept == f"kept in {Path(os.environ['KNOTWORK_HOME']) / 'runs' / told.json['run']}"
+
+
+def test_a_table_and_a_plain_line() -> None:
+    assert rank(ITEMS, "--request", REQUEST, "--llm", MODEL, "--format", "plain").out == "6\n"
+    table = rank(ITEMS, "--requests", REQUESTS, "--llm", MODEL, "--format", "table")
+    assert table.code == 0
+    assert [line.split()[0] for line in table.out.splitlines() if line.startswith("R")] == ["R00", "R01", "R02"]
+    assert "Milkcrate Cafe" in table.out
+    one = rank(ITEMS, "--request", REQUEST, "--llm", MODEL, "--format", "table")
+    assert one.out.splitlines()[-1].split() == ["1", "6", "Milkcrate", "Cafe"]
+
+
+def test_many_requests_and_only_the_first_of_them() -> None:
+    told = rank(ITEMS, "--requests", REQUESTS, "--llm", MODEL)
+    assert [each["ranking"] for each in told.json["rankings"]] == [[6], [8, 2], [6, 10, 9]]
+    assert told.json["usage"]["calls"] == 10
+    assert "[R01] expanded in 2 iterations" in told.err
+    assert len(rank(ITEMS, "--requests", REQUESTS, "--limit", "2", "--llm", MODEL).json["rankings"]) == 2
+
+
+def test_requests_and_items_from_stdin() -> None:
+    lines = f'"{REQUEST}"\n\n{{"context": "somewhere with a drive-thru"}}\n'
+    assert rank(ITEMS, "--requests", "-", "--llm", MODEL, "--format", "plain", stdin=lines).out == "6\n6, 10, 9\n"
+    items = ITEMS.read_text(encoding="utf-8")
+    assert rank("-", "--request", REQUEST, "--llm", MODEL, "--format", "plain", stdin=items).out == "6\n"
+
+
+def test_exit_codes_of_failures(folder: Path) -> None:
+    lines = [{"request": REQUEST}, {"request": "nobody planned this"}]
+    (folder / "two.jsonl").write_text("".join(json.dumps(line) + "\n" for line in lines), encoding="utf-8")
+    told = rank(ITEMS, "--requests", folder / "two.jsonl", "--llm", MODEL)
+    assert (told.code, told.json["status"]) == (4, "partial")
+    assert "failed R01 plan: " in told.err
+    assert re.search(r"^go on with: knotwork rank --resume \S+ --llm \S+$", told.err, re.M)
+    bad = cassette(folder / "bad.jsonl", {"Analyze": PLAN.format("no"), "Items": "none of them"})
+    told = rank(ITEMS, "--request", "x", "--llm", bad)
+    assert (told.code, told.json["ranking"]) == (1, [])
+    assert 'failed the output names no item: "none of them"' in told.err
+
+
+@pytest.mark.parametrize(
+    ("args", "said"),
+    [
+        ((), "there are no items to rank"),
+        ((ITEMS,), "nothing says what is wanted"),
+        ((ITEMS, "--request", "a", "--requests", REQUESTS), "--request and --requests are both given"),
+        ((ITEMS, "--request", "a", "--limit", "2"), "--limit is for --requests FILE"),
+        ((ITEMS, "--request", " "), "--request: there is none"),
+        ((ITEMS, "--request", "a", "--max-iterations", "99"), "--max-iterations: 99 is no whole number from 1 to 50"),
+        ((ITEMS, "--requests", ITEMS), "line 1: no JSON"),
+        (("empty.json", "--request", "a"), "empty.json: there are none to rank"),
+        (("--resume", "20200101-000000-abcd"), "there is no run '20200101-000000-abcd'"),
+    ],
+)  # fmt: skip
+def test_wrong_usage(folder: Path, args: tuple[str | Path, ...], said: str) -> None:
+    (folder / "empty.json").write_text("[]", encoding="utf-8")
+    told = rank(*args, "--llm", MODEL)
+    assert (told.code, told.out) == (2, "")
+    assert said in told.err
+    assert not (folder / "knotwork").exists()
+
+
+def test_items_that_are_no_json_are_a_diagnostic(folder: Path) -> None:
+    (folder / "items.json").write_text("[1, 2,]", encoding="utf-8")
+    told = rank("items.json", "--request", "a", "--llm", MODEL)
+    assert told.code == 3
+    assert "error[KW004]" in told.err
+
+
+def test_a_budget_is_kept_and_the_rest_is_asked_when_resumed(folder: Path) -> None:
+    told = rank(ITEMS, "--requests", REQUESTS, "--llm", MODEL, "--max-calls", "5", "--max-concurrency", "1")
+    assert told.code == 4
+    again = rank("--resume", told.json["run"])
+    assert again.code == 0
+    assert [each["ranking"] for each in again.json["rankings"]] == [[6], [8, 2], [6, 10, 9]]
+    assert again.json["usage"]["calls"] == 5
+    third = rank("--resume", told.json["run"])
+    assert third.json["usage"]["calls"] == 0
+    refused = rank(ITEMS, "--request", "another", "--resume", told.json["run"])
+    assert refused.code == 2
+    assert "the requests changed" in refused.err
+
+
+class _Server(ThreadingHTTPServer):
+    """An OpenAI-compatible model that plans, expands and answers; the call number ``hangs`` gets no answer."""
+
+    daemon_threads = True
+
+    def __init__(self) -> None:
+        super().__init__(("127.0.0.1", 0), _Handler)
+        self.prompts: list[str] = []
+        self.hangs = 0
+        self.reached, self.go = threading.Event(), threading.Event()
+
+    def answer(self, prompt: str) -> str:
+        if "Check if the LWT skeleton" in prompt:
+            if "inserted" not in prompt:
+                return 'lwt_insert(0, "(c)=LLM("Is {(input)}["items"][5]["item_name"] good?")")'
+            return 'lwt_set(1, "(final)=LLM("{(c)} Best index?")")\ndone()' if "replaced" not in prompt else "done()"
+        if "Analyze the user request" in prompt:
+            return PLAN.format("yes")
+        return "5" if "Best index" in prompt else "It is good."
+
+
+class _Handler(BaseHTTPRequestHandler):
+    server: _Server
+
+    def do_POST(self) -> None:
+        body = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
+        prompt = body["messages"][-1]["content"]
+        self.server.prompts.append(prompt)
+        if len(self.server.prompts) == self.server.hangs:
+            self.server.reached.set()
+            self.server.go.wait(30)
+            return
+        message = {"role": "assistant", "content": self.server.answer(prompt)}
+        answer = {
+            "id": "1", "object": "chat.completion", "created": 1, "model": "m", "usage": {"prompt_tokens": 5, "completion_tokens": 2},
+            "choices": [{"index": 0, "finish_reason": "stop", "message": message}],
+        }  # fmt: skip
+        told = json.dumps(answer).encode()
+        self.send_response(200)
+        self.send_header("Content-Type", "application/json")
+        self.send_header("Content-Length", str(len(told)))
+        self.end_headers()
+        self.wfile.write(told)
+
+    def log_message(self, *_: Any) -> None:
+        """Say nothing."""
+
+
+@pytest.fixture
+def server() -> Iterator[_Server]:
+    with _Server() as running:
+        thread = threading.Thread(target=running.serve_forever, daemon=True)
+        thread.start()
+        yield running
+        running.go.set()
+        running.shutdown()
+        thread.join(5)
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="signals of POSIX")
+@pytest.mark.parametrize("hangs", [2, 5])
+def test_killed_in_the_middle_and_resumed_nothing_is_paid_for_twice(folder: Path, server: _Server, hangs: int) -> None:
+    """Call 2 is the first of the expansion, call 5 the last step of the script."""
+    server.hangs = hangs
+    spec = f"http://127.0.0.1:{server.server_address[1]}/v1#m"
+    command = [sys.executable, "-m", "knotwork", "rank", str(ITEMS), "--request", "good", "--llm", spec, "--no-cache"]
+    with subprocess.Popen(
+        command, env=environment(folder), cwd=folder, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL
+    ) as running:  # fmt: skip
+        try:
+            assert server.reached.wait(30)
+        finally:
+            running.send_signal(signal.SIGKILL)
+    before, server.hangs = list(server.prompts), 0
+    assert len(before) == hangs
+    (run,) = (folder / "knotwork" / "runs").iterdir()
+    told = rank("--resume", run.name, "--no-cache")
+    assert (told.code, told.json["ranking"]) == (0, [6])
+    asked = server.prompts[hangs:]
+    assert asked[0] == before[-1]
+    assert not set(before[:-1]) & set(asked)
+    assert len(set(server.prompts)) == 5
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="signals of POSIX")
+def test_ctrl_c_ends_it_in_order(folder: Path) -> None:
+    with silent_server() as (spec, asked):
+        command = [sys.executable, "-m", "knotwork", "rank", str(ITEMS), "--request", "good", "--llm", spec]
+        with subprocess.Popen(
+            command, env=environment(folder), cwd=folder, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE
+        ) as running:  # fmt: skip
+            try:
+                assert asked.wait(30)
+                running.send_signal(signal.SIGINT)
+                out, err = running.communicate(timeout=20)
+            finally:
+                running.kill()
+    told = err.decode().splitlines()
+    assert running.returncode == 130
+    assert json.loads(out)["status"] == "cancelled"
+    assert told[0] == "stopping; Ctrl-C again leaves at once"
+    assert told[-1].startswith("go on with: knotwork rank --resume ")
+
+
+def test_every_request_ends_by_its_time_limit(folder: Path) -> None:
+    with silent_server() as (spec, _):
+        told = rank(ITEMS, "--requests", REQUESTS, "--llm", spec, "--time-limit", "0.2")
+    assert told.code == 1
+    assert told.err.count("the time limit of 0.2 s is reached") == 3

@@ -1,0 +1,124 @@
+"""Which calls stand in what a model wrote: a call stands alone, prose that mentions one is prose."""
+
+import time
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from knotwork.runtime.planner.tools import Call, read_calls
+
+
+def calls(text: str) -> list[tuple[str, tuple[object, ...]]]:
+    read = read_calls(text)
+    assert read.fault is None, read.fault
+    return [(call.tool, tuple(call.arguments.values())) for call in read.calls]
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "done()", "  done()\n", "`done()`", "```\ndone()\n```", "```python\ndone()\n```", "- done()", "1. done()", "Action: done()",
+        "**Action:** done()", "Action 1: `done()`", "done();", "done().", "done( )", "The plan is complete.\n\ndone()",
+        "done()\nObservation: finished", '{"tool": "done", "arguments": {}}', '```json\n{"name": "done", "arguments": {}}\n```',
+    ],
+)  # fmt: skip
+def test_done(text: str) -> None:
+    assert calls(text) == [("done", ())]
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "I will call done() when I am ready.", "When finished, done() is called", "We are done.", "done", "done (as you asked) with it",
+        "Should I call `done()`?", "I can use lwt_insert(0, \"step\") or done() next", "NEEDS_EXPANSION: no, so done() it is",
+        "Observation: I was told\ndone()", "", "(final)=LLM(\"call done()\")", "read (the docs) first", "I am not done()yet",
+    ],
+)  # fmt: skip
+def test_prose_is_prose(text: str) -> None:
+    assert calls(text) == []
+
+
+@pytest.mark.parametrize(
+    ("text", "step"),
+    [
+        (r'lwt_set(0, "(a)=LLM(\"hi\")")', '(a)=LLM("hi")'),
+        ('lwt_set(0, "(a)=LLM("hi")")', '(a)=LLM("hi")'),
+        ("lwt_set(0, '(a)=LLM(\"hi\")')", '(a)=LLM("hi")'),
+        ("lwt_set(0, '''(a)=LLM(\"it's\")''')", '(a)=LLM("it\'s")'),
+        ('lwt_set(0, """(a)=LLM("hi", type="int")""")', '(a)=LLM("hi", type="int")'),
+        ('lwt_set(0, "(a)=LLM("hi", type="int")")', '(a)=LLM("hi", type="int")'),
+        ('lwt_set(0, (a)=LLM("hi"))', '(a)=LLM("hi")'),
+        ('lwt_set(idx=0, step="(a)=LLM(\'hi\')")', "(a)=LLM('hi')"),
+        ('lwt_set(index=0, step="(a)=LLM("{(input)}["items"][5]["x"] (yes?)")")', '(a)=LLM("{(input)}["items"][5]["x"] (yes?)")'),
+        (r'lwt_set("0", "(a)=LLM(\"$\times$\")")', r'(a)=LLM("$\times$")'),
+        ('lwt_set(0, "(a)=LLM("two\nlines")")', '(a)=LLM("two\nlines")'),
+    ],
+)  # fmt: skip
+def test_a_steps_own_quotes_need_no_escape(text: str, step: str) -> None:
+    assert calls(text) == [("lwt_set", (0, step))]
+    assert calls(f"First this:\n{text}\nand then\ndone()") == [("lwt_set", (0, step)), ("done", ())]
+
+
+def test_several_calls_in_order_and_none_behind_done() -> None:
+    text = 'lwt_insert(0, "(a)=LLM("x")")\nread(items[5].item_data)\n- lwt_delete(1)\nlwt_list()\ndone()\nlwt_delete(0)'
+    assert calls(text) == [
+        ("lwt_insert", (0, '(a)=LLM("x")')), ("read", ("items[5].item_data",)), ("lwt_delete", (1,)), ("lwt_list", ()), ("done", ()),
+    ]  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("finish()", "there is no tool 'finish'"),
+        ("lwt_remove(3)", "there is no tool 'lwt_remove'"),
+        ("lwt_set(0)", "lwt_set is not called like this"),
+        ('lwt_set("(a)=LLM(1)", 0)', "lwt_set is not called like this"),
+        ("lwt_delete(first)", "lwt_delete is not called like this"),
+        ('{"tool": "read", "arguments": {"path": 5}}', "read is not called like this"),
+        ('{"tool": "stop", "arguments": {}}', "there is no tool 'stop'"),
+    ],
+)
+def test_what_stands_like_a_call_and_is_none_is_told(text: str, said: str) -> None:
+    read = read_calls(text)
+    assert read.calls == ()
+    assert read.fault is not None
+    assert read.fault.message == said
+    assert read.fault.hints
+
+
+def test_what_stands_before_a_faulty_call_counts() -> None:
+    read = read_calls("lwt_list()\nlwt_set(one)\ndone()")
+    assert read.calls == (Call("lwt_list"),)
+    assert read.fault is not None
+
+
+@given(st.text(alphabet="done()lwt_se\"', \n(a)=LLM01`[]{}\\", max_size=200))
+def test_no_text_raises(text: str) -> None:
+    read_calls(text)
+
+
+@pytest.mark.parametrize(
+    "piece",
+    [
+        'lwt_set(0, "',
+        '\nlwt_set(0, "',
+        '\nlwt_set(0, """',
+        "\ndone(",
+        "\nread(",
+        "\nx(",
+        "\n ",
+        ") ",
+        "done(",
+        "'",
+        "((((",
+        "lwt_insert(0, (a)=LLM(\n",
+        "- - - ",
+        "`",
+        " ",
+    ],
+)
+def test_long_odd_texts_are_read_quickly(piece: str) -> None:
+    began = time.perf_counter()
+    read_calls(piece * (99_000 // len(piece)))
+    assert time.perf_counter() - began < 3
+    assert read_calls(piece * 100_000).calls == ()

@@ -1,0 +1,51 @@
+"""A process that asks a question until it has the answer, or is killed: ``ask_child.py FOLDER``. Each call of a model is a line of LOG."""
+
+import asyncio
+import os
+import sys
+import time
+from pathlib import Path
+from typing import Any
+
+from knotwork.runtime.facade.ask import ask
+from knotwork.runtime.hdt.keeping import asks
+
+from support.executing import library
+from support.traversing import Planning, plan
+
+WORK = 'CLASSIFY people BY "age" INTO ("young", "old") AS ages'
+PLANS = (
+    plan("DECLARE n AS COUNTER", *('FIND nodes WHERE entity_type = "PERSON" AS people', "COUNT people AS many",
+         "UPDATE n WITH many", WORK, "UPDATE n WITH many")),
+    *(plan('FIND nodes WHERE entity_type = "PERSON" AS people', WORK, "COUNT ages AS many", "UPDATE n WITH many", decision="continue")
+      for _ in range(3)),
+    "COMPLETE: done",
+)  # fmt: skip
+COUNT = 5 * 5
+CALLS = len(PLANS) + 4 * 5
+
+
+def main(folder: Path) -> None:
+    """Ask, and say when a call is sent."""
+    log = os.open(folder / "log", os.O_WRONLY | os.O_CREAT | os.O_APPEND)
+
+    def sent(model: Planning) -> None:
+        os.write(log, f"{time.monotonic()}\n".encode())
+
+    def done(event: Any) -> None:
+        os.write(1, f"{event.name}\n".encode())
+
+    found = asks(folder / "state")
+    planned = sum(key[0] == "planner" for key in found[0].answers) if found else 0
+    model = Planning(*(PLANS[planned:] or ["none"]), answers="old", delay=0.01, on_call=sent)
+    from knotwork.runtime.events import Events
+
+    events = Events()
+    events.subscribe(done)
+    made = asyncio.run(ask(library(), "Who?", state=folder / "state", llm=model, max_concurrency=2, events=events))
+    if made.answer != "done":
+        raise SystemExit(f"{made.status}: {made.reason}")
+
+
+if __name__ == "__main__":
+    main(Path(sys.argv[1]))
