@@ -9,6 +9,8 @@ from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Unpack
 
+from .shared import run_here, when_named
+
 if TYPE_CHECKING:
     import asyncio
     from typing import TypedDict
@@ -62,19 +64,13 @@ __all__ = [
 ]  # fmt: skip
 
 _TYPES = {
-    "AnswerFailed": "answers.results", "AnswerRequest": "answers.requests", "Answered": "answers.results", "Candidate": "answers.results",
-    "Evaluation": "answers.results", "Fault": "answers.results", "Iteration": "answers.results", "RequestError": "refusals",
-    "Template": "answers.templates", "read_check": "answers.checks", "read_templates": "answers.templates",
+    **{name: "runtime.answers.results" for name in ("AnswerFailed", "Answered", "Candidate", "Evaluation", "Fault", "Iteration")},
+    **{name: "runtime.answers.templates" for name in ("Template", "read_templates")},
+    "AnswerRequest": "runtime.answers.requests", "RequestError": "runtime.refusals", "read_check": "runtime.answers.checks",
 }  # fmt: skip
 
 
-def __getattr__(name: str) -> Any:
-    """Load a class when it is first named."""
-    if name in _TYPES:
-        from importlib import import_module
-
-        return getattr(import_module(f"..{_TYPES[name]}", __package__), name)
-    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+__getattr__ = when_named(__name__, _TYPES)
 
 
 def __dir__() -> list[str]:
@@ -171,15 +167,10 @@ def generate_answer_sync(
     **settings: "Unpack[Settings]",
 ) -> "Answered":
     """Answer from code that is not async; in code that is (a notebook too), ``await answers.generate_answer(...)``."""
-    import asyncio
-
-    try:
-        asyncio.get_running_loop()
-    except RuntimeError:
-        return asyncio.run(
-            generate_answer(instruct, resp_format, eval_crit, iter_max, score_threshold, model, **settings)
-        )
-    raise RuntimeError("an event loop is running here: use `await answers.generate_answer(...)`")
+    return run_here(
+        lambda: generate_answer(instruct, resp_format, eval_crit, iter_max, score_threshold, model, **settings),
+        "answers.generate_answer",
+    )
 
 
 class IterativeAnswerService:

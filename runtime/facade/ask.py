@@ -4,6 +4,8 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from .shared import run_here, when_named
+
 if TYPE_CHECKING:
     import asyncio
 
@@ -17,16 +19,10 @@ if TYPE_CHECKING:
 
 __all__ = ["Asked", "RequestError", "RunError", "ask", "ask_sync"]
 
-_NAMES = {"RequestError": "refusals", "Asked": "hdt.results", "RunError": "folders"}
+_NAMES = {"RequestError": "runtime.refusals", "Asked": "runtime.hdt.results", "RunError": "runtime.folders"}
 
 
-def __getattr__(name: str) -> Any:
-    """Load a class when it is first named."""
-    if name in _NAMES:
-        from importlib import import_module
-
-        return getattr(import_module(f"..{_NAMES[name]}", __package__), name)
-    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+__getattr__ = when_named(__name__, _NAMES)
 
 
 def __dir__() -> list[str]:
@@ -105,10 +101,4 @@ async def ask(
 
 def ask_sync(graph: Any, question: str, **settings: Any) -> "Asked":
     """Answer from code that is not async; in code that is (a notebook too), ``await ask(...)``. ``settings`` are those of ``ask``."""
-    import asyncio
-
-    try:
-        asyncio.get_running_loop()
-    except RuntimeError:
-        return asyncio.run(ask(graph, question, **settings))
-    raise RuntimeError("an event loop is running here: use `await ask(...)`")
+    return run_here(lambda: ask(graph, question, **settings), "ask")

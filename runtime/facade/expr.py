@@ -6,6 +6,8 @@ Everything is loaded when it is first used. Nothing of an expression reaches Pyt
 from collections.abc import Callable, Collection, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, NoReturn
 
+from .shared import when_named
+
 if TYPE_CHECKING:
     from ...lang.diagnostic import Diagnostic
     from ...lang.evaluate.expr import ExprError as EvaluationError
@@ -20,13 +22,7 @@ __all__ = ["ExprError", "ExprRead", "Limits", "check", "compile", "evaluate", "f
 _NAMES = {"ExprRead": "lang.parse.expr", "Limits": "lang.evaluate.expr"}
 
 
-def __getattr__(name: str) -> Any:
-    """Load a class when it is first named."""
-    if name in _NAMES:
-        from importlib import import_module
-
-        return getattr(import_module(f"...{_NAMES[name]}", __package__), name)
-    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+__getattr__ = when_named(__name__, _NAMES)
 
 
 def __dir__() -> list[str]:

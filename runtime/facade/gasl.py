@@ -7,6 +7,8 @@ from collections.abc import Callable, Collection, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
+from .shared import run_here, when_named
+
 if TYPE_CHECKING:
     from ...adapters.graph import AdapterError, Caps, GraphAdapter
     from ...adapters.llm import LLM as LLMClient
@@ -42,19 +44,10 @@ _NAMES = {
     "ExecutionResult": "runtime.records", "plan_status": "runtime.records", "Verdict": "runtime.replay",
     "Condition": "runtime.facade.programs", "GASLParser": "runtime.facade.programs",
     "Program": "runtime.facade.programs",
+    "LLMClient": "adapters.llm:LLM",  # as seed 003 calls it
 }  # fmt: skip
-_ALIASES = {"LLMClient": ("adapters.llm", "LLM")}
-"""Seed 003's names for what is called otherwise here."""
 
-
-def __getattr__(name: str) -> Any:
-    """Load a class when it is first named."""
-    room, inner = _ALIASES.get(name) or (_NAMES.get(name), name)
-    if room is not None:
-        from importlib import import_module
-
-        return getattr(import_module(f"...{room}", __package__), inner)
-    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+__getattr__ = when_named(__name__, _NAMES)
 
 
 def __dir__() -> list[str]:
@@ -218,13 +211,9 @@ def replay(
     chunks: "Chunks | None" = None,
 ) -> "Verdict":
     """Replay from code that is not async; see ``areplay``."""
-    import asyncio
-
-    try:
-        asyncio.get_running_loop()
-    except RuntimeError:
-        return asyncio.run(areplay(state, graph, llm, strict=strict, raw=raw, context=context, chunks=chunks))
-    raise RuntimeError("an event loop is running here: use `await gasl.areplay(...)`")
+    return run_here(
+        lambda: areplay(state, graph, llm, strict=strict, raw=raw, context=context, chunks=chunks), "gasl.areplay"
+    )
 
 
 def _chunks(chunks: "Chunks | None") -> "Callable[[str], str | None] | None":

@@ -7,6 +7,8 @@ from collections.abc import AsyncIterator, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Unpack
 
+from .shared import run_here, when_named
+
 if TYPE_CHECKING:
     import asyncio
     from typing import TypedDict
@@ -43,13 +45,7 @@ _TYPES = {
 }  # fmt: skip
 
 
-def __getattr__(name: str) -> Any:
-    """Load a class when it is first named."""
-    if name in _TYPES:
-        from importlib import import_module
-
-        return getattr(import_module(f"...{_TYPES[name]}", __package__), name)
-    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+__getattr__ = when_named(__name__, _TYPES)
 
 
 def __dir__() -> list[str]:
@@ -141,15 +137,10 @@ def run_sync(
     **options: "Unpack[RunOptions]",
 ) -> "Run":
     """Run a script from code that is not async; in code that is (a notebook too), ``await lwt.run(...)``."""
-    import asyncio
-
-    try:
-        asyncio.get_running_loop()
-    except RuntimeError:
-        return asyncio.run(
-            run(script, input=input, llm=llm, models=models, record=record, graph=graph, state=state, **options)
-        )
-    raise RuntimeError("an event loop is running here: use `await lwt.run(...)`")
+    return run_here(
+        lambda: run(script, input=input, llm=llm, models=models, record=record, graph=graph, state=state, **options),
+        "lwt.run",
+    )
 
 
 async def run_stream(

@@ -7,6 +7,8 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Unpack
 
+from .shared import run_here, when_named
+
 if TYPE_CHECKING:
     import asyncio
     from typing import TypedDict
@@ -40,21 +42,15 @@ if TYPE_CHECKING:
 __all__ = ["Phase", "Ranked", "RequestError", "RunError", "ToolUse", "rank", "rank_many", "rank_sync"]
 
 _TYPES = {
-    "Phase": "planner.results", "Ranked": "planner.results", "ToolUse": "planner.results",
-    "RequestError": "refusals", "RunError": "folders",
+    "Phase": "runtime.planner.results", "Ranked": "runtime.planner.results", "ToolUse": "runtime.planner.results",
+    "RequestError": "runtime.refusals", "RunError": "runtime.folders",
 }  # fmt: skip
 _CLIENTS = ("max_calls", "max_tokens", "max_cost", "price", "cache")
 _WORK = ("max_iterations", "max_concurrency", "time_limit")
 _REST = ("models", "record", "resume", "force", "temperature", "events", "cancel")
 
 
-def __getattr__(name: str) -> Any:
-    """Load a class when it is first named."""
-    if name in _TYPES:
-        from importlib import import_module
-
-        return getattr(import_module(f"..{_TYPES[name]}", __package__), name)
-    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+__getattr__ = when_named(__name__, _TYPES)
 
 
 def __dir__() -> list[str]:
@@ -141,13 +137,7 @@ async def rank_many(
 
 def rank_sync(items: Any, request: str, llm: Any = None, **settings: "Unpack[Settings]") -> "Ranked":
     """Rank from code that is not async; in code that is (a notebook too), ``await knotwork.rank(...)``."""
-    import asyncio
-
-    try:
-        asyncio.get_running_loop()
-    except RuntimeError:
-        return asyncio.run(rank(items, request, llm, **settings))
-    raise RuntimeError("an event loop is running here: use `await knotwork.rank(...)`")
+    return run_here(lambda: rank(items, request, llm, **settings), "knotwork.rank")
 
 
 def _read(items: Any) -> Any:

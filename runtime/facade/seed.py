@@ -8,6 +8,8 @@ from collections.abc import AsyncIterable, AsyncIterator, Iterable, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Unpack
 
+from .shared import run_here, when_named
+
 if TYPE_CHECKING:
     import asyncio
     from typing import TypedDict
@@ -77,13 +79,7 @@ _TYPES = {
 }  # fmt: skip
 
 
-def __getattr__(name: str) -> Any:
-    """Load a class when it is first named."""
-    if name in _TYPES:
-        from importlib import import_module
-
-        return getattr(import_module(f"...{_TYPES[name]}", __package__), name)
-    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+__getattr__ = when_named(__name__, _TYPES)
 
 
 def __dir__() -> list[str]:
@@ -159,13 +155,7 @@ async def run(
 
 def run_sync(seed: "Tree", context: Any, *, llm: Any, model: str = "", **options: "Unpack[RunOptions]") -> "SeedResult":
     """Run from code that is not async; in code that is (a notebook too), ``await seed.run(...)``."""
-    import asyncio
-
-    try:
-        asyncio.get_running_loop()
-    except RuntimeError:
-        return asyncio.run(run(seed, context, llm=llm, model=model, **options))
-    raise RuntimeError("an event loop is running here: use `await seed.run(...)`")
+    return run_here(lambda: run(seed, context, llm=llm, model=model, **options), "seed.run")
 
 
 async def run_many(
@@ -258,13 +248,7 @@ async def compile(
 
 def compile_sync(task: str, *, llm: Any, **options: Any) -> "Compiled":
     """Compile from code that is not async; in code that is (a notebook too), ``await seed.compile(...)``."""
-    import asyncio
-
-    try:
-        asyncio.get_running_loop()
-    except RuntimeError:
-        return asyncio.run(compile(task, llm=llm, **options))
-    raise RuntimeError("an event loop is running here: use `await seed.compile(...)`")
+    return run_here(lambda: compile(task, llm=llm, **options), "seed.compile")
 
 
 def estimate(

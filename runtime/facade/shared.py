@@ -1,0 +1,35 @@
+"""What all facades share: names that are loaded when they are first used, and async functions for code that is not async."""
+
+from collections.abc import Callable, Coroutine, Mapping
+from importlib import import_module
+from typing import Any, TypeVar
+
+__all__ = ["run_here", "when_named"]
+
+T = TypeVar("T")
+
+
+def when_named(module: str, rooms: Mapping[str, str]) -> Callable[[str], Any]:
+    """Return a module's ``__getattr__``: a name of ``rooms`` is loaded from its room, "lang.lwt".
+
+    "lang.lwt:Other" is for a name that is another one there.
+    """
+
+    def load(name: str) -> Any:
+        if name not in rooms:
+            raise AttributeError(f"module {module!r} has no attribute {name!r}")
+        room, _, other = rooms[name].partition(":")
+        return getattr(import_module(f"...{room}", __package__), other or name)
+
+    return load
+
+
+def run_here(begin: Callable[[], Coroutine[Any, Any, T]], instead: str) -> T:
+    """Run what ``begin`` makes to its end, in an event loop of its own. Raises ``RuntimeError`` where one is running already."""
+    import asyncio  # who only reads and checks needs none
+
+    try:
+        asyncio.get_running_loop()
+    except RuntimeError:
+        return asyncio.run(begin())
+    raise RuntimeError(f"an event loop is running here: use `await {instead}(...)`")
