@@ -16,7 +16,7 @@ import json
 import os
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
+from typing import Any, Protocol
 
 from attrs import define, field, frozen
 
@@ -25,7 +25,7 @@ from .folders import FILE, RunError, base_directory, begin, hash_of, read_run, r
 from .journal import Journal
 from .results import Outcome, Recorded, Run, StepResult, plain
 
-__all__ = ["Recorder", "RunError", "RunInfo", "Stored", "base_directory", "list_runs", "load", "start"]
+__all__ = ["Answers", "Recorder", "RunError", "RunInfo", "Stored", "base_directory", "list_runs", "load", "start", "take_record"]
 
 INPUT = "input.json"
 
@@ -65,6 +65,13 @@ def start(
         "options": dict(options or {}),
     }  # fmt: skip
     return Recorder(*begin(base, head, {INPUT: written}))
+
+
+class Answers(Protocol):
+    """What is read of a run that is kept as a script's is: answers by step, item and hash of what went in, and how it ended."""
+
+    answers: dict[tuple[str, int | None, str], Recorded]
+    status: str
 
 
 @define
@@ -121,11 +128,11 @@ class Stored:
 
 def load(run: str | Path, base: Path | None = None) -> Stored:
     """Read the run with this id, or in this folder. Raises ``RunError`` where there is none or it is damaged."""
-    return read_run(run, base, None, lambda path, head: Stored(head["run"], path, head), _take)
+    return read_run(run, base, None, lambda path, head: Stored(head["run"], path, head), take_record)
 
 
-def _take(stored: Stored, record: dict[str, Any]) -> bool:
-    """Add what ``record`` says; return False where it is not of our making."""
+def take_record(stored: Answers, record: dict[str, Any]) -> bool:
+    """Add what ``record`` says to a run as it is read; return False where it is not of our making."""
     try:
         match record["record"]:
             case "step_done" | "item_done":

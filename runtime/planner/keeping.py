@@ -16,7 +16,7 @@ from ...adapters.llm import Usage
 from ..folders import RunError, base_directory, begin, hash_of, read_run, resumed, versions
 from ..journal import Journal
 from ..results import Recorded, StepResult, add_costs
-from ..runs import Recorder
+from ..runs import Recorder, take_record
 from .results import Ranked
 
 __all__ = ["RANK", "RunError", "StoredRanking", "load", "ranked_done", "start", "totals_done"]
@@ -87,26 +87,7 @@ class StoredRanking:
 
 def load(run: str | Path, base: Path | None = None) -> StoredRanking:
     """Read the ranking with this id, or in this folder. Raises ``RunError`` where there is none or it is damaged."""
-    return read_run(run, base, RANK, lambda path, head: StoredRanking(head["run"], path, head), _take)
-
-
-def _take(stored: StoredRanking, record: dict[str, Any]) -> bool:
-    """Add what ``record`` says; return False where it is not of our making."""
-    try:
-        match record["record"]:
-            case "step_done" | "item_done":
-                if record["status"] == "done" and record["input_hash"]:
-                    key, output = (record["step"], record["item"], record["input_hash"]), record["output"]
-                    if not isinstance(output, str):
-                        return False
-                    stored.answers[key] = Recorded(output, record.get("value", output))
-            case "run_finished":
-                stored.status = str(record["status"])
-            case "run_resumed":
-                stored.status = ""
-    except (KeyError, TypeError):
-        return False
-    return True
+    return read_run(run, base, RANK, lambda path, head: StoredRanking(head["run"], path, head), take_record)
 
 
 def ranked_done(recorder: Recorder, ranked: Ranked) -> None:
