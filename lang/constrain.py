@@ -26,7 +26,13 @@ _COMMENT = re.compile(r"^//[^\n]*\n", re.MULTILINE)
 _ALIAS = re.compile(r"[ \t]*-> \w+")
 _DEFINITION = re.compile(r"^\??(\w+):(.*(?:\n[ \t]+.*)*)\n", re.MULTILINE)
 
-_ONE_STRING = " EMPTY\n        | DOUBLE (DOUBLE_TEXT | DOUBLE_ESCAPE | REFERENCE | LITERAL_OPEN | BRACES)+ DOUBLE"
+_IN_DOUBLE = "DOUBLE_TEXT | TEXT_BRACE | TEXT_BACKSLASH | DOUBLE_ESCAPE | REFERENCE | LITERAL_OPEN | BRACES"
+_ONE_STRING = f" EMPTY\n        | DOUBLE ({_IN_DOUBLE})+ DOUBLE"
+_PIECES = {
+    "DOUBLE_TEXT": ' /[^"\\\\{]+/\nTEXT_BRACE: /\\{[^"\\\\({]/\nTEXT_BACKSLASH: /[\\\\][^"\\\\{]/',
+    "DOUBLE_ESCAPE": r' /[\\]["\\]/',
+}
+"""A text's pieces that tell themselves apart by their first characters: one that ran on would swallow the brace of a reference."""
 _LEFT_OUT = frozenset(
     {"SINGLE", "TRIPLE_DOUBLE", "TRIPLE_SINGLE", "SINGLE_TEXT", "SINGLE_ESCAPE", "BRACE", "BACKSLASH"}
 )
@@ -52,7 +58,7 @@ def _lwt(text: str) -> str:
     for name, body in _DEFINITION.findall(_ALIAS.sub("", text)):
         if name in _LEFT_OUT:
             continue
-        lines.append(f"{name}:{_ONE_STRING if name == 'template' else body}")
+        lines.append(f"{name}:{_ONE_STRING if name == 'template' else _PIECES.get(name, body)}")
         if name == "DOUBLE":
             lines.append('EMPTY: "\\"\\""')
     return "\n".join(lines) + "\n"

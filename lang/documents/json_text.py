@@ -1,8 +1,8 @@
 """Reads JSON with positions, strictly, and says what is wrong with it so that it can be put right.
 
-Trailing commas, comments, single quotes, Python's literals, prose and fences around are told with exact edits, and reading
-goes on behind them. Refused: a key twice, NaN, integers over 64 bits, half surrogate pairs, more than 64 levels, more than
-4 MiB. Nothing recurses. Design: ARCHITECTURE, "Decisions".
+Trailing commas, comments, single quotes, quotes inside texts, Python's literals, prose and fences around are told with exact
+edits, and reading goes on behind them. Refused: a key twice, NaN, integers over 64 bits, half surrogate pairs, more than 64
+levels, more than 4 MiB. Nothing recurses. Design: ARCHITECTURE, "Decisions".
 """
 
 import json
@@ -15,6 +15,7 @@ from ..diagnostic import Diagnostic, Edit, sort_key
 from ..source import Source, Span
 from .json_scalars import CLOSING, Scalar, json_fault, read_number, read_string, read_word
 from .json_tree import JsonNode, JsonPath, JsonRead, StringMap, path_text
+from .quotes import Inner, quotes_inside
 
 __all__ = ["JsonNode", "JsonPath", "JsonRead", "StringMap", "path_text", "read_json"]
 
@@ -29,6 +30,8 @@ _MOST_FAULTS = 100
 _BLANK = re.compile(r"[ \t\r\n]*")
 _COMMENT = re.compile(r"//[^\n]*|/\*.*?\*/|#[^\n]*", re.DOTALL)
 _FENCE = re.compile(r"```[ \t]*[A-Za-z0-9]*[ \t]*\r?\n(?P<inside>.*?)\n?[ \t]*```", re.DOTALL)
+_PROSE = re.compile(r"[^\W\d]\w*+(?:[ \t]++[^\W\d]\w*+){2}")
+"""Three words in a row, where a value has ended."""
 _BARE_KEY = re.compile(r"[^\W\d][\w-]*")
 
 
@@ -69,6 +72,18 @@ class _Open:
         else:
             self.items.append(node)
         self.comma = None
+
+    @property
+    def last(self) -> JsonNode:
+        """What was put in last."""
+        return self.fields[self.key] if self.is_object else self.items[-1]
+
+    def replace(self, node: JsonNode) -> None:
+        """Put ``node`` where what was put in last stands."""
+        if self.is_object:
+            self.fields[self.key] = node
+        else:
+            self.items[-1] = node
 
     def closed(self, end: int) -> JsonNode:
         if self.is_object:
@@ -247,7 +262,7 @@ class _Reader:
         value_end = self.at
         self._skip()
         if self.at >= self.end:
-            raise self._unfinished()
+            raise self._unfinished(whole=True)
         if self.text[self.at] == ",":
             comma = self.at
             while self.at < self.end and self.text[self.at] == ",":
@@ -267,6 +282,12 @@ class _Reader:
                 "JSON010", f"a `{close}` is missing before this `{self.text[self.at]}`", self.at, self.at + 1,
                 f"what it would close is {path_text(self._path()[:-1])}",
             )  # fmt: skip
+        elif self.at == value_end and (inner := self._inner_quotes(open_.last.start, value_end)) is not None:
+            open_.replace(JsonNode(inner.value, open_.last.start, inner.end, faulty=True))
+            self.at = inner.end
+            return self._next_or_closing()
+        elif _PROSE.match(self.text, self.at, self.end):
+            raise self._left_for_prose()
         elif self._begins_something():
             edit = Edit(Span(value_end, value_end), ",")
             where = path_text(self._last_path())
@@ -277,6 +298,22 @@ class _Reader:
         if open_.is_object:
             self._key(open_)
         return None
+
+    def _inner_quotes(self, start: int, at: int) -> Inner | None:
+        """Tell the quotes inside a text, the first of which has cut it short at ``at``; None where none has.
+
+        Where it isn't plain which quotes are inside, nothing is offered and nothing read on: the pieces would pass for texts.
+        """
+        if self.text[start] != '"' or (inner := quotes_inside(self.text, start, at, self.end)) is None:
+            return None
+        where = path_text(self._last_path())
+        hint = 'write `\\"` inside a text'
+        if not inner.end:
+            raise self.stop("JSON012", f"a quote inside {where} needs a backslash before it", at - 1, at, hint)
+        edits = tuple(Edit(Span(place, place), "\\") for place in inner.quotes)
+        message = f"the quotes inside {where} need a backslash before each"
+        self.note("JSON012", message, inner.quotes[0], inner.quotes[-1] + 1, hint, edits=edits)
+        return inner
 
     def _begins_something(self) -> bool:
         c = self.text[self.at]
@@ -327,8 +364,8 @@ class _Reader:
         else:
             raise self.stop("JSON001", f"a colon is missing after the key {path_text(self._path())}", start, end)
 
-    def _unfinished(self) -> _Stop:
-        """Say where the text ends too early; the beginning of something is never taken for the whole."""
+    def _unfinished(self, whole: bool = False) -> _Stop:
+        """Say where the text ends too early, ``whole``: behind a value; the beginning of something is never taken for the whole."""
         if not self.stack:
             return self.stop(
                 "JSON001", "there is no JSON here", 0, min(1, len(self.text)), "a document begins with `{` or `[`"
@@ -337,4 +374,17 @@ class _Reader:
         what = path_text(self._path()[:-1])
         close = "}" if open_.is_object else "]"
         message = f"the text ends before the `{close}` of {what}"
-        return self.stop("JSON010", message, open_.start, open_.start + 1, "an answer that was cut off ends like this")
+        hints = ["an answer that was cut off ends like this"]
+        if whole:
+            hints.append(f"if nothing else is missing, write `{self._closing()}` at the end")
+        return self.stop("JSON010", message, open_.start, open_.start + 1, *hints)
+
+    def _left_for_prose(self) -> _Stop:
+        """Say that prose begins where something is open: its words are no values that lack quotes and commas."""
+        message = f"prose begins before the `{self._closing()[0]}` of {path_text(self._path()[:-1])}"
+        hint = f"if nothing else is missing, write `{self._closing()}` instead of it"
+        return self.stop("JSON010", message, self.at, self.end, hint)
+
+    def _closing(self) -> str:
+        """Return the brackets that close all that is open."""
+        return "".join("}" if each.is_object else "]" for each in reversed(self.stack))

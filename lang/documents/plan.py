@@ -5,9 +5,11 @@ placed in the string where it stands, with edits that keep the document JSON.
 """
 
 import json
+import re
 from bisect import bisect_right
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
+from zlib import crc32
 
 from attrs import evolve, field, frozen
 
@@ -151,7 +153,8 @@ def read_plan(source: "Source | str | Mapping[str, Any]") -> PlanRead:
         return PlanRead(None, read.diagnostics, source)
     from .plan_model import PlanModel
 
-    found = [*read.diagnostics, *(_fault(misfit) for misfit in misfits(PlanModel, read.root)), *_blank(read.root)]
+    of_shape = [_fault(misfit, read.root, source) for misfit in _apart(misfits(PlanModel, read.root, filling=True))]
+    found = [*read.diagnostics, *of_shape, *_blank(read.root)]
     faulty = has_errors(found)
     if faulty and not _has_commands(read.root):
         return PlanRead(None, tuple(sorted(found, key=sort_key)), source)
@@ -227,9 +230,9 @@ def _with_whys(items: tuple[Item, ...], script: PlanScript, whys: list[str]) -> 
 _CODES = {"unknown": "PLAN002", "missing": "PLAN003", "type": "PLAN004", "value": "PLAN008"}
 
 
-def _fault(misfit: Misfit) -> Diagnostic:
+def _fault(misfit: Misfit, root: JsonNode, source: Source) -> Diagnostic:
     """Return the diagnostic for a misfit, with what a plan's author should know."""
-    code, message, hints = _CODES[misfit.kind], misfit.message, misfit.hints
+    code, message, hints, edits = _CODES[misfit.kind], misfit.message, misfit.hints, misfit.edits
     if not misfit.path:
         code, hints = "PLAN001", ("a plan is an object with plan_id, why and commands",)
         message = message.replace("the document takes an object", "a plan is an object")
@@ -237,9 +240,31 @@ def _fault(misfit: Misfit) -> Diagnostic:
         code, hints = "PLAN005", ("say in one line what the plan is to find out; it is kept in the history",)
     elif misfit.path == ("plan_id",) and misfit.kind == "missing":
         hints = ('any text that tells the plan from others, such as a UUID or "plan-001"',)
+        edits = _with_id(root, source)
+    elif misfit.kind == "unknown" and not any("did you mean" in hint for hint in hints):
+        hints = ("leave it out", *hints)
     elif misfit.kind == "value" and misfit.path[0] == "commands":
         code = "PLAN007" if "is the most" in message else "PLAN006"
-    return Diagnostic(code, "error", message, misfit.span, hints, misfit.edits)
+    return Diagnostic(code, "error", message, misfit.span, hints, edits)
+
+
+def _apart(found: Sequence[Misfit]) -> list[Misfit]:
+    """Return the misfits without the keys that are missing because another name stands for them: that is one slip, told once."""
+    meant = {
+        (*misfit.path[:-1], key)
+        for misfit in found
+        if misfit.kind == "unknown"
+        for key in re.findall(r"did you mean `(\w+)`", " ".join(misfit.hints))
+    }
+    return [misfit for misfit in found if misfit.kind != "missing" or misfit.path not in meant]
+
+
+def _with_id(root: JsonNode, source: Source) -> tuple[Edit, ...]:
+    """Return the edit that gives a plan an id: any does, so it is made of what the plan says."""
+    if not root.fields:
+        return ()
+    made = f"plan-{crc32(source.text.encode('utf-8', 'surrogatepass')):08x}"
+    return (Edit(Span(root.start + 1, root.start + 1), f'"plan_id": "{made}", '),)
 
 
 def _blank(root: JsonNode) -> list[Diagnostic]:

@@ -46,16 +46,19 @@ def json_schema(model: "type[BaseModel]") -> dict[str, Any]:
     return {"$schema": "https://json-schema.org/draft/2020-12/schema", **schema}
 
 
-def misfits(model: "type[BaseModel]", root: JsonNode, within: JsonPath = ()) -> list[Misfit]:
+def misfits(model: "type[BaseModel]", root: JsonNode, within: JsonPath = (), *, filling: bool = False) -> list[Misfit]:
     """Return how a document is not of the model's shape, by place; see ``fitted``."""
-    return fitted(model, root, within)[1]
+    return fitted(model, root, within, filling=filling)[1]
 
 
-def fitted(model: "type[BaseModel]", root: JsonNode, within: JsonPath = ()) -> tuple[bool, list[Misfit]]:
+def fitted(
+    model: "type[BaseModel]", root: JsonNode, within: JsonPath = (), *, filling: bool = False
+) -> tuple[bool, list[Misfit]]:
     """Return whether a document is of the model's shape, and how it is not, by place.
 
     ``root`` may be a part of a document, at the path ``within``: messages and paths begin there. Where a part is no JSON, reading has
-    told it: the document is not of the shape then, and nothing is told here.
+    told it: the document is not of the shape then, and nothing is told here. ``filling``: an unknown key is asked whether it was
+    meant for the one that is missing, however it is called.
     """
     from pydantic import ValidationError
 
@@ -65,7 +68,7 @@ def fitted(model: "type[BaseModel]", root: JsonNode, within: JsonPath = ()) -> t
         found = error.errors(include_url=False, include_context=True, include_input=False)
     else:
         return True, []
-    shape = _Shape(model.model_json_schema(), tuple(within))
+    shape = _Shape(model.model_json_schema(), tuple(within), filling)
     made: dict[tuple[str | int, ...], Misfit] = {}
     for fault in found:
         path, branch = _path_of(fault["loc"], shape)
@@ -141,14 +144,27 @@ def _type_edits(value: Any, wanted: str, node: JsonNode | None) -> tuple[Edit, .
 
 def _unknown(path: tuple[str | int, ...], root: JsonNode, shape: "_Shape") -> Misfit:
     known = shape.fields_around(path)
-    parent = root.at(path[:-1])
-    name = str(path[-1])
-    near = nearest(name, [key for key in known if parent is None or key not in parent.fields])
+    parent, node = root.at(path[:-1]), root.at(path)
     span = root.key_span(path) or root.nearest_span(path)
-    hints = [f"did you mean `{near}`?"] if near else []
+    # A key that can't hold the value was not meant by it: `confidence: 0.9` is no misspelt `config`.
+    free = [key for key in known if parent is None or key not in parent.fields]
+    near = nearest(str(path[-1]), [key for key in free if node is None or shape.may_hold(known[key], node.value)])
+    # What fills the one gap by its kind is likely it, but nothing of its name says so: a hint, and no edit.
+    like = near or (_filling(path, parent, shape) if shape.filling and parent is not None else None)
+    hints = [f"did you mean `{like}`?"] if like else []
     hints.append(f"the keys here are {', '.join(map(str, known))}")
     edits = (Edit(span, json.dumps(near)),) if near else ()
     return Misfit("unknown", path, f"there is no key {shape.text(path)}", span, tuple(hints), edits)
+
+
+def _filling(path: Sequence[str | int], parent: JsonNode, shape: "_Shape") -> str | None:
+    """Return the key that is missing beside the unknown one at ``path``, where only the one can be the other."""
+    known = shape.fields_around(path)
+    strangers = [key for key in parent.fields if key not in known]
+    missing = [key for key in shape.needed_around(path) if key not in parent.fields]
+    pairs = [(key, gap) for key in strangers for gap in missing if shape.may_hold(known[gap], parent.fields[key].value)]
+    mine = [gap for key, gap in pairs if key == path[-1]]
+    return mine[0] if len(mine) == 1 and [gap for _, gap in pairs].count(mine[0]) == 1 else None
 
 
 @frozen
@@ -158,6 +174,7 @@ class _Shape:
     root: Mapping[str, Any]
     within: tuple[str | int, ...] = ()
     """Where in the document this is the shape of."""
+    filling: bool = False
 
     def text(self, path: Sequence[str | int]) -> str:
         """Return a path for a message."""
@@ -186,13 +203,26 @@ class _Shape:
                 return found
         return current
 
+    def may_hold(self, field: Mapping[str, Any], value: Any) -> bool:
+        """Say whether a field could hold a value of this kind: one that could not was not meant by it."""
+        kinds = {each.get("type") for each in (field, self.object_in(field), *field.get("anyOf", ()))} - {None}
+        return not kinds or any(_is_of(kind, value) for kind in kinds)
+
     def fields_around(self, path: Sequence[str | int]) -> Mapping[Any, Any]:
         """Return the fields that the object around ``path`` may have, with what the schema says of them."""
+        fields: Mapping[Any, Any] = self._object_around(path).get("properties", {})
+        return fields
+
+    def needed_around(self, path: Sequence[str | int]) -> Sequence[str]:
+        """Return the fields that the object around ``path`` must have."""
+        needed: Sequence[str] = self._object_around(path).get("required", ())
+        return needed
+
+    def _object_around(self, path: Sequence[str | int]) -> Mapping[str, Any]:
         current = self.root
         for part in path[:-1]:
             current = self.below(current, part)
-        fields: Mapping[Any, Any] = self.object_in(current).get("properties", {})
-        return fields
+        return self.object_in(current)
 
 
 def _hint(doc: str) -> tuple[str, ...]:
@@ -200,6 +230,18 @@ def _hint(doc: str) -> tuple[str, ...]:
     return (
         (f"it is {text[:1].lower()}{text[1:]}" if text[:1].isupper() and text[1:2].islower() else text,) if text else ()
     )
+
+
+_TYPES: Mapping[str, tuple[type, ...]] = {
+    "object": (dict,), "array": (list,), "string": (str,), "boolean": (bool,), "integer": (int, float), "number": (int, float),
+    "null": (type(None),),
+}  # fmt: skip
+
+
+def _is_of(kind: str, value: Any) -> bool:
+    if isinstance(value, bool):
+        return kind == "boolean"
+    return isinstance(value, _TYPES.get(kind, (object,)))
 
 
 def _kind(value: Any) -> str:

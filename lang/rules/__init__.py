@@ -15,6 +15,7 @@ from .gasl_checks import GASL_CHECK_RULES
 from .json_text import JSON_RULES
 from .lwt import LWT_RULES
 from .plans import PLAN_RULES
+from .ranking import RANK_RULES
 from .rule import Rule
 from .seed import SEED_RULES
 
@@ -28,6 +29,7 @@ _ALL = (
     *EXPR_RULES,
     *EXPR_CHECK_RULES,
     *SEED_RULES,
+    *RANK_RULES,
     *JSON_RULES,
     *FILE_RULES,
 )

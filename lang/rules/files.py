@@ -1,10 +1,20 @@
-"""The rules of files and inputs, whatever their language."""
+"""The rules of files and inputs, whatever their language, and of scripts that come over HTTP. Examples of them would be no texts."""
 
 from .rule import Rule
 
 __all__ = ["FILE_RULES"]
 
 FILE_RULES = (
+    Rule(
+        "WEB001", "not-over-http", "error",
+        "A script that came over HTTP calls an operation that is not for such scripts.",
+        "GASL and SEED read what only the server's owner has.",
+    ),
+    Rule(
+        "WEB002", "no-files-over-http", "error",
+        "A script that came over HTTP names a file.",
+        "A client has no say in what the server reads from its disk.",
+    ),
     Rule(
         "KW001", "unreadable-file", "error",
         "A file can't be read.",

@@ -77,4 +77,10 @@ JSON_RULES = (
         "A limit keeps a hostile text from taking the machine's memory.",
         '{"a": ' + "[" * 70 + "]" * 70 + "}", '{"a": []}',
     ),
+    _rule(
+        "JSON012", "json-quotes-inside", "error",
+        "A text has double quotes inside it that stand without their backslashes.",
+        "The text seems to end at the first of them, and what follows would be read as something else.",
+        '{"a": "say "yes" to it"}', '{"a": "say \\"yes\\" to it"}',
+    ),
 )  # fmt: skip

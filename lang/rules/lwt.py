@@ -251,8 +251,8 @@ LWT_RULES = (
     Rule(
         "LWT040", "option-in-prompt", "warning",
         "The end of a repaired prompt looks like an option.",
-        "With unescaped quotes in it a prompt reaches to the last quote, so the option became part of the prompt.",
-        '(final)=LLM("Say "yes".", system="Be "brief" now.")',
+        "A quote behind a backslash ends no string, so the option behind it is part of the prompt.",
+        r'(final)=LLM("Say "yes".\", type=json please")',
         """(final)=LLM('Say "yes".', system='Be "brief" now.')""",
         mode="lenient",
     ),

@@ -28,4 +28,4 @@ class Rule:
     lenient: Severity | None = None
     mode: Literal["strict", "lenient"] = "strict"
     input: str | None = None
-    language: Literal["lwt", "gasl", "plan", "json", "expr", "seed"] = "lwt"
+    language: Literal["lwt", "gasl", "plan", "json", "expr", "seed", "rank"] = "lwt"

@@ -1,7 +1,6 @@
 """What is wrong with what a planner wrote: the linter's diagnostics, and those that only a ranking has.
 
-``RANK001`` no section or no step · ``RANK002`` an item that is not there · ``RANK003`` a step that is not there · ``RANK004`` no call
-of a tool · ``RANK005`` an id that is taken · ``RANK006`` a path that leads nowhere · ``RANK007`` more than may be.
+``RANK001`` to ``RANK007`` are told in full in ``lang.rules.ranking``: a model sees the codes, and ``knotwork rules`` explains them.
 """
 
 import json

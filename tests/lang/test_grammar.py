@@ -31,6 +31,20 @@ def test_openai_form_is_a_custom_tool() -> None:
     assert (tool["type"], tool["name"], tool["format"]["syntax"]) == ("custom", "lwt", "lark")
 
 
+@pytest.mark.parametrize(
+    "text",
+    [
+        '(a)=LLM("Is {(input)}["items"][5]["name"] good, and {(b.c)}?", temperature=0.5)', '(a)=LLM("{(b)}{(c)}")',
+        '(a)=LLM("a {brace} and {{(b)}, \\"quotes\\", a back\\slash")\n(b)=LLM("")',
+    ],
+)  # fmt: skip
+def test_scripts_as_they_are_printed_are_admitted(text: str) -> None:
+    matcher = LLMatcher(LLTokenizer("byte"), LLMatcher.grammar_from_lark(constrain("lwt", "llguidance")))
+    assert matcher.consume_tokens(list(text.encode()))
+    assert matcher.is_accepting()
+    assert [each.message for each in parse_lwt(text).diagnostics] == []
+
+
 LIKED, ENDS = b'(){}[]"= ,|LMabx019.\n#:', b'")]}'
 
 

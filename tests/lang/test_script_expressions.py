@@ -201,3 +201,19 @@ def test_any_text_of_an_expression_or_a_condition_gives_a_report(text: str) -> N
 def test_a_hostile_expression_is_a_diagnostic(text: str) -> None:
     for call in (f'EXPR("{text}", n=1)', f'LLM("x", when="{text}")'):
         assert "LWT043" in {d.code for d in found(f"(final)={call}")}
+
+
+@pytest.mark.parametrize(
+    ("call", "right"),
+    [
+        ('EXPR("[\\"a\\" && true]")', 'EXPR("[\\"a\\" and true]")'),
+        ("EXPR('\"a\" == \\'b\\' && 1 < 2')", "EXPR('\"a\" == \\'b\\' and 1 < 2')"),
+        ('EXPR("\\"a\\\\\\\\b\\" == \\"c\\" && 1 < 2")', 'EXPR("\\"a\\\\\\\\b\\" == \\"c\\" and 1 < 2")'),
+    ],
+)
+def test_an_edit_finds_its_place_behind_escaped_quotes(call, right):
+    assert fixed(call) == right
+
+
+def test_a_fault_behind_escaped_quotes_is_told_at_its_own_place():
+    assert report('EXPR("[\\"a\\" && true]")') == ["LWT043 &&: && is written and here (EXPR007)"]

@@ -1,10 +1,11 @@
 """Good scripts, and what models and people make of them: each corruption is one slip, at a place that a seed chooses."""
 
+import itertools
 import random
 import re
 from collections.abc import Callable, Iterator
 
-__all__ = ["CORRUPTIONS", "GOOD", "corrupted"]
+__all__ = ["CORRUPTIONS", "GOOD", "SLIPS", "corrupted", "slipped"]
 
 GOOD = [
     """(mood)=LLM("Is this review glad or sad? {(input)}["text"]", type="glad" | "sad")
@@ -276,3 +277,50 @@ def spaces_in_id(text, chance):
 @corruption
 def break_after_equals(text, chance):
     return _one(r"(?<=\)=)(?=[A-Z])", "\n  ", text, chance)
+
+
+SLIPS = {
+    "closing_quote": (r"(?<=[^(=,\[\s])(?:\"\"\"|\"|')(?=[,)\s]*(?:[,)|\n]|$))", ""),
+    "opening_quote": (r"(?<=[(=])(?:\"\"\"|\"|')(?=[\w{\[])", ""),
+    "parenthesis": (r"\)(?=\n|$|, \w+=)", ""),
+    "other_bracket": (r"\)(?=\n|$)", "]"),
+    "semicolon_at_end": (r"\)(?=\n|$)", ");"),
+    "double_braces": (r"\{\((\w+)\)\}", r"{{\1}}"),
+    "double_braces_too": (r"\{\((\w+)\)\}", r"{{(\1)}}"),
+    "bare_braces": (r"\{\((\w+)\)\}", r"{\1}"),
+    "half_a_reference": (r"\{\((\w+)\)\}", r"{(\1}"),
+    "key_inside": (r"\{\((\w+)\)\}\[\"(\w+)\"\]", r'{(\1["\2"])}'),
+    "option": (r"(?<=, )([a-z_]{2})([a-z_])([a-z_]*)(?==)", r"\1\3"),
+    "colon": (r"(?<=, )([a-z_]+)=", r"\1: "),
+    "comma": (r",(?= [a-z_]+=)", ""),
+    "semicolon": (r",(?= [a-z_]+=)", ";"),
+    "double_quotes": (r"\['(\w+)'\]", r'["\1"]'),
+    "unescaped": (r"\\\"", '"'),
+}
+"""Slips by pattern and what stands there instead, for pairs of them at any two places."""
+
+Place = tuple[int, int, str]
+
+
+def slipped(good: str, most: int, chance: random.Random) -> Iterator[tuple[list[str], str]]:
+    """Yield up to ``most`` texts with two slips, each behind the texts that mends may lead to: with any of the slips left."""
+    places = [
+        (found.start(), found.end(), found.expand(new))
+        for pattern, new in SLIPS.values()
+        for found in re.finditer(pattern, good)
+    ]
+    pairs = [(one, two) for one, two in itertools.combinations(places, 2) if one[1] <= two[0] or two[1] <= one[0]]
+    for one, two in chance.sample(pairs, min(most, len(pairs))):
+        ways = [[[], [place], *([[escaped]] if (escaped := _escaped(place)) != place else [])] for place in (one, two)]
+        yield [_with(good, [*a, *b]) for a in ways[0] for b in ways[1]], _with(good, [one, two])
+
+
+def _escaped(place: Place) -> Place:
+    start, end, new = place
+    return (start, end, new.replace('"', '\\"') if new.startswith('["') else new)
+
+
+def _with(text: str, places: list[Place]) -> str:
+    for start, end, new in sorted(places, reverse=True):
+        text = text[:start] + new + text[end:]
+    return text

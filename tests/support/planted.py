@@ -57,7 +57,7 @@ def tasks(count: int, seed: int = 0) -> Iterator[Task]:
         if number % 3 == 2:
             yield _ranking(number, chance)
         else:
-            yield _graph_task(number, chance)
+            yield _graph_task(number, number // 3 * 2 + number % 3, chance)
 
 
 # Graphs
@@ -79,9 +79,10 @@ def _graph(chance: Random) -> nx.DiGraph:
     return graph
 
 
-def _graph_task(number: int, chance: Random) -> Task:
+def _graph_task(number: int, at: int, chance: Random) -> Task:
+    """Return the task with this number; ``at`` counts the questions to graphs, whose kinds take turns."""
     graph = _graph(chance)
-    question = (_older, _authors, _most_cited, _shared_place, _by_field, _readers)[number % 6]
+    question = (_older, _authors, _most_cited, _shared_place, _by_field, _readers)[at % 6]
     kind, text, commands, answer = question(graph, chance)
     plan = {"plan_id": f"plan-{number:03}", "why": text, "commands": commands}
     return Task(number, kind, text, graph, json.dumps(plan, indent=1), answer)

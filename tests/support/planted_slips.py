@@ -18,22 +18,25 @@ SCRIPT_SLIPS: dict[str, Slip] = {}
 
 
 def corrupted(task: Task, seed: int, most: int = 3) -> tuple[str, tuple[str, ...]]:
-    """Return the task's correct text with one to ``most`` slips, and their names."""
+    """Return the task's correct text with one to ``most`` slips, and their names. Any slip is as likely as another."""
     chance = Random(f"{seed} slips {task.number}")
     slips = PLAN_SLIPS if task.is_graph else SCRIPT_SLIPS
+    wanted, chosen = chance.randint(1, most), list[str]()
+    for name in chance.sample(sorted(slips), len(slips)):
+        if len(chosen) < wanted and slips[name](task.correct, chance) not in (None, task.correct):
+            chosen.append(name)
     text, made = task.correct, list[str]()
-    wanted = chance.randint(1, most)
-    # What stands around the text, or spoils it as JSON, comes last: a model writes the plan first.
-    for name in sorted(chance.sample(sorted(slips), len(slips)), key=lambda each: each in LAST):
-        if len(made) < wanted:
-            after = slips[name](text, chance)
-            if after is not None and after != text:
-                text = after
-                made.append(name)
+    # What spoils the text as JSON comes behind what is said in it, and what stands around it last: a model writes the plan first.
+    for name in sorted(chosen, key=lambda each: (each in SPOILING) + 2 * (each in AROUND)):
+        after = slips[name](text, chance)
+        if after is not None and after != text:
+            text = after
+            made.append(name)
     return text, tuple(made)
 
 
-LAST = {"fence", "prose", "single_quotes", "trailing_comma", "missing_comma", "unclosed", "bare_key", "comment"}
+SPOILING = {"single_quotes", "trailing_comma", "missing_comma", "unclosed", "bare_key", "comment"}
+AROUND = {"fence", "prose"}
 
 
 def plan_slip(made: Slip) -> Slip:

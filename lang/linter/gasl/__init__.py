@@ -2,8 +2,8 @@
 
 Rooms by subject: ``variables``, ``keys`` (of the state), ``kinds`` (what commands are given), ``limits`` (settings and
 numbers), ``conditions``, ``graph`` (against its schema); ``flow`` follows the variables, ``tests_of`` takes conditions apart,
-``ignores`` silences, ``registry`` is what a rule is given. A new rule is a function in one of the rooms, its entry in that
-room's ``LINTS`` and in ``lang.rules``.
+``unnamed`` gives commands the name they lack, ``ignores`` silences, ``registry`` is what a rule is given. A new rule is a
+function in one of the rooms, its entry in that room's ``LINTS`` and in ``lang.rules``.
 """
 
 from collections.abc import Collection, Mapping
@@ -16,6 +16,7 @@ from . import conditions, graph, keys, kinds, limits, variables
 from .flow import nests_within
 from .ignores import silence
 from .registry import Context, Lint
+from .unnamed import named
 
 if TYPE_CHECKING:
     from ...documents.plan import PlanRead
@@ -72,4 +73,5 @@ def diagnose(context: Context) -> list[Diagnostic]:
     found = [diagnostic for rule in LINTS for diagnostic in rule.find(context)]
     errors = [diagnostic for diagnostic in program.diagnostics if diagnostic.severity == "error"]
     remarks = [diagnostic for diagnostic in program.diagnostics if diagnostic.severity != "error"]
+    errors, found = named(context, errors, found)
     return sorted([*errors, *silence(context, [*remarks, *found])], key=sort_key)

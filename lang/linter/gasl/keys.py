@@ -63,11 +63,23 @@ def _undeclared(
     head = context.program.source.text.rfind("\n", 0, start) + 1
     before = context.program.source.text[head:start]
     indent = before if before.isspace() else ""
-    edit = Edit(Span(start, start), "".join(f"{line}\n{indent}" for line in lines))
     what = "the key" if itself else "the parent key"
-    message = f"{what} {key.text} is not declared"
-    return context.found("GASL055", message, key.span, f"put {'; '.join(lines)} before it", edits=[edit],
-                         severity=severity)  # fmt: skip
+    message, hints = f"{what} {key.text} is not declared", [f"put {'; '.join(lines)} before it"]
+    edits = [Edit(Span(start, start), "".join(f"{line}\n{indent}" for line in lines))]
+    elsewhere = _elsewhere(context, key) if itself else None
+    if elsewhere is not None:
+        hints.insert(0, f"did you mean {format_key(Key(tuple(elsewhere.split('.'))))}?")
+    if elsewhere is not None or not context.is_whole:  # what could not be read may declare it
+        edits = []
+    return context.found("GASL055", message, key.span, *hints, edits=edits, severity=severity)
+
+
+def _elsewhere(context: Context, key: Key) -> str | None:
+    """Return the one key that ends like this one, where nothing is declared that this one could stand in."""
+    if any(".".join(key.parts[:count]) in context.keys for count in range(1, min(len(key.parts), 100))):
+        return None
+    alike = [name for name in context.keys if name != key.text and name.split(".")[-1] == key.parts[-1]]
+    return alike[0] if len(alike) == 1 else None
 
 
 def _near(context: Context, key: Key) -> str | None:

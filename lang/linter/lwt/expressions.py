@@ -9,11 +9,13 @@ from typing import TYPE_CHECKING
 
 from attrs import evolve
 
-from ...diagnostic import Diagnostic, Edit
+from ...diagnostic import Diagnostic, Edit, nearest
 from ...embedding import Embedded, Inside, Named, embedded_expression
 from ...lwt import Call, Option, Reference, Step, Template, Text
 from ...node import walk
 from ...operations import COMMON_OPTIONS
+from ...parse.lwt.reference_slips import respelled
+from ...parse.lwt.shapes import HEAD
 from ...printer.lwt import format_reference
 from ...source import NOWHERE, Span
 from .moves import without
@@ -79,7 +81,8 @@ def _faults(
     text = inner.text(placeholder)
     read = context.expression(text)
     for found in read.diagnostics:
-        yield outside(context, "LWT043", template, inner, found)
+        told = outside(context, "LWT043", template, inner, found)
+        yield _of_reference(context, template, told) if is_condition else told
     if read.expr is None:
         return
     for found in check_expr(read.expr, names=names):
@@ -95,6 +98,17 @@ def _faults(
         span = Places(context.script.source, inner).span(node.span)
         said = inner.in_words_of_script
         yield context.found("LWT047", said(message), span, said(hint))
+
+
+def _of_reference(context: Context, template: Template, told: Diagnostic) -> Diagnostic:
+    """Say what a reference is where a fault is in braces that were meant as one: what an expression means by them is another thing."""
+    text = context.script.source.text
+    for span in (*(edit.span for edit in told.edits), *([told.span] if told.span else [])):
+        at = text.find("{", span.start, max(span.end, span.start + 1))
+        found = respelled(text, at, template.span.end) if at >= 0 else None
+        if found and text[found[0].start : found[0].end] != found[1]:
+            return evolve(told, hints=(f"a value of the script is a reference: `{found[1]}`",), edits=(Edit(*found),))
+    return told
 
 
 def _values(call: Call, inner: Embedded, is_condition: bool) -> Mapping[str, Reference]:
@@ -119,6 +133,12 @@ def _unknown(
     context: Context, call: Call, inner: Embedded, found: Diagnostic, name: str, is_condition: bool
 ) -> tuple[Diagnostic, list[Edit]]:
     """Say how the value that an unknown name means comes into the expression, where a step or the input has it."""
+    meant = None if is_condition else _misspelt_binding(call, inner, name)
+    if meant is not None:
+        hint = f"`{meant.name}` is not in the expression: call the value `{name}`"
+        return evolve(found, hints=(hint,), edits=()), [
+            Edit(Span(meant.span.start, meant.span.start + len(meant.name)), name)
+        ]
     there = name if name in context.steps or name == "input" else None
     if there is None and not found.edits:
         there = context.suggestion(name, context.nameable)
@@ -133,6 +153,18 @@ def _unknown(
     end = max((part.span.end for part in (*call.arguments, *call.options)), default=0)
     edits = [Edit(Span(end, end), f", {name}={reference}")] if call.span != NOWHERE and there == name else []
     return evolve(found, hints=(hint,), edits=()), edits
+
+
+def _misspelt_binding(call: Call, inner: Embedded, name: str) -> Option | None:
+    """Return the option that gives a value by a name much like ``name``, if the value is called ``name`` where it comes from."""
+    written = inner.text(placeholder)
+    for option in call.options:
+        if option.span == NOWHERE or not isinstance(option.value, Reference) or option.name in COMMON_OPTIONS:
+            continue
+        is_like = _free_name(option.value, set()) == name and nearest(option.name, [name]) is not None
+        if is_like and re.search(rf"\b{re.escape(option.name)}\b", written) is None:
+            return option
+    return None
 
 
 @lint("LWT044")
@@ -167,13 +199,22 @@ def _to_be_bound(context: Context, call: Call, template: Template) -> Diagnostic
     written = format_reference(first)
     hint = f"give the value a name: `{names[written]}` in the expression, and `{names[written]}={written}` behind it"
     edits = [Edit(span, name) for span, name in spans if span is not None and span != NOWHERE]
-    if len(edits) == len(spans) and call.span != NOWHERE:
+    if len(edits) == len(spans) and call.span != NOWHERE and not _runs_on(context, template):
         end = max(part.span.end for part in (*call.arguments, *call.options))
         edits.append(Edit(Span(end, end), "".join(f", {name}={written}" for written, name in names.items())))
     else:
         edits = []
     message = "an expression refers to values by their names, not by references"
     return context.found("LWT044", message, first.span, hint, edits=edits)
+
+
+_HEAD_BELOW = re.compile(rf"\n[ \t]*+{HEAD.pattern}")
+
+
+def _runs_on(context: Context, template: Template) -> bool:
+    """Say whether the head of another step stands in a string: its closing quote is missing, and no edit of its text helps."""
+    span = template.span
+    return span != NOWHERE and _HEAD_BELOW.search(context.script.source.text, span.start, span.end) is not None
 
 
 def _free_name(reference: Reference, taken: set[str]) -> str:

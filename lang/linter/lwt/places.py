@@ -1,6 +1,6 @@
 """Where the text of a program or an expression inside a script stands in the script, and its diagnostics told there."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 
 from ...diagnostic import Diagnostic, Edit
 from ...embedding import Embedded
@@ -9,6 +9,9 @@ from ...source import Source, Span
 from .registry import Context
 
 __all__ = ["Places", "outside", "placeholder"]
+
+_LONGEST = 20_000
+"""Characters of a text with escapes that is looked through, for each diagnostic anew."""
 
 
 def placeholder(_: Reference) -> str:
@@ -34,12 +37,12 @@ class Places:
     """Where an inner text comes from in the script."""
 
     def __init__(self, source: Source, inner: Embedded) -> None:
-        self._parts: list[tuple[Span, Span, bool]] = []
+        self._parts: list[tuple[Span, Span, Sequence[int] | None]] = []
         start = 0
         for text, part in inner.pieces(placeholder):
             own = part.span if isinstance(part, Text) else part.reference.span
-            verbatim = isinstance(part, Text) and source.slice(own) == text
-            self._parts.append((Span(start, start + len(text)), own, verbatim))
+            places = _places(source.slice(own), text) if isinstance(part, Text) else None
+            self._parts.append((Span(start, start + len(text)), own, places))
             start += len(text)
 
     def span(self, found: Span) -> Span:
@@ -49,13 +52,38 @@ class Places:
 
     def verbatim(self, found: Span) -> Span | None:
         """Return the same where all of it is text of the script."""
-        for inside, own, verbatim in self._parts:
-            if verbatim and inside.start <= found.start and found.end <= inside.end:
-                return found.shift(own.start - inside.start)
+        for inside, own, places in self._parts:
+            if places is not None and inside.start <= found.start and found.end <= inside.end:
+                return Span(
+                    own.start + places[found.start - inside.start], own.start + places[found.end - inside.start]
+                )
         return None
 
     def _place(self, offset: int) -> Span:
         """Return a character's place, or all of the part that it is in where the script says that otherwise."""
-        inside, own, verbatim = next((each for each in self._parts if offset < each[0].end), self._parts[-1])
-        at = own.start + offset - inside.start
-        return Span(at, min(at + 1, own.end)) if verbatim else own
+        inside, own, places = next((each for each in self._parts if offset < each[0].end), self._parts[-1])
+        if places is None:
+            return own
+        at = min(offset - inside.start, len(places) - 1)
+        return Span(own.start + places[at], own.start + places[min(at + 1, len(places) - 1)])
+
+
+def _places(written: str, text: str) -> Sequence[int] | None:
+    """Return where each character of ``text``, and its end, stands in ``written``, which has quotes and backslashes escaped.
+
+    None where it says the text in another way.
+    """
+    if written == text:
+        return range(len(text) + 1)
+    if len(written) > _LONGEST:
+        return None
+    places, at = [0], 0
+    for character in text:
+        if written[at : at + 1] == "\\" and written[at + 1 : at + 2] == character and character in "\"'\\":
+            at += 2
+        elif written[at : at + 1] == character:
+            at += 1
+        else:
+            return None
+        places.append(at)
+    return places if at == len(written) else None

@@ -179,7 +179,7 @@ def option_in_prompt(context: Context) -> Iterator[Diagnostic]:
         if found and any(found["name"] in signature.option_names for signature in context.operations.values()):
             at = Span(raw.offset + found.start("name"), raw.offset + len(raw.text))
             message = f"`{found['name']}=` looks like an option and is part of the prompt"
-            hint = "put a backslash before each quote inside the strings of this step, and the option is one again"
+            hint = "a quote behind a backslash ends no string: leave that backslash out if the option is meant as one"
             yield context.found("LWT040", message, at, hint)
 
 

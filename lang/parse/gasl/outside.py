@@ -61,4 +61,5 @@ def _is_prose(line: str) -> bool:
         return bool(re.match(r"[\w*•\u2013>|]", body)) and not body[0].isdigit()
     if word[0].upper() in COMMANDS:
         return False
-    return nearest(word[0], COMMANDS) is None or not word[0].isupper()
+    # `UPdATE` is a slip of the shift key; a name in prose has one capital.
+    return nearest(word[0], COMMANDS) is None or sum(map(str.isupper, word[0])) < 2

@@ -136,11 +136,17 @@ def _bare_text(b: Broken) -> Fault | None:
 def _run_ends(b: Broken, start: int) -> list[int]:
     """Return where text without quotes may end: before a word of the language, in whatever case, else in capitals."""
     ends: list[int] = []
+    # Behind `&&` stands the next comparison: it is no part of the text, however well both read in one pair of quotes.
+    signs = [piece.span.start for piece in b.pieces if piece.text in ("&&", "||") and piece.span.start > start]
+    stop = min(signs, default=len(b.text))
     for capitals in (False, True):
         last = start
         for piece in b.pieces:
             if piece.span.start < start:
                 continue
+            if piece.span.start >= stop:
+                ends.append(last)
+                break
             word = piece.text if capitals else piece.upper
             if piece.span.start > start and word in _STOPS:
                 if last not in ends:
@@ -152,7 +158,7 @@ def _run_ends(b: Broken, start: int) -> list[int]:
             last = piece.span.end
         else:
             ends.append(last)
-    final = re.compile(r"[ \t]+(?:AS|INTO)[ \t]+[\w(`]+").finditer(b.text, start)
+    final = re.compile(r"[ \t]+(?:AS|INTO)[ \t]+[\w(`]+").finditer(b.text, start, stop)
     ends += [m.start() for m in final]
     return list(dict.fromkeys(end for end in ends if end > start))[:8]
 

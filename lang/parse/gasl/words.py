@@ -236,6 +236,18 @@ def _left_out(b: Broken) -> Fault | None:
     return None
 
 
+def _order_by(b: Broken) -> Fault | None:
+    """``RANK papers ORDER BY citations``: SQL's two words, where the command has one of its own."""
+    piece, following = b.piece(), b.piece(1)
+    if piece is None or following is None or "_BY" not in b.expected or following.upper != "BY":
+        return None
+    if piece.upper not in ("ORDER", "SORT", "SORTED", "ORDERED"):
+        return None
+    span = Span(piece.span.start, following.span.end)
+    edits = [swap(piece.span.start, following.span.start, "")]
+    return b.fix("GASL014", f"{piece.upper} BY is written BY in {b.command}", span, "write BY", edits)
+
+
 def _missing(b: Broken) -> Fault | None:
     """The one word that may stand at the place does not, or the statement ends without it."""
     piece = b.piece()
@@ -299,7 +311,7 @@ def _ends(span: Span) -> tuple[int, int]:
     return span.start, span.end
 
 
-WORDS = (_target, _phrase, _misspelt, _filler, _missing)
+WORDS = (_order_by, _target, _phrase, _misspelt, _filler, _missing)
 
 FIRST = (_odd_character, _filled_name)
 """What is asked before anything else."""

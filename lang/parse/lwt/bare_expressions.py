@@ -6,7 +6,8 @@ from collections.abc import Iterator
 from ...diagnostic import Edit
 from ...source import Span
 from ..fault import Fault, fault, shown
-from .broken import REFERENCE, Broken
+from .broken import Broken
+from .tails import REFERENCE
 
 __all__ = ["bare_expression"]
 
@@ -30,13 +31,38 @@ def bare_expression(step: Broken) -> Fault | None:
     if not begun or at - begun[-1].end() > _LONGEST:
         return None
     begin = begun[-1].end()
+    if unopened := _unopened(step, begin):
+        return unopened
     for end in _ends(step, begin, at):
         mark = _mark(text[begin:end])
         edits = (Edit(Span(begin, begin), mark), Edit(Span(end, end), mark))
-        if mark and step.mended_by(*edits):
+        if mark and _is_paired(text[begin:end]) and step.mended_by(*edits):
             head = "when=" if begun[-1]["what"].startswith("when") else "EXPR("
             hint = f"write {head}{mark}{shown(text[begin:end], 60)}{mark}"
             return fault("LWT005", "an expression stands in quotes", begin, end, hint, edits=edits)
+    return None
+
+
+_CLOSING = re.compile(r"[\"'](?=\s{0,9}(?:[,;]\s{0,9}[A-Za-z_]\w{0,60}[ \t]*[=:]|,?\s{0,9}\)|\s{0,9}\Z))")
+
+
+def _unopened(step: Broken, begin: int) -> Fault | None:
+    """An expression that has its closing quote only: the first quote before options or the end that nothing in it pairs."""
+    text, end = step.text, min(step.trimmed, begin + _LONGEST)
+    for found in _CLOSING.finditer(text, begin, end):
+        mark, at = found[0], found.start()
+        inside = re.sub(REFERENCE, "", text[begin:at])
+        edit = Edit(Span(begin, begin), mark)
+        if mark not in inside and step.furthered_by(edit):
+            hint = f"write {mark} before it"
+            return fault(
+                "LWT005",
+                "an expression stands in quotes; this has no opening quote",
+                begin,
+                begin + 1,
+                hint,
+                edits=(edit,),
+            )
     return None
 
 
@@ -53,3 +79,9 @@ def _mark(expression: str) -> str:
     """Return the quote that nothing in the expression ends; nothing where it has both. Those in references end no string."""
     own = re.sub(REFERENCE, "", expression)
     return '"' if '"' not in own else "'" if "'" not in own else ""
+
+
+def _is_paired(expression: str) -> bool:
+    """Say whether each quote in the expression has its other one."""
+    own = re.sub(REFERENCE, "", expression)
+    return re.sub(r"\"[^\"]*\"|'[^']*'", "", own).count('"') == 0 and own.count("'") % 2 == 0

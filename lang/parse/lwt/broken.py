@@ -4,29 +4,26 @@ import re
 from collections.abc import Iterable
 
 from ...diagnostic import Edit, apply_edits
-from ...operations import COMMON_OPTIONS, LLM_OPTIONS
 from .engine import Failure, StepRead, read_step
-from .shapes import end_of_line
+from .shapes import FENCE, end_of_line
 
-__all__ = ["OPTION_VALUE", "REFERENCE", "Broken", "option_tail"]
-
-OPTION_VALUE = r"""(?:"[^"\n]*"(?:\s{0,4}\|\s{0,4}"[^"\n]*")*|'[^'\n]*'(?:\s{0,4}\|\s{0,4}'[^'\n]*')*|[\w.\-]+)"""
-"""An option's value on one line, as far as it can be told from a prompt's text."""
-
-REFERENCE = r"\{\([\w.\-]{1,60}\)\}(?:\[[^\[\]\n]{0,60}\]){0,9}"
-"""A reference on one line, as far as it can be told from a prompt's text."""
-
-
-def option_tail(before: str) -> re.Pattern[str]:
-    """Return the pattern of ``before``, at least one of LLM's options, or a value of EXPR's, and the closing parenthesis."""
-    names = "|".join((*LLM_OPTIONS, *COMMON_OPTIONS))
-    return re.compile(
-        rf"{before}(?:\s{{0,9}},\s{{0,9}}(?:(?:{names})\s{{0,4}}=\s{{0,4}}{OPTION_VALUE}"
-        rf"|[A-Za-z_]\w{{0,60}}\s{{0,4}}=\s{{0,4}}{REFERENCE})){{1,9}}\s{{0,9}},?\s{{0,9}}\)"
-    )
-
+__all__ = ["Broken"]
 
 _REST = re.compile(r"[ \t]*+[;,]?[ \t\r]*+(?:(?:#|//|--).*)?\Z")
+
+
+_LINE = re.compile(r"^.*$", re.MULTILINE)
+
+
+def _without_around(step: str) -> str:
+    """Return the text of a step without the comments behind it, and without a fence that opens nothing."""
+    fences = [line.start() for line in _LINE.finditer(step) if FENCE.match(step, line.start())]
+    if len(fences) % 2:
+        step = step[: fences[-1]]
+    step = step.rstrip()
+    while (line := step.rfind("\n") + 1) and step[line:].lstrip().startswith("#"):
+        step = step[:line].rstrip()
+    return step
 
 
 class Broken:
@@ -36,12 +33,17 @@ class Broken:
         self.text, self.start, self.stop, self.failure = text, start, stop, failure
         self.name = text[start + 1 : text.index(")", start)]
         # A semicolon at the end of a line is a fault of its own; explain_rest has it once the step can be read.
-        self.trimmed = start + len(text[start:stop].rstrip("; \t\r\n"))
+        self.trimmed = start + len(_without_around(text[start:stop]).rstrip("; \t\r\n"))
 
     def _read_with(self, edits: Iterable[Edit]) -> tuple[StepRead | Failure, str]:
         local = [Edit(edit.span.shift(-self.start), edit.text) for edit in edits]
         mended = apply_edits(self.text[self.start : self.stop], local)
         return read_step(mended, 0), mended
+
+    @property
+    def is_followed(self) -> bool:
+        """Whether comments or a fence stand behind the step: then the last of its lines may be no text of its own."""
+        return self.text[self.trimmed : self.stop].strip("; \t\r\n") != ""
 
     def mended_by(self, *edits: Edit) -> bool:
         """Say whether the step reads to the end of its line once ``edits`` are made, a comment or semicolon left out."""
@@ -49,6 +51,13 @@ class Broken:
         if not isinstance(read, StepRead):
             return False
         return _REST.match(mended, read.end, end_of_line(mended, read.end)) is not None
+
+    def opened_by(self, edit: Edit) -> bool:
+        """Say whether reading comes past the place of ``edit``, once it is made, and ends outside of strings."""
+        read, _ = self._read_with([edit])
+        if isinstance(read, StepRead):
+            return self.mended_by(edit)
+        return not read.quote and self.start + read.offset > edit.span.start
 
     def furthered_by(self, *edits: Edit) -> bool:
         """Say whether the step reads once ``edits`` are made, or at least to a fault further on, outside strings."""

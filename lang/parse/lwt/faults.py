@@ -5,25 +5,24 @@ below decides; it goes from what models do most often to what nobody does.
 """
 
 import re
-from collections.abc import Iterator
 
 from ...diagnostic import Edit
-from ...operations import COMMON_OPTIONS, LLM_OPTIONS
+from ...operations import BUILTIN, LLM_OPTIONS
 from ...source import Span
 from ..fault import Fault, fault, shown
 from .bare_expressions import bare_expression
-from .broken import Broken, option_tail
-from .engine import Failure, reference_pattern
+from .broken import Broken
+from .engine import Failure
 from .habits import HABITS, LATE
+from .quotes import inner_quotes, open_string, unclosed_before_options, unopened_value
 from .reference_slips import broken_references
 from .shapes import SMART_QUOTES, end_of_line
+from .tails import option_tail
 
 __all__ = ["explain_step"]
 
-_OPTION = re.compile(r"[A-Za-z_]\w*[ \t]*=(?!=)")
-_TAIL = option_tail("[\"']")
 _UNQUOTED_TAIL = option_tail("")
-_NAMED = re.compile(r"([A-Za-z_]\w*)[ \t]*=\s*\Z")
+_OPTION = re.compile(r"[A-Za-z_]\w*[ \t]*=(?!=)")
 
 
 def explain_step(text: str, start: int, stop: int, failure: Failure) -> Fault:
@@ -84,7 +83,7 @@ _ODD_QUOTES = SMART_QUOTES + "`"
 def _smart_quotes(step: Broken) -> Fault | None:
     text, at = step.text, step.failure.offset
     odd = text[at : at + 1]
-    if not odd or odd not in _ODD_QUOTES or at >= step.stop or step.failure.after == "head":
+    if not odd or odd not in _ODD_QUOTES or at >= step.trimmed or step.failure.after == "head":
         return None
     fence = re.compile(r"`+").match(text, at)
     begin = fence.end() if fence else at + 1
@@ -152,115 +151,23 @@ def _quotes_in_references(step: Broken) -> Fault | None:
     )
 
 
-def _unclosed_before_options(step: Broken) -> Fault | None:
-    """``"... , type="a" | "b")``: the prompt's closing quote is missing, and an option's quote closes it."""
-    text, first = step.text, step.failure.first_string
-    if first < 0 or text.startswith(('"""', "'''"), first):
-        return None
-    tail = next((t for t in _UNQUOTED_TAIL.finditer(text, first + 1, step.trimmed) if t.end() == step.trimmed), None)
-    mark = text[first]
-    if not tail or text[tail.start() - 1] in "\"'" or _bare_quotes(text, first + 1, tail.start(), mark):
-        return None
-    edit = Edit(Span(tail.start(), tail.start()), mark)
-    if not step.mended_by(edit):
-        return None
-    what = f"the string of step ({step.name}) that begins here is never closed"
-    return fault("LWT002", what, first, first + 1, f"put {mark} where it ends", edits=(edit,))
-
-
-def _inner_quotes(step: Broken) -> Fault | None:
-    """A quote inside the prompt ended it too early. The prompt ends at the last quote + ``)`` before the next head."""
-    text = step.text
-    for opened in _candidates(step):
-        mark = text[opened]
-        if text.startswith(mark * 3, opened):
-            continue
-        for closing in _closings(step, opened, mark):
-            inner = _bare_quotes(text, opened + 1, closing, mark)
-            edits = tuple(Edit(Span(i, i), "\\") for i in inner)
-            if inner and step.mended_by(*edits):
-                these = "this quote is" if len(inner) == 1 else f"{len(inner)} quotes are"
-                return fault(
-                    "LWT004",
-                    f"the prompt ends at this {mark} unless it is escaped; {these} meant as text",
-                    inner[0],
-                    inner[0] + 1,
-                    f"write \\{mark} inside the prompt, or put the prompt in {mark * 3}",
-                    edits=edits,
-                    accepted=True,
-                )
-    return None
-
-
-def _candidates(step: Broken) -> Iterator[int]:
-    """Yield where the string that was cut may begin: an option's own value, else the prompt."""
-    opened, first = step.failure.opened, step.failure.first_string
-    if first < 0:
-        return
-    named = _NAMED.search(step.text[max(step.start, opened - 60) : opened])
-    if named and (named[1] in LLM_OPTIONS or named[1] in COMMON_OPTIONS) and opened != first:
-        yield opened
-    yield first
-
-
-def _closings(step: Broken, opened: int, mark: str) -> Iterator[int]:
-    """Yield where the string may end: before options that stand behind it, else at the last quote + ``)``."""
-    tails = [m for m in _TAIL.finditer(step.text, opened + 1, step.stop) if m[0][0] == mark]
-    if tails:
-        yield tails[-1].start()
-    ends = re.compile(rf"{mark}\s{{0,99}}\)")
-    last = -1
-    for match in ends.finditer(step.text, opened + 1, step.stop):
-        last = match.start()
-    if last >= 0:
-        yield last
-
-
-def _bare_quotes(text: str, start: int, end: int, mark: str) -> list[int]:
-    """Return where an unescaped ``mark`` stands in ``[start, end)`` outside references."""
-    found: list[int] = []
-    piece = re.compile(rf"{reference_pattern()}|\\[\\{mark}]|{mark}")
-    for match in piece.finditer(text, start, end):
-        if match[0] == mark:
-            found.append(match.start())
-    return found
-
-
-def _open_string(step: Broken) -> Fault | None:
-    """The string is never closed before the next head."""
-    failure, text = step.failure, step.text
-    # A string that runs on is closed by the next step's quote: then reading stops behind this step.
-    ran_on = failure.first_string >= 0 and failure.offset >= step.stop
-    opened = failure.opened if failure.quote or ran_on else failure.first_string
-    if opened < 0:
-        return None
-    mark = text[opened : opened + 3] if text.startswith(("'''", '"""'), opened) else text[opened]
-    if not failure.quote and _bare_quotes(text, opened + len(mark), step.trimmed, mark):
-        return None
-    at = step.trimmed
-    candidates = [(Edit(Span(at, at), mark + ")"),), (Edit(Span(at, at), mark),)]
-    tail = next((t for t in _UNQUOTED_TAIL.finditer(text, opened, at) if t.end() == at), None)
-    if tail:
-        candidates.insert(0, (Edit(Span(tail.start(), tail.start()), mark),))
-    elif text[at - 1] == ")":
-        candidates.insert(0, (Edit(Span(at - 1, at - 1), mark),))
-    edits = next((edits for edits in candidates if step.mended_by(*edits)), ())
-    return fault(
-        "LWT002",
-        f"the string of step ({step.name}) that begins here is never closed",
-        opened,
-        opened + len(mark),
-        f"put {mark} where it ends",
-        edits=edits,
-    )
+def _ends_before(step: Broken) -> bool:
+    """Say whether nothing of the step's own stands where reading stopped: nothing, or prose behind an empty line."""
+    text, offset = step.text, step.failure.offset
+    if offset >= step.trimmed:
+        return True
+    before = text[step.start + len(text[step.start : offset].rstrip()) : offset]
+    return before.count("\n") > 1 and not re.search(r"[\"')\]}=]", text[offset : step.trimmed])
 
 
 def _open_call(step: Broken) -> Fault | None:
     """The closing parenthesis is missing."""
     failure, text = step.failure, step.text
     behind = step.start + len(text[step.start : failure.offset].rstrip())
-    if failure.after not in ("value", "comma", "name", "open") or text[failure.offset : step.stop].strip():
+    if failure.after not in ("value", "comma", "name", "open") or not _ends_before(step):
         return None
+    if inner := _inner_call(step):
+        return inner
     for closing in (")", "))"):
         edit = Edit(Span(behind, behind), closing)
         if step.mended_by(edit):
@@ -275,9 +182,26 @@ def _open_call(step: Broken) -> Fault | None:
     return None
 
 
+_OF_EACH = "|".join(sorted(BUILTIN["EACH"].options.keys() - LLM_OPTIONS.keys()))
+
+
+def _inner_call(step: Broken) -> Fault | None:
+    """``EACH({(a)}, LLM("...", on_error=drop)``: the call inside ends before the options that only the outer one has."""
+    option = re.compile(rf"\s{{0,9}},\s{{0,9}}(?:{_OF_EACH})\s{{0,4}}=").search(step.text, step.start, step.trimmed)
+    if not option or step.text[option.start() - 1] == ")":
+        return None
+    at, name = option.start(), option[0].strip(" ,=\t\r\n")
+    edit = Edit(Span(at, at), ")")
+    if not step.mended_by(edit):
+        return None
+    return fault(
+        "LWT003", f"the call before {name}= is never closed", at - 1, at, f"write ) before {name}=", edits=(edit,)
+    )
+
+
 _EXPLAINERS = (
-    _head_alone, _smart_quotes, _commas, _quotes_in_references, bare_expression, *HABITS, _unclosed_before_options, _inner_quotes,
-    _open_string, *LATE, _open_call,
+    _head_alone, _smart_quotes, _commas, _quotes_in_references, bare_expression, unopened_value, *HABITS, unclosed_before_options,
+    inner_quotes, open_string, *LATE, _open_call,
 )  # fmt: skip
 
 _EXPECTED = {

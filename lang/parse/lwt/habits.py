@@ -8,10 +8,11 @@ import re
 from ...diagnostic import Edit
 from ...source import Span
 from ..fault import Fault, fault, shown
-from .broken import OPTION_VALUE, Broken, option_tail
+from .broken import Broken
 from .engine import reference_pattern
 from .reference_slips import respelled
 from .shapes import ID, end_of_line
+from .tails import OPTION_VALUE, REFERENCE, is_option, loose_tail, option_tail, swallows
 
 __all__ = ["HABITS", "LATE"]
 
@@ -124,6 +125,8 @@ def _wrong_mark(step: Broken) -> Fault | None:
     mark = text[at : at + 1]
     swap = Edit(Span(at, at + 1), "=" if mark == ":" else ":" if mark == "=" else ",")
     if mark == ":" and failure.after == "name" and failure.inside == "(":
+        if _is_prose(step, at):
+            return None
         space = re.compile(r":[ \t]*").match(text, at)
         swap = Edit(Span(at, space.end() if space else at + 1), "=")
         return _habit(step, "an option and its value are parted by =, not by a colon", at, at + 1, "write =", swap)
@@ -138,6 +141,12 @@ def _wrong_mark(step: Broken) -> Fault | None:
         edit = Edit(Span(at, key.end()), f'"{key[0]}"')
         return _habit(step, f"the key {key[0]} stands without quotes", at, key.end(), f'write "{key[0]}"', edit)
     return None
+
+
+def _is_prose(step: Broken, colon: int) -> bool:
+    """Say whether the word before a colon is none of the options that a prompt has: ``LLM(Next: ...``."""
+    found = re.search(r"\b(?:LLM|llm|Llm|ANSWER)[ \t]*\(\s*(\w+)[ \t]*\Z", step.text[step.start : colon])
+    return found is not None and not is_option(found[1]) and not re.compile(r":\s*[\"']").match(step.text, colon)
 
 
 _CLOSING = {"(": ")", "[": "]", "{": "}"}
@@ -178,12 +187,24 @@ def _between_values(step: Broken) -> Fault | None:
         or at >= step.trimmed
     ):
         return None
+    if _is_of_string(text, at):
+        return None
     what, mark = ("a colon", ": ") if failure.after == "key" else ("a comma", ", ")
     behind = step.start + len(text[step.start : at].rstrip())
     edit = Edit(Span(behind, at), mark)
     if text[at] in ")]}" or not step.furthered_by(edit):
         return None
     return _habit(step, f"{what} is missing before {shown(_word(text, at))}", at, at + 1, f"write {mark.strip()}", edit)
+
+
+_BARE = re.compile(r"(?:for|in|if|else|and|or|not|is)\b|\[")
+
+
+def _is_of_string(text: str, at: int) -> bool:
+    """Say whether what stands at ``at`` is of a string or an expression whose quotes are astray, and no value of its own."""
+    if text[at - 1] in "\"'" and re.match(r"\w", text[at]):
+        return True
+    return re.search(r"\w\s*\Z", text[max(0, at - 99) : at]) is not None and _BARE.match(text, at) is not None
 
 
 def _word(text: str, at: int) -> str:
@@ -218,6 +239,9 @@ def _formatted(step: Broken) -> Fault | None:
 _TAIL = option_tail("")
 
 
+_FIRST_CLOSES = re.compile(rf"(?:{REFERENCE}|[^\"'])*+[\"'](?<=\w[\"'])\s{{0,9}},\s{{0,9}}[\"']")
+"""The first quote of a text ends something: ``x", "y``."""
+
 _PROMPT = re.compile(r"\b(?:LLM|llm|Llm)[ \t]*\(\s*")
 
 
@@ -227,7 +251,7 @@ def _bare_prompt(step: Broken) -> Fault | None:
     begin = max((m.end() for m in _PROMPT.finditer(text, step.start, min(failure.offset + 1, step.stop))), default=-1)
     if (
         begin < 0
-        or not re.compile(r"\w|\{\(").match(text, begin)
+        or not re.compile(r"\w|\$?\{{1,2}\s?\(?\w").match(text, begin)
         or failure.after not in ("name", "open", "value", "string")
     ):
         return None
@@ -235,9 +259,23 @@ def _bare_prompt(step: Broken) -> Fault | None:
         return None
     for end in _ends(text, begin, step.trimmed):
         mark = text[end - 1] if text[end - 1] in "\"'" else ""
-        inner = [Edit(Span(i, i), "\\") for i in _quotes(text, begin, end - len(mark), mark or '"')]
+        if mark and end - begin > 3 and text[end - 3 : end] == mark * 3:
+            mark *= 3
+        if not mark and text[begin:end].count("'") % 2 and re.search(r"\W'[ ,]", text[begin:end]):
+            continue  # a quote of its own, which is no apostrophe
+        if (
+            swallows(text, begin, end)
+            or loose_tail(text, begin, end, is_expression=False)
+            or _FIRST_CLOSES.match(text, begin, end - 1)
+        ):
+            continue
+        inner = (
+            []
+            if len(mark) == 3
+            else [Edit(Span(i, i), "\\") for i in _quotes(text, begin, end - len(mark), mark or '"')]
+        )
         edits = (Edit(Span(begin, begin), mark or '"'), *inner, *([] if mark else [Edit(Span(end, end), '"')]))
-        if step.mended_by(*edits):
+        if step.mended_by(*edits) or (mark and step.furthered_by(*edits)):
             what = "has no opening quote" if mark else "has no quotes"
             hint = f"write {mark or chr(34)} before it" + ("" if mark else " and behind it")
             return fault("LWT005", f"the prompt of step ({step.name}) {what}", begin, begin + 1, hint, edits=edits)
@@ -247,7 +285,7 @@ def _bare_prompt(step: Broken) -> Fault | None:
 def _ends(text: str, begin: int, trimmed: int) -> list[int]:
     """Return where a prompt without quotes may end: before options, at its only quote, before a last parenthesis."""
     tails = [found.start() for found in _TAIL.finditer(text, begin, trimmed)]
-    quotes = [found.start() + 1 for found in re.compile(r"[\"'](?=\s{0,9}[,)])").finditer(text, begin, trimmed)]
+    quotes = [found.start() + 1 for found in re.compile(r"[\"'](?=\s{0,9}[,)\]}])").finditer(text, begin, trimmed)]
     closing: list[int] = []
     at = trimmed
     while len(closing) < 3 and (at := text.rfind(")", begin, at)) >= 0:
@@ -274,6 +312,8 @@ def _reference(step: Broken) -> Fault | None:
     if not found or text[found[0].start : found[0].end] == found[1]:
         return None
     span, right = found
+    if re.match(r"[\w\"']", text[span.end : span.end + 1]):
+        return None  # a prompt's first words: its opening quote is missing
     what = f"`{shown(text[span.start : span.end], 60)}` is no reference"
     return _habit(step, what, span.start, span.end, f"write {shown(right, 60)}", Edit(span, right))
 

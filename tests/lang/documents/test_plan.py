@@ -110,12 +110,38 @@ def test_every_fault_is_told_by_its_path(change, code, message):
 def test_all_faults_are_told_at_once():
     read = read_plan('{"why": 3, "comands": ["x"], "config": {"a": 1}}')
     assert [d.message for d in read.diagnostics] == [
-        "commands is missing",
         "plan_id is missing",
         "why takes a text, not a number",
         "there is no key comands",
         "there is no key config.a",
-    ]
+    ], "commands is there under another name: one slip is told once"
+
+
+@pytest.mark.parametrize(
+    ("text", "meant", "edited"),
+    [
+        ('{"plan_id": "p", "reason": "r", "commands": ["RESET a"]}', "why", False),
+        ('{"plan_id": "p", "why": "w", "steps": ["RESET a"]}', "commands", False),
+        ('{"plan_id": "p", "why": "w", "comands": ["RESET a"]}', "commands", True),
+        ('{"plan_id": "p", "confidence": 0.9, "why": "w", "steps": ["RESET a"]}', "commands", False),
+        ('{"id": "p", "reason": "r", "commands": ["RESET a"]}', None, False),  # which of the two is which?
+        ('{"plan_id": "p", "why": "w", "confidence": 0.9, "commands": ["RESET a"]}', None, False),
+        ('{"plan_id": "p", "confidence": 0.9, "commands": ["RESET a"]}', None, False),
+    ],
+)
+def test_a_key_is_only_meant_where_its_value_could_stand(text, meant, edited):
+    unknown = [d for d in read_plan(text).diagnostics if d.code == "PLAN002"]
+    assert any(f"did you mean `{meant}`?" in d.hints for d in unknown) is (meant is not None)
+    assert any(d.edits for d in unknown) is edited
+    assert meant or all("leave it out" in d.hints for d in unknown)
+
+
+def test_a_missing_id_is_made_of_the_plan():
+    (found,) = read_plan('{"why": "w", "commands": ["RESET a"]}').diagnostics
+    mended = apply_edits('{"why": "w", "commands": ["RESET a"]}', found.edits)
+    assert read_plan(mended).ok
+    (other,) = read_plan('{"why": "w", "commands": ["RESET b"]}').diagnostics
+    assert found.edits[0].text != other.edits[0].text
 
 
 @pytest.mark.parametrize("given_plan", ["[]", '"RESET a"', "3", "null"])

@@ -1,6 +1,10 @@
 """Searches find planted answers that greedy misses, by a value that can't see them. The 50 graphs are slow; a few are not."""
 
+import os
+import subprocess
+import sys
 from asyncio import sleep
+from pathlib import Path
 
 import pytest
 from attrs import evolve
@@ -45,22 +49,57 @@ def test_with_a_small_budget_greedy_beats_beam():
 
 
 class Late(World):
-    """Proposes the same, but after waits that depend on how often it was asked."""
+    """Proposes and values the same, but after waits that depend on how often it was asked. ``most`` waited at once."""
 
     __slots__ = ()
-    asked = 0
+    asked = waiting = most = 0
 
-    async def propose(self, node):
+    async def wait(self):
         Late.asked += 1
+        Late.waiting += 1
+        Late.most = max(Late.most, Late.waiting)
         for _ in range((Late.asked * 7) % 5):
             await sleep(0)
+        Late.waiting -= 1
+
+    async def propose(self, node):
+        await self.wait()
         return await World.propose(self, node)
+
+    async def value(self, node):
+        await self.wait()
+        return World.value(self, node)
+
+
+def late(planted):
+    return Late(planted.seed, planted.graph, planted.hops, planted.chain, planted.answer, planted.reliability)
 
 
 @pytest.mark.parametrize("name", METHODS)
 def test_the_same_seed_gives_the_same_tree_however_much_runs_at_once(name):
     planted = world(7)
-    late = Late(planted.seed, planted.graph, planted.hops, planted.chain, planted.answer, planted.reliability)
     settings = evolve(METHODS[name], batch=3, rollout_depth=1, seed=5)
-    trees = {run(each, evolve(settings, at_once=n), 15).tree.dumps() for n in (1, 2, 8) for each in (planted, late)}
-    assert len(trees) == 1
+    Late.most = 0
+    trees = [run(each, evolve(settings, at_once=n), 15).tree for n in (1, 2, 8) for each in (planted, late(planted))]
+    assert all(tree == trees[0] and tree.dumps() == trees[0].dumps() for tree in trees)
+    assert len(trees[0].nodes) > (2 if name == "greedy" else 6)
+    assert Late.most > 1 or name == "greedy", "otherwise nothing ran at once"
+
+
+@pytest.mark.slow
+def test_the_same_seed_gives_the_same_tree_in_another_process():
+    script = (
+        "from attrs import evolve; from support.planted_search import METHODS, run, world\n"
+        "for name in METHODS:\n"
+        "    print(run(world(7), evolve(METHODS[name], batch=3, at_once=4, rollout_depth=1, seed=5), 15).tree.dumps())"
+    )
+    tests = str(Path(__file__).parents[2])
+    trees = {
+        subprocess.run(
+            [sys.executable, "-c", script],
+            env={**os.environ, "PYTHONHASHSEED": hashed, "PYTHONPATH": tests},
+            capture_output=True, check=True, text=True, timeout=60,
+        ).stdout
+        for hashed in ("1", "2")
+    }  # fmt: skip
+    assert len(trees) == 1 and trees != {""}
