@@ -136,6 +136,7 @@ class Options(TypedDict, total=False):
     tidy: Callable[
         [str], str
     ]  # makes an answer that nearly fits its schema fit, before it is judged; no part of the request
+    repairs: int  # how often an answer that does not fit goes back: 1, or 0; no part of the request
     notify: Callable[[Notice], None]  # no part of the request
 
 

@@ -11,7 +11,7 @@ from .llm import BadRequest
 from .llm_schema import compiled, first_fault
 
 __all__ = [
-    "answer_format", "check_answer", "instructions", "pick_choice", "read_json", "repair_prompt", "strict_ready",
+    "answer_format", "check_answer", "instructions", "json_words", "pick_choice", "read_json", "repair_prompt", "strict_ready",
     "unfenced",
     "unwrap",
     "validator",
@@ -52,11 +52,45 @@ def read_json(text: str, *, halves: bool = False) -> Any:
         text.encode()
         if not halves and "\\ud" in text.lower():
             json.dumps(value, ensure_ascii=False).encode()
+    except json.JSONDecodeError as error:
+        raise ValueError(f"{json_words(error)} (line {error.lineno}, column {error.colno})") from None
     except RecursionError:
         raise ValueError("nested too deeply") from None
     except UnicodeEncodeError:
         raise ValueError("a lone surrogate is no text") from None
     return value
+
+
+_FAULTS: Mapping[str, str] = {
+    "Extra data": "more stands behind the JSON value: {found}",
+    "Unterminated string": "a string has no closing quote",
+    "Expecting ',' delimiter": "a comma, or a closing bracket, is missing before {found}",
+    "Expecting ':' delimiter": "a colon is missing before {found}",
+    "Expecting property name": "a key in double quotes is missing before {found}",
+    "Illegal trailing comma": "a comma stands before a closing bracket",
+    "Invalid control character": "a line end, or another control character, stands in a string",
+    "Invalid \\uXXXX": "\\u has no four hexadecimal digits behind it",
+    "Invalid \\escape": "there is no escape like {found}",
+    "Unexpected UTF-8 BOM": "it begins with a byte order mark",
+}
+"""How Python's messages begin, and what is told instead."""
+_FOUND = 24
+
+
+def json_words(error: json.JSONDecodeError) -> str:
+    """Say in a clause what is wrong with a text that is no JSON; where that is, ``error`` says."""
+    text, at = error.doc, error.pos
+    if not text.strip():
+        return "it is empty"
+    if at >= len(text.rstrip()):
+        return "it ends too early"
+    rest = " ".join(text[at : at + 4 * _FOUND].split())
+    quote = '"' if "'" in rest else "'"
+    shown = f"{quote}{rest if len(rest) <= _FOUND else rest[:_FOUND] + '...'}{quote}"
+    told = next((told for begins, told in _FAULTS.items() if error.msg.startswith(begins)), None)
+    if told is not None:
+        return told.format(found=shown)
+    return f"it begins with {shown}" if not text[:at].strip() else f"a value is missing before {shown}"
 
 
 def _object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
@@ -137,6 +171,8 @@ def _plain(value: Any) -> Any:
 def check_answer(text: str, schema: Mapping[str, Any]) -> tuple[str, str]:
     """Return ``(json, "")`` when ``text``, or the fence that it is, satisfies ``schema``; else ``("", why not)``."""
     text = unfenced(text).strip()
+    if not text:
+        return "", "the model answered nothing"
     try:
         value = read_json(text)
     except ValueError as error:
@@ -175,7 +211,8 @@ def answer_format(options: Mapping[str, Any]) -> tuple[dict[str, Any], bool] | N
         return _wrap({"type": "string", "enum": list(choices)}), True
     if (schema := options.get("schema")) is None:
         return None
-    plain: dict[str, Any] = orjson.loads(canonical(schema))
+    # In its own order: services write an object's keys in the order of its schema, and a reason belongs before its verdict.
+    plain: dict[str, Any] = orjson.loads(orjson.dumps(schema, default=_plain))
     if plain.get("type") == "object" or "$ref" in plain:
         return plain, False
     definitions: dict[str, Any] = {name: plain.pop(name) for name in ("$defs", "definitions") if name in plain}

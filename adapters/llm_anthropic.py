@@ -29,6 +29,7 @@ from .llm_http import (
     server_events,
 )
 from .llm_sdk import DEFAULT_TIMEOUT, SDKModel
+from .llm_strict import Strictness
 from .llm_tools import about_tools, called_text, marked, message_tools, offered
 
 __all__ = ["AnthropicModel"]
@@ -68,6 +69,7 @@ class AnthropicModel(SDKModel):
         )
         self._stream = stream
         self._refused: set[str] = set()
+        self._strict = Strictness()
 
     async def aclose(self) -> None:
         """Close all connections; the model can't be asked any more."""
@@ -92,6 +94,8 @@ class AnthropicModel(SDKModel):
         else:
             answer = _read_body(await response.aread(), options)
         shape = answer_format(options)
+        if shape is not None:
+            answer = self._strict.restored(answer, shape[0])
         if shape is None or not shape[1]:
             return marked(answer, options)
         return evolve(answer, text=unwrap(answer.text, as_json="choices" not in options))
@@ -106,6 +110,8 @@ class AnthropicModel(SDKModel):
                 name in words or name.replace("config", "format") in words or (name == "tools" and about_tools(words))
             )
             if named and (name in request or name in request["extra_body"]):
+                if name == "output_config" and "schema" in words:
+                    self._strict.gives_up(request["output_config"]["format"]["schema"])
                 if not (name in ("output_config", "tools") and "schema" in words):
                     self._refused.add(name)
                 return name
@@ -119,9 +125,10 @@ class AnthropicModel(SDKModel):
         }
         shape = answer_format(options)
         if shape is not None:
-            # The service takes closed objects only; any other shape is asked for in words and checked by us.
-            if "output_config" not in skip and strict_ready(shape[0]):
-                request["output_config"] = {"format": {"type": "json_schema", "schema": shape[0]}}
+            # The service takes closed objects only; what has no such form is asked for in words and checked by us.
+            form = shape[0] if strict_ready(shape[0]) else self._strict.form(shape[0])
+            if "output_config" not in skip and form is not None:
+                request["output_config"] = {"format": {"type": "json_schema", "schema": form}}
             else:
                 prompt = f"{prompt}\n\n{instructions(options)}"
         if tools := offered(options):

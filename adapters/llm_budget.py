@@ -16,7 +16,7 @@ __all__ = ["Budget", "Ledger", "Price", "Priced"]
 
 _USUAL_ANSWER = 1024
 _NO_LIMIT = 1 << 62
-_MORE = "raise the limit, or resume the run with a new one"
+_MORE = "raise the limit"
 _FRAME = 64
 """Tokens that a server's chat template may add around the texts."""
 _WORDS = 256
@@ -68,6 +68,10 @@ class Ledger:
         """Whether it matters how large a call is."""
         return self.max_tokens is not None or self.max_cost is not None
 
+    @property
+    def _calls(self) -> str:
+        return f"the budget of {self.max_calls} call{'' if self.max_calls == 1 else 's'}"
+
     async def reserve(self, need: "_Need", price: Price) -> Usage:
         """Reserve room for a call and return it; raise ``BudgetExceeded`` when there will be none.
 
@@ -77,7 +81,7 @@ class Ledger:
         while True:
             if self.max_calls is not None and self.calls >= self.max_calls:
                 self._wake()
-                raise BudgetExceeded(f"the budget of {self.max_calls} calls is used up", hint=_MORE, attempts=0)
+                raise BudgetExceeded(f"{self._calls} is used up", hint=_MORE, attempts=0)
             if (hold := self._fit(need, price)) is not None:
                 self.calls += 1
                 self._under_way += 1
@@ -107,7 +111,7 @@ class Ledger:
         Where the answer to the one before may only have been lost on the way, its reservation counts as spent.
         """
         if self.max_calls is not None and self.calls >= self.max_calls:
-            raise BudgetExceeded(f"the budget of {self.max_calls} calls is used up, after {notice.reason}", hint=_MORE)
+            raise BudgetExceeded(f"{self._calls} is used up, after {notice.reason}", hint=_MORE)
         if notice.lost:
             if self._left(hold.prompt_tokens, price) < hold.completion_tokens:
                 raise BudgetExceeded(f"asking again may exceed the budget, after {notice.reason}", hint=_MORE)

@@ -23,7 +23,7 @@ from .llm_errors import in_band_error, status_error
 from .llm_pools import Pools
 
 __all__ = [
-    "MAX_BODY", "BodyTooLarge", "BodyUnreadable", "BoundedClient", "Watch", "body_object", "count", "event_object",
+    "MAX_BODY", "BodyTooLarge", "BodyUnreadable", "BoundedClient", "Watch", "body_object", "connection_hint", "count", "event_object",
     "finish_stream", "joined", "server_events", "watching",
 ]  # fmt: skip
 
@@ -47,6 +47,7 @@ _OWN_HEADERS = frozenset(
         "idempotency-key",
     )
 )
+_NOBODY = "no connection: the server does not answer at this address"
 _SPENT = frozenset(("content-encoding", "content-length", "transfer-encoding", "x-should-retry"))
 
 
@@ -240,10 +241,17 @@ def _connection_reason(error: httpx2.RequestError) -> str:
     if isinstance(error, httpx2.ConnectTimeout):
         return "no connection within 10 s"
     if isinstance(error, httpx2.ConnectError):
-        return "no connection: the server does not answer at this address"
+        return _NOBODY
     if isinstance(error, httpx2.UnsupportedProtocol):
         return "the address is no http(s) URL"
     return "the connection was closed before the answer was complete"
+
+
+def connection_hint(reason: str) -> str:
+    """Return what to do about a reason that a ``Watch`` has; "" where nothing is known."""
+    if reason == _NOBODY or reason.startswith("no connection within"):
+        return "is it running? its address stands in --llm, KNOTWORK_LLM or a ..._BASE_URL of the environment"
+    return ""
 
 
 async def server_events(response: httpx2.Response) -> Any:

@@ -33,7 +33,7 @@ __all__ = [
 ]
 
 _TIMEOUT = 120.0
-_NOT_ASKED = frozenset(("notify", "tidy", "timeout", "retries", "sample"))
+_NOT_ASKED = frozenset(("notify", "tidy", "timeout", "retries", "repairs", "sample"))
 """Options that say how to ask, not what is asked for."""
 
 
@@ -181,6 +181,9 @@ class Validated(Layer):
         text, why = _judge(answer.text, options)
         if not why:
             return marked(evolve(answer, text=text), options)
+        if options.get("repairs", 1) < 1:
+            unfit = f"the answer does not fit: {why}"
+            raise BadAnswer(unfit, text=answer.text, usage=asking.usage, attempts=asking.attempts)
         asking.notify(Notice("repair", 2, why))
         again = await asking.ask(repair_prompt(prompt, answer.text, why, options))
         text, why = _judge(again.text, options)

@@ -14,6 +14,7 @@ from .llm_answers import answer_format, instructions, read_json, strict_ready, u
 from .llm_errors import status_error
 from .llm_openai_answers import read_body, read_stream
 from .llm_sdk import DEFAULT_TIMEOUT, SDKModel
+from .llm_strict import Strictness
 from .llm_tools import about_tools, custom_tool, function_tools, marked, offered, read_grammar
 
 __all__ = ["OpenAIModel"]
@@ -59,6 +60,7 @@ class OpenAIModel(SDKModel):
         if grammar:
             self._carriers = ()
         self._refused: set[str] = set()
+        self._strict = Strictness(own_address=base_url is None, bounds=True)
         self._in_words = False
 
     async def aclose(self) -> None:
@@ -83,6 +85,8 @@ class OpenAIModel(SDKModel):
             answer = await read_stream(response, options)
         else:
             answer = read_body(await response.aread(), options)
+        shape = answer_format(options)
+        answer = self._strict.restored(answer, None if shape is None else shape[0])
         return self._unwrapped(marked(answer, options), options)
 
     def _request(self, prompt: str, options: Options, skip: set[str]) -> dict[str, Any]:
@@ -94,7 +98,7 @@ class OpenAIModel(SDKModel):
                 request["extra_body"]["grammar"] = _one_of(options["choices"])
                 asked = True
             elif "response_format" not in skip:
-                request["extra_body"]["response_format"] = _response_format(shape[0])
+                request["extra_body"]["response_format"] = self._response_format(shape[0])
                 asked = True
             if not asked:
                 prompt = f"{prompt}\n\n{instructions(options)}"
@@ -129,6 +133,12 @@ class OpenAIModel(SDKModel):
                 request["stream_options"] = {"include_usage": True}
         return request
 
+    def _response_format(self, schema: dict[str, Any]) -> dict[str, Any]:
+        form = self._strict.form(schema)
+        strictly = form is not None or strict_ready(schema)
+        asked = {"name": "answer", "schema": schema if form is None else form, "strict": strictly}
+        return {"type": "json_schema", "json_schema": asked}
+
     def _under_grammar(self, text: str, skip: set[str]) -> dict[str, Any]:
         """Return what asks for an answer under a grammar, nothing when all that could was refused."""
         grammar = read_grammar(text)
@@ -161,6 +171,8 @@ class OpenAIModel(SDKModel):
                 continue
             if name == _other(self._limit) or (name == self._limit and not _UNKNOWN.search(words)):
                 return None  # the limit goes by another name at most, it is never left out
+            if name == "response_format" and "schema" in words and self._strict.gives_up(_sent_schema(request)):
+                return "strict"
             if not (name == "response_format" and "schema" in words) and not (
                 name in self._carriers and _UNKNOWN.search(words) is None
             ):
@@ -202,16 +214,13 @@ class OpenAIModel(SDKModel):
                 self._in_words = True
 
 
+def _sent_schema(request: Mapping[str, Any]) -> Any:
+    return request["extra_body"]["response_format"]["json_schema"]["schema"]
+
+
 def _other(limit: str) -> str:
     return "max_completion_tokens" if limit == "max_tokens" else "max_tokens"
 
 
 def _one_of(choices: Any) -> str:
     return "root ::= " + " | ".join(json.dumps(choice, ensure_ascii=False) for choice in choices)
-
-
-def _response_format(schema: dict[str, Any]) -> dict[str, Any]:
-    return {
-        "type": "json_schema",
-        "json_schema": {"name": "answer", "schema": schema, "strict": strict_ready(schema)},
-    }

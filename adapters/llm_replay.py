@@ -115,7 +115,9 @@ class ReplayModel(Own):
         try:
             lines = self.path.read_text(encoding="utf-8").split("\n")
         except OSError as error:
-            raise NotConfigured(f"the cassette {self.path} can't be read: {error.strerror}") from None
+            there = "it is made by --llm record:FILE,SPEC" if isinstance(error, FileNotFoundError) else ""
+            why = (error.strerror or str(error)).lower()
+            raise NotConfigured(f"the cassette {self.path} can't be read: {why}", hint=there) from None
         except UnicodeDecodeError as error:
             raise NotConfigured(f"the cassette {self.path} is no UTF-8 (byte {error.start})") from None
         headed = False

@@ -20,7 +20,7 @@ from .llm import (
 )
 from .llm_answers import hidden
 from .llm_errors import status_error
-from .llm_http import MAX_BODY, BodyTooLarge, BodyUnreadable, BoundedClient, Watch, watching
+from .llm_http import MAX_BODY, BodyTooLarge, BodyUnreadable, BoundedClient, Watch, connection_hint, watching
 from .llm_layers import Own, Patience
 
 __all__ = ["DEFAULT_TIMEOUT", "SDKModel"]
@@ -118,7 +118,7 @@ class SDKModel(Own, ABC):
         if isinstance(response, httpx2.Response):
             return status_error(response)
         if isinstance(error, self._sdk_error | httpx2.HTTPError):
-            return Unavailable(watch.reason or "the connection failed")
+            return Unavailable(watch.reason or "the connection failed", hint=connection_hint(watch.reason))
         if isinstance(error, TypeError | ValueError):
             return BadRequest(f"the SDK refuses the request: {str(error)[:200]}")
         if isinstance(error, OSError | RuntimeError):

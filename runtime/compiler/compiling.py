@@ -11,6 +11,7 @@ from typing import Any
 
 from attrs import define, evolve, field
 
+from ...adapters.llm_means import Means
 from ...lang.diagnostic import Diagnostic, has_errors
 from ...lang.documents.seed import read_seed
 from ...lang.linter.seed import check as lint
@@ -44,13 +45,15 @@ async def compile_task(
     cancel: asyncio.Event | None = None,
     time_limit: float | None = None,
     cache: Compilations | None = None,
+    means: Means | None = None,
 ) -> Compiled:
     """Compile ``request`` with the model of ``caller``.
 
     ``check`` says what is wrong with a seed: the linter, or one that knows contexts as well; a seed with errors by it is none.
     ``options``: the port's, for each call. ``events``: the caller's own if None. ``cancel``, when it is set, and ``time_limit`` (seconds)
     stop the call under way. Where the caller has a record, each finished call is kept in it and found again. ``cache``: what was
-    compiled before is taken from it where it still passes, and what is compiled is kept in it.
+    compiled before is taken from it where it still passes, and what is compiled is kept in it. ``means``: what the
+    model can be held to.
     """
     heard = caller.events if events is None else events
     kept_by = {"name": request.name, "options": dict(options or {})}
@@ -60,7 +63,13 @@ async def compile_task(
         if found is not None and (made := _known(found, check)) is not None:
             return evolve(made, seconds=perf_counter() - began)
     work = _Compiling(
-        request, Asker(caller, step, options or {}), check, heard, Ending(cancel, time_limit), began=began
+        request,
+        Asker(caller, step, options or {}),
+        check,
+        heard,
+        Ending(cancel, time_limit),
+        began=began,
+        means=means or Means(),
     )
     broken = len(heard.broken) if heard is not None else 0
     made = await work.run()
@@ -93,6 +102,7 @@ class _Compiling:
     events: Events | None
     ending: Ending
     began: float
+    means: Means = field(factory=Means)
     steps: list[CompiledStep] = field(factory=list)
     failed: Failed | None = None
 
@@ -122,7 +132,7 @@ class _Compiling:
 
     async def _phase(self, phase: Phase, prompt: str, judge: Callable[[str], Judged]) -> Any:
         """Return the value of a step; None where it failed or was stopped, and ``steps`` has it."""
-        running = PhaseRun(phase, prompt, judge, self.asker, self.events, self.request.repairs)
+        running = PhaseRun(phase, prompt, judge, self.asker, self.events, self.request.repairs, self.means)
         phased: Phased | None = await self.ending.within(running.run())
         if phased is None:
             self.steps.append(running.stopped(_WHY[self.ending.by]))

@@ -6,6 +6,7 @@ from typing import Any
 
 from attrs import define, field, frozen
 
+from ...adapters.llm_means import Means
 from ...lang.diagnostic import Diagnostic
 from ...lang.source import Source, Span
 from ..events import DraftMended, Events, PhaseFinished, PhaseStarted, RepairAsked
@@ -15,7 +16,7 @@ from .asking import Asker, Draft
 from .mending import Repaired, mend
 from .requests import MOST_REPAIRS
 from .results import PHASES, CompiledStep, Judged, Mended, Phase, Status
-from .wording import LONGEST_ANSWER, repair_prompt, schema_of, shown
+from .wording import LONGEST_ANSWER, SMALL_TOKENS, repair_prompt, schema_of, shown
 
 __all__ = ["LOOP", "PhaseRun", "Phased"]
 
@@ -36,7 +37,7 @@ class Phased:
 
 @define
 class PhaseRun:
-    """A step under way. ``repairs`` is the most of them, the client's own among them."""
+    """A step under way. ``repairs`` is the most of them, the client's own among them. ``means``: of the model."""
 
     phase: Phase
     prompt: str
@@ -44,6 +45,7 @@ class PhaseRun:
     asker: Asker
     events: Events | None
     repairs: int
+    means: Means = field(factory=Means)
     spent: Spent = field(factory=Spent)
     used: int = 0
     """Repairs so far, those of the client among them."""
@@ -84,8 +86,12 @@ class PhaseRun:
 
     async def _draft(self, attempt: int, prompt: str) -> Draft:
         options: dict[str, Any] = {"sample": attempt} if attempt else {}
-        if self.used < self.repairs:  # a client that asks for the schema may ask once more, and that is a repair
-            options |= {"schema": schema_of(self.phase), "tidy": self._tidied}
+        options |= {"schema": schema_of(self.phase, small=self.means.small), "tidy": self._tidied}
+        # A client of this house asks once more where the schema is not kept to, and that is a repair.
+        options["repairs"] = 1 if self.used < self.repairs else 0
+        most = SMALL_TOKENS if self.means.small else self.means.tokens
+        if most is not None and "max_tokens" not in self.asker.options:
+            options["max_tokens"] = most
         place = PHASES.index(self.phase) * (MOST_REPAIRS + 1) + attempt
         draft = await self.asker.ask(place, prompt, options, self.spent)
         self.used += draft.repaired

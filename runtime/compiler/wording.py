@@ -12,6 +12,7 @@ from typing import Any
 from blake3 import blake3
 
 from ...adapters.llm_answers import canonical
+from ...adapters.llm_strict import bounded_form
 from ...lang.diagnostic import Diagnostic, as_json
 from ...lang.source import Source
 from ..commands.excerpts import clipped, fenced
@@ -20,7 +21,16 @@ from .conditions import Conditions
 from .graph import Graph
 from .results import PHASES, Phase
 
-__all__ = ["LONGEST_ANSWER", "LONGEST_TASK", "ask_for", "repair_prompt", "schema_of", "shown", "version"]
+__all__ = [
+    "LONGEST_ANSWER",
+    "LONGEST_TASK",
+    "SMALL_TOKENS",
+    "ask_for",
+    "repair_prompt",
+    "schema_of",
+    "shown",
+    "version",
+]
 
 LONGEST_TASK = 100_000
 """Characters of a task."""
@@ -29,13 +39,19 @@ LONGEST_ANSWER = 200_000
 _DIAGNOSTICS = 30
 """Diagnostics that a model is shown at once, errors first; most have one cause."""
 _MESSAGE = 400
+SMALL_TOKENS = 1_000
+_SMALL_TEXT = 40
+_SMALL_LIST = 2
 _VERSION = 1
 """Of what this package makes of answers: what another one has compiled is asked for again."""
 
 
 @cache
-def schema_of(phase: Phase) -> Mapping[str, Any]:
-    """Return the JSON Schema of the answer to a step."""
+def schema_of(phase: Phase, *, small: bool = False) -> Mapping[str, Any]:
+    """Return the JSON Schema of the answer to a step; ``small``: one whose answers have less than ``SMALL_TOKENS``."""
+    if small:
+        bounded: dict[str, Any] = bounded_form(schema_of(phase), text=_SMALL_TEXT, items=_SMALL_LIST)
+        return bounded
     from ...lang.documents.seed import SEED_SCHEMA
     from ...lang.documents.shape import json_schema
     from .shapes import ConditionsSchema, GraphSchema

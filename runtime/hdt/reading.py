@@ -45,7 +45,7 @@ _FEW = 4
 NO_REASON = "no reason was given"
 
 _COMPLETE = re.compile(r"[\s*_#>\"'`]*COMPLETE:[\s*_]*")
-_PLACEHOLDER = re.compile(r"<[^<>]{0,60}>|\.{3}|…")
+_PLACEHOLDER = re.compile(r"<[^<>]{0,60}>|\.{3}|…|the answer[.:]?", re.IGNORECASE)
 
 
 @frozen

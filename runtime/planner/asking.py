@@ -5,13 +5,17 @@ from typing import Any
 
 from attrs import define, field
 
+from ...adapters.llm_means import Means
 from ..answers.asking import Asker, Losses
 from ..calls import Caller
 from ..events import Events, PhaseFinished, PhaseStarted, Warned
 from ..spending import Spent
 from .results import Repair, ToolUse
 
-__all__ = ["Job"]
+__all__ = ["NONE", "Job"]
+
+NONE = Means()
+"""Of a client of one's own: it is asked in text for everything."""
 
 
 @define
@@ -19,8 +23,7 @@ class Job:
     """A request under way. ``number`` counts requests from 0; ``label`` ("R00") begins the names of its calls in events and records.
 
     ``data`` is what scripts have as their input, ``options`` go with each call of plan and expansion.
-    ``native``: the model calls tools by its own means. ``warnings``, ``repairs`` and
-    ``tools`` are what happened so far, however the request ends.
+    ``means``: what the model can be held to. ``warnings``, ``repairs`` and ``tools`` are what happened so far, however the request ends.
     """
 
     number: int
@@ -30,7 +33,7 @@ class Job:
     caller: Caller
     events: Events | None
     options: Mapping[str, Any] = field(factory=dict)
-    native: bool = False
+    means: Means = NONE
     losses: Losses = field(factory=Losses)
     warnings: list[str] = field(factory=list)
     repairs: list[Repair] = field(factory=list)

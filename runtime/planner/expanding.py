@@ -44,7 +44,7 @@ async def expand(job: Job, planned: Planned, spent: Spent, max_iterations: int =
     if not planned.read.expand:
         return Expanded(planned.script, work.skeleton.text)
     for iteration in range(1, max_iterations + 1):
-        offered = {"tools": TOOLS} if job.native else {}
+        offered = {"tools": TOOLS} if job.means.tools else {}
         text = await job.ask("expand", iteration - 1, work.prompt(), spent, **offered)
         if work.carry_out(text, iteration):
             return Expanded(work.skeleton.script, work.skeleton.text, iteration)

@@ -17,6 +17,8 @@ _ONE = (60, 1_200)
 _SHORT = 120
 """Characters of a text that is shown as it is."""
 
+_FORM = 'items are a JSON list, or {"items": [...]}'
+
 Data = Mapping[str, Any]
 """What scripts and ``read`` see as the input: ``items``, ``request``, and what else stood beside the items."""
 
@@ -27,18 +29,26 @@ def read_items(given: Any) -> tuple[list[Any], dict[str, Any]]:
     items = given
     if isinstance(given, Mapping):
         if "items" not in given:
-            raise RequestError("items", "the object has no items", 'a list, or {"items": [...]}')
+            raise RequestError("items", "the object has no items", _FORM)
         beside = {str(name): value for name, value in given.items() if name not in ("items", "request")}
         items = given["items"]
     if not isinstance(items, list | tuple):
-        raise RequestError("items", f"a list of items is wanted, not {type(items).__name__}")
+        raise RequestError("items", f"a list of items is wanted, not {_called(items)}", _FORM)
     if not items:
-        raise RequestError("items", "there are none to rank")
+        raise RequestError("items", "there are none to rank", _FORM)
     if len(items) > MOST_ITEMS:
         raise RequestError(
             "items", f"{len(items):,} are too many", f"at most {MOST_ITEMS:,}; leave some out beforehand"
         )
     return list(items), beside
+
+
+def _called(value: Any) -> str:
+    """Return what a value that is no list is called by those who write JSON."""
+    if value is None or isinstance(value, bool):
+        return "null" if value is None else str(value).lower()
+    kinds = ((str, "a text"), (Mapping, "an object"), (int | float, "a number"))
+    return next((name for kind, name in kinds if isinstance(value, kind)), type(value).__name__)
 
 
 def compact(items: Sequence[Any]) -> str:

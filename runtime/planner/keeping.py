@@ -13,16 +13,14 @@ from typing import Any
 from attrs import define, field
 
 from ...adapters.llm import Usage
-from ..folders import RunError, base_directory, begin, hash_of, read_run, resumed, versions
+from ..folders import RANK, RunError, base_directory, begin, hash_of, read_run, resumed, versions
 from ..journal import Journal
 from ..results import Recorded, StepResult, add_costs
 from ..runs import Recorder, take_record
 from .results import Ranked
 
-__all__ = ["RANK", "RunError", "StoredRanking", "load", "ranked_done", "start", "totals_done"]
+__all__ = ["RunError", "StoredRanking", "load", "ranked_done", "start", "totals_done"]
 
-RANK = "rank"
-"""The ``kind`` in the head of a ranking's run."""
 _ITEMS, _REQUESTS = "items.json", "requests.json"
 
 

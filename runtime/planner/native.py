@@ -1,10 +1,10 @@
-"""The tools as a model's own means of calling them take them; and which models have such means."""
+"""The tools as a model's own means of calling them take them."""
 
 from typing import Any
 
 from .tools import PARAMETERS
 
-__all__ = ["TOOLS", "has_tools"]
+__all__ = ["TOOLS"]
 
 _ABOUT = {
     "done": "Finish: the script is complete.",
@@ -30,10 +30,3 @@ TOOLS: tuple[dict[str, Any], ...] = tuple(
     for name, parameters in PARAMETERS.items()
 )
 """As the port's option ``tools`` has them."""
-
-
-def has_tools(spec: str) -> bool:
-    """Say whether the model of ``spec`` calls tools by its own means. What is no service (a file, a client of one's own) does not."""
-    if spec.startswith("record:"):
-        return has_tools(spec.partition(",")[2])
-    return spec.startswith(("openai:", "anthropic:", "http://", "https://"))

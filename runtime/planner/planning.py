@@ -3,6 +3,8 @@
 What is wrong with a plan goes back to the model, at most twice: the script as it was read, and the linter's diagnostics as JSON.
 """
 
+from typing import Any
+
 from attrs import frozen
 
 from ...lang.diagnostic import Diagnostic, has_errors
@@ -15,6 +17,7 @@ from ..results import Failed, StepFailed
 from ..spending import Spent
 from .asking import Job
 from .faults import as_lines, as_objects, told
+from .grammar import SMALL_TOKENS, plan_grammar
 from .items import compact
 from .plan import Plan, read_plan
 from .results import Repair
@@ -38,17 +41,31 @@ class Planned:
 
 def plan_prompt(job: Job) -> str:
     """Return the prompt of the phase."""
-    line = clipped(job.request, _LINE).replace('"', "'").replace("{(", "{{(")
-    values = {"context": fenced(job.request), "items_compact": fenced(compact(job.items)), "wanted": line}
+    values = {"context": fenced(job.request), "items_compact": fenced(compact(job.items)), "wanted": _line(job)}
     return fill(read_prompt(__package__, "plan"), values)
+
+
+def _line(job: Job) -> str:
+    """Return the request as a script's string has it; what would be a reference there is none."""
+    return clipped(job.request, _LINE).replace('"', "'").replace("{", "(").replace("}", ")")
+
+
+def _held(job: Job) -> dict[str, Any]:
+    """Return what holds the model to a plan's form, as far as something can."""
+    if not job.means.grammar:
+        return {}
+    small, line = job.means.small, _line(job)
+    held: dict[str, Any] = {"grammar": plan_grammar(len(job.items), line, small=small)}
+    most = SMALL_TOKENS + len(line.encode()) if small else job.means.tokens
+    return held if most is None or "max_tokens" in job.options else {**held, "max_tokens": most}
 
 
 async def plan(job: Job, spent: Spent) -> Planned:
     """Return a plan that can run. Raises ``StepFailed`` where a call fails, or the plan is still wrong after the last repair."""
     first = prompt = plan_prompt(job)
-    repairs = job.repairs
+    repairs, held = job.repairs, _held(job)
     while True:
-        text = await job.ask("plan", len(repairs), prompt, spent)
+        text = await job.ask("plan", len(repairs), prompt, spent, **held)
         read = read_plan(text, len(job.items))
         found = _check(job, read)
         if not has_errors(found.diagnostics):

@@ -8,6 +8,7 @@ from typing import Any, Literal
 
 from attrs import define, field
 
+from ...adapters.llm_means import Means
 from ..answers.requests import LONGEST
 from ..calls import Caller
 from ..ending import Ending
@@ -16,7 +17,7 @@ from ..refusals import RequestError, check_pairs
 from ..results import StepFailed
 from ..settings import seconds as checked_seconds
 from ..spending import Spent
-from .asking import Job
+from .asking import NONE, Job
 from .executing import Executed, execute
 from .expanding import MAX_ITERATIONS, Expanded, expand
 from .items import read_items
@@ -35,7 +36,7 @@ _PhaseName = Literal["plan", "expand", "execute"]
 class Work:
     """What is ranked and by what: the items, what stands beside them, and how calls are made.
 
-    ``native``: the expansion's tools are offered to the model as its own; else it calls them in text.
+    ``means``: what the model can be held to: a grammar for its plan, tools of its own for the expansion; else it calls them in text.
     """
 
     items: Sequence[Any] = field(repr=False)
@@ -44,7 +45,7 @@ class Work:
     max_concurrency: int = 8
     options: Mapping[str, Any] = field(factory=dict)
     time_limit: float | None = None
-    native: bool = False
+    means: Means = NONE
 
 
 def prepare(
@@ -54,7 +55,7 @@ def prepare(
     max_concurrency: int = 8,
     options: Mapping[str, Any] | None = None,
     time_limit: float | None = None,
-    native: bool = False,
+    means: Means = NONE,
 ) -> Work:
     """Return what is to be ranked, checked. ``time_limit``: seconds for each request. Raises ``RequestError``."""
     listed, beside = read_items(items)
@@ -66,7 +67,7 @@ def prepare(
         raise RequestError("max_iterations", f"{max_iterations!r:.60} is no whole number from 1 to {ITERATIONS}")
     if type(max_concurrency) is not int or max_concurrency < 1:
         raise RequestError("max_concurrency", f"{max_concurrency!r:.60} is no whole number above 0")
-    return Work(listed, beside, max_iterations, max_concurrency, options or {}, checked_seconds(time_limit), native)
+    return Work(listed, beside, max_iterations, max_concurrency, options or {}, checked_seconds(time_limit), means)
 
 
 async def rank(
@@ -86,7 +87,7 @@ async def rank(
     checked = _request(request)
     data = {**work.beside, "request": checked, "items": work.items}
     heard = caller.events if events is None else events
-    job = Job(number, checked, work.items, data, caller, heard, work.options, work.native)
+    job = Job(number, checked, work.items, data, caller, heard, work.options, work.means)
     return await _Ranking(job, work).run(cancel)
 
 

@@ -93,6 +93,13 @@ def test_an_unfit_answer_is_repaired_once_and_it_is_recorded():
     assert "how old?" in inner.calls[1][0]
 
 
+def test_an_unfit_answer_is_not_repaired_where_nobody_wants_it():
+    inner = Scripted('{"age": 200}', '{"age": 20}')
+    with pytest.raises(BadAnswer, match="does not fit: at") as caught:
+        run(Validated(inner).generate("how old?", schema=AGE, repairs=0))
+    assert (caught.value.text, caught.value.attempts, len(inner.calls)) == ('{"age": 200}', 1, 1)
+
+
 @pytest.mark.parametrize(
     "text",
     [

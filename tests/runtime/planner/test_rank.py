@@ -10,10 +10,10 @@ import knotwork
 import pytest
 from knotwork import planner
 from knotwork.adapters.llm import BudgetExceeded, Unavailable
+from knotwork.adapters.llm_means import Means
 from knotwork.runtime.calls import Caller
 from knotwork.runtime.events import Event, Events, PhaseFinished, PhaseStarted, RepairAsked, ToolCalled
 from knotwork.runtime.planner.items import MOST_ITEMS
-from knotwork.runtime.planner.native import has_tools
 from knotwork.runtime.planner.running import prepare
 from knotwork.runtime.planner.running import rank as run_one
 from knotwork.runtime.results import Trace
@@ -47,7 +47,7 @@ def test_a_request_is_data(items: Items, simple: str) -> None:
     prompt = model.calls[0][0]
     assert f"````\n{request}\n````" in prompt
     assert prompt.count("[5] {") == 1
-    assert "{{(input)}['items']" in prompt.partition("[OUTPUT FORMAT]")[2]
+    assert "((input))['items']" in prompt.partition("[OUTPUT FORMAT]")[2]
 
 
 def test_a_plan_with_an_error_goes_back_with_its_diagnostics(items: Items, simple: str) -> None:
@@ -260,23 +260,12 @@ def test_tools_are_offered_to_models_that_have_them(items: Items, expanding: str
 
     async def ranked() -> planner.Ranked:
         caller = Caller(model, {}, None, Trace(), 2)
-        return await run_one(prepare(items, native=True), "tea", caller)
+        return await run_one(prepare(items, means=Means(tools=True)), "tea", caller)
 
     made = asyncio.run(ranked())
     assert (made.ranking, made.script) == ((6,), '(final)=LLM("Items: [5]. Best?")')
     offered = [[tool["name"] for tool in options.get("tools", ())] for _, options in model.calls]
     assert offered == [[], *[["done", "lwt_list", "lwt_insert", "lwt_set", "lwt_delete", "read"]] * 2, []]
-
-
-@pytest.mark.parametrize(
-    ("spec", "native"),
-    [
-        ("openai:gpt", True), ("https://host/v1#m", True), ("anthropic:c", True), ("record:a.jsonl,openai:gpt", True),
-        ("replay:a.jsonl", False), ("local", False), ("", False),
-    ],
-)  # fmt: skip
-def test_which_models_have_tools(spec: str, native: bool) -> None:
-    assert has_tools(spec) is native
 
 
 _ODD = "\"'(){}[]=\n`#\\\x00"
