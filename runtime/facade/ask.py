@@ -15,6 +15,8 @@ if TYPE_CHECKING:
     from ..hdt.choosing import Choose
     from ..hdt.results import Asked
     from ..refusals import RequestError
+    from ..search import Rollout, Settings
+    from ..search.policies import Valued
     from .gasl import Chunks
 
 __all__ = ["Asked", "RequestError", "RunError", "ask", "ask_sync"]
@@ -51,7 +53,11 @@ async def ask(
     options: Mapping[str, Any] | None = None,
     as_json: bool = True,
     choose: "Choose | None" = None,
+    search: "str | Settings | Mapping[str, Any] | None" = None,
+    value: "str | Valued | None" = None,
+    rollout: "Rollout | None" = None,
     again: bool = False,
+    force: bool = False,
     events: "Events | None" = None,
     cancel: "asyncio.Event | None" = None,
 ) -> "Asked":
@@ -59,8 +65,8 @@ async def ask(
 
     ``graph``, ``chunks``, ``caps`` and ``ceiling`` are as for ``gasl.open``. ``state``: a directory, in which findings and the loop
     itself are kept: the same call goes on where it stood, and pays nothing twice; a question that has its answer gets it without a
-    call, unless ``again``. None keeps nothing. ``llm`` plans, and answers the plans' own commands: a spec (``openai:MODEL``, ``local``
-    ...) or a client.
+    call, unless ``again``. A state whose findings are of another graph is refused, unless ``force``. None keeps nothing. ``llm`` plans,
+    and answers the plans' own commands: a spec (``openai:MODEL``, ``local`` ...) or a client.
 
     It ends with the answer, or after ``max_steps`` plans (those of earlier attempts too), ``max_calls``, ``max_tokens``, ``max_cost``
     (US dollars; needs ``price``), ``time_limit`` (seconds), or when ``cancel`` is set: ``status`` says so, and nothing is raised for
@@ -68,25 +74,32 @@ async def ask(
     are the planner's calls' (``temperature``, ``max_tokens`` ...); ``as_json`` asks for JSON by schema. ``choose`` picks among several
     next actions; the most confident one without.
 
+    ``search``: greedy, beam or mcts, or settings of one (``{"strategy": "beam", "width": 2}``): several plans are tried, each on a copy
+    of the state, and the state becomes the best one that has an answer, as one commit, or stays as it was. ``value`` says how good a
+    state is, 0 to 1: "judge" (a model; the default), "filled" (the share of declared keys that hold something), or a function of a
+    node; ``rollout`` is for mcts. ``max_steps`` counts plans that are executed.
+
     Raises ``RequestError`` for what can't be asked, ``AdapterError``, ``StoreError``, ``RunError`` and ``NotConfigured``.
     """
     from attrs import evolve
 
     from ..hdt.choosing import highest
     from ..hdt.opening import Wanted, answered_before, room_for, traverse
-    from ..hdt.settings import Bounds
+    from ..hdt.settings import Bounds, checked_folder, searching
+    from ..refusals import RequestError
     from . import gasl
     from .clients import Clients, Warnings
 
-    folder = None if state is None else Path(state)
-    bounds = Bounds(
-        max_steps, max_repairs, prompt_characters or room_for(llm if isinstance(llm, str) else ""), time_limit
-    )
+    folder = checked_folder(state)
+    spec = _spec_of(llm)
+    bounds = Bounds(max_steps, max_repairs, prompt_characters or room_for(spec), time_limit)
+    if search is not None and choose is not None:
+        raise RequestError("choose", "a search tries what is proposed, and chooses by value")
     wanted = Wanted(
-        question, bounds, folder, again, None, llm if isinstance(llm, str) else "", dict(options or {}), as_json,
-        choose or highest,
+        question, bounds, folder, again, None, spec, dict(options or {}), as_json, choose or highest,
+        searching(search, value, rollout), str(graph) if isinstance(graph, str | Path) else "", force,
     )  # fmt: skip
-    if (kept := answered_before(wanted)) is not None:
+    if (kept := answered_before(wanted, lambda: _hash_of(graph))) is not None:
         return kept
     warned = Warnings(events)
     limits = {"max_calls": max_calls, "max_tokens": max_tokens, "max_cost": max_cost, "price": price, "cache": cache}
@@ -102,3 +115,24 @@ async def ask(
 def ask_sync(graph: Any, question: str, **settings: Any) -> "Asked":
     """Answer from code that is not async; in code that is (a notebook too), ``await ask(...)``. ``settings`` are those of ``ask``."""
     return run_here(lambda: ask(graph, question, **settings), "ask")
+
+
+def _hash_of(graph: Any) -> str:
+    from . import gasl
+
+    with gasl.open(graph) as opened:
+        return str(opened.adapter.schema.hash)
+
+
+def _spec_of(llm: Any) -> str:
+    """Return the spec of the model: the default's where none is given, "" for a client that has none."""
+    from ...adapters.llm import NotConfigured
+    from ..wiring import default_spec
+
+    if llm is not None:
+        spec = llm if isinstance(llm, str) else getattr(llm, "spec", "")
+        return spec if isinstance(spec, str) else ""
+    try:
+        return default_spec()
+    except NotConfigured:
+        return ""  # an answer that is kept needs no model; opening one says what is missing

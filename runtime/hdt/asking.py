@@ -2,25 +2,28 @@
 
 A planner's answer is kept under its place (step, turn) alone: a step that is taken up again after a kill finds the answer that it
 acted on, although the state that its prompt would show has changed since. A call of a plan's own commands is kept under its request.
+In a search the place is the way to the state: the plans that lead there.
 """
 
+import asyncio
 from collections import Counter
 from collections.abc import Mapping
 from time import perf_counter
 from typing import Any
 
-from attrs import define, field
+from attrs import define, field, frozen
 from blake3 import blake3
 
 from ...adapters.llm import LLM, Completion, LLMError, Usage
 from ...adapters.llm_layers import Own, as_client
 from ..calls import Caller, Request
 from ..executor.answers import request_of
-from ..results import Failed, Outcome, Record, StepFailed
+from ..results import NO_USAGE, Failed, Outcome, Record, StepFailed
 from ..spending import Counted, Spent
+from .grammar import SMALL_TOKENS
 from .reading import answer_schema, tidied
 
-__all__ = ["PLANNER", "Asker", "Paid", "failed_for_good", "place_of"]
+__all__ = ["PLANNER", "Asker", "Paid", "Place", "failed_for_good", "place_of"]
 
 PLANNER = "planner"
 """What events and records call the planner's calls."""
@@ -34,11 +37,20 @@ def place_of(step: int, turn: int) -> int:
     return step * _TURNS + turn
 
 
+@frozen
+class Place:
+    """Where a search asks: ``way`` names the state by the plans that lead there, ``number`` is the state's in the tree."""
+
+    way: str
+    number: int
+
+
 @define
 class Asker:
     """Asks the planner. ``model`` is a name of the caller's (None: its own); ``options`` are the port's, for its calls alone.
 
-    ``as_json``: the answer's schema is asked for; without, the answer is text that is read leniently in any case.
+    ``as_json``: the answer's schema is asked for; without, the answer is text that is read leniently in any case. ``grammar`` is asked
+    for in the schema's place: for a model that keeps to it, and would come to nothing under a schema.
     """
 
     caller: Caller
@@ -46,15 +58,19 @@ class Asker:
     model: str | None = None
     options: Mapping[str, Any] = field(factory=dict)
     as_json: bool = True
+    grammar: str = ""
     spent: Spent = field(factory=Spent)
     _schema: dict[str, Any] | None = field(default=None, init=False)
     _asking: Caller | None = field(default=None, init=False)
 
-    async def ask(self, step: int, turn: int, prompt: str) -> str:
-        """Return the answer's text; raise ``StepFailed``."""
-        place, record = place_of(step, turn), self.caller.record
-        digest = blake3(f"{PLANNER} {place} {self.question}".encode()).hexdigest(length=16)
-        if record is not None and (earlier := record.recall(PLANNER, place, digest)) is not None:
+    async def ask(self, step: int, turn: int, prompt: str, at: Place | None = None) -> str:
+        """Return the answer's text; raise ``StepFailed``. ``at``: where a search asks, which has no steps."""
+        record = self.caller.record
+        place = place_of(step if at is None else at.number, turn)
+        # A state's number depends on the search's settings, its way does not.
+        kept_at, way = (place, "") if at is None else (turn, at.way)
+        digest = blake3(f"{PLANNER} {kept_at} {way}{self.question}".encode()).hexdigest(length=16)
+        if record is not None and (earlier := record.recall(PLANNER, kept_at, digest)) is not None:
             return earlier.output
         tally, began = Spent(), perf_counter()
         try:
@@ -68,7 +84,7 @@ class Asker:
             kept = Outcome(
                 outcome.output, outcome.output, tally.usage, tally.cost, tally.calls, tally.calls, "", False, digest
             )
-            self.caller.item_done(PLANNER, place, kept, perf_counter() - began)
+            self.caller.item_done(PLANNER, kept_at, kept, perf_counter() - began)
         return outcome.output
 
     async def _asked(self, place: int, prompt: str, tally: Spent) -> Outcome:
@@ -79,8 +95,11 @@ class Asker:
                 Counted(as_client(client), isinstance(client, Own)), {}, run.events, run.trace, run.limit, warn=run.warn
             )
             self._asking.gate = run.gate
-        options: dict[str, Any] = {"max_tokens": _TOKENS, **self.options, "tally": tally}
-        if self.as_json:
+        most = SMALL_TOKENS if self.grammar else _TOKENS
+        options: dict[str, Any] = {"max_tokens": most, **self.options, "tally": tally}
+        if self.grammar and self.as_json:
+            options["grammar"] = self.grammar
+        elif self.as_json:
             self._schema = self._schema or answer_schema()
             options |= {"schema": self._schema, "tidy": tidied}
         outcome = await self._asking.ask(PLANNER, Request(prompt, options=options), place)
@@ -100,12 +119,18 @@ class Paid(Own):
         self._record = record
         self._spent = spent
         self._counts: Counter[str] = Counter()
-        self._step = 0
+        self._label = ""
 
     def begin(self, step: int) -> None:
         """Count equal requests from 0 again: the step's plan runs, or runs once more to bind its variables."""
-        self._step = step
+        self._label = f"step {step}"
         self._counts.clear()
+
+    def at(self, way: str) -> "Paid":
+        """Return the same model for a plan of a search, of which others may be under way beside it; ``way`` names it."""
+        made = Paid(self._inner, self._name, self._record, self._spent)
+        made._label = f"way {way}"
+        return made
 
     async def generate(self, prompt: str, **options: Any) -> Completion:
         """Return the kept answer, or the inner client's; raise what it raises."""
@@ -114,7 +139,7 @@ class Paid(Own):
             return await self._ask(prompt, options)
         turn = self._counts[request]
         self._counts[request] += 1
-        label, digest = f"step {self._step}", f"{request}:{self._name}"
+        label, digest = self._label, f"{request}:{self._name}"
         earlier = self._record.recall(label, turn, digest)
         if earlier is not None and isinstance(earlier.value, Mapping):
             kept = earlier.value
@@ -134,6 +159,9 @@ class Paid(Own):
     async def _ask(self, prompt: str, options: dict[str, Any]) -> Completion:
         try:
             answer = await self._inner.generate(prompt, **options)
+        except asyncio.CancelledError:  # it was sent, and may be charged for
+            self._spent.add(1, NO_USAGE, None)
+            raise
         except LLMError as error:
             self._spent.add(error.attempts, error.usage, None)
             raise

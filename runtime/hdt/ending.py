@@ -3,7 +3,7 @@
 from typing import Any
 
 from .keeping import Kept
-from .results import Asked, Finding, Supposed
+from .results import Asked, Explored, Finding, Supposed
 
 __all__ = ["told_again"]
 
@@ -11,11 +11,11 @@ __all__ = ["told_again"]
 def told_again(kept: Kept) -> Asked:
     """Return the result that was kept; its figures are this attempt's, which are none."""
     end: dict[str, Any] = kept.finished or {}
-    supposed = end.get("supposed")
+    supposed, search = end.get("supposed"), end.get("search")
     return Asked(
         kept.question, "complete", str(end.get("answer", "")), supposed=None if supposed is None else Supposed(**supposed),
         cited=tuple(end.get("cited", ())),
         evidence=tuple(Finding(each["key"], each["item"], tuple(each["evidence"])) for each in end.get("evidence", ())),
         steps=tuple(kept.steps), earlier=len(kept.steps), run_id=kept.run_id, state=str(end.get("state", "")),
-        warnings=tuple(kept.damage),
+        warnings=tuple(kept.damage), search=None if search is None else Explored(**search, tree=kept.tree),
     )  # fmt: skip

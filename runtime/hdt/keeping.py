@@ -6,33 +6,43 @@
     {"record": "item_done", "step", "item", "input_hash", "output", "value", "usage", "cost", "calls", "seconds"}
     {"record": "step_begun", "number", "supposed", "action", "alternatives", "mended", "repairs", "history", "state"}
     {"record": "step_done", "step": {...}}
+    {"record": "found", "history", "state", "commands", "steps", "supposed", "answer", "cited", "search"}
     {"record": "run_finished", "status", "answer", "cited", "supposed", ...}
 
 ``script`` is the question, ``input_hash`` the graph's. ``step_begun`` is written before the plan's first command: ``history`` and
-``state`` are the history's length and the state's hash then, from which ``executing`` knows what of the plan was done.
+``state`` are the history's length and the state's hash then, from which ``executing`` knows what of the plan was done. ``found`` is
+written before the state becomes the one that a search found; whether it became that is to be seen in the state's history.
+
+A record that something in the state rests on is on the disk before the state changes; answers of models are not waited for: a power
+cut may cost some of them, and no more. ``STATE/asks/RUN/tree.json`` is the tree of the search that ran last.
 """
 
+import os
 from collections.abc import Mapping
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
 from attrs import define, field
 
-from ..folders import RunError, begin, hash_of, read_run, resumed, versions
+from ..folders import ASK, RunError, begin, hash_of, read_run, resumed, versions
 from ..journal import Journal
 from ..results import Outcome, Recorded, Run, StepResult
+from ..search import Tree, TreeError
 from .results import Step
 
-__all__ = ["FOLDER", "KIND", "AskRecorder", "Kept", "asks", "open_asks"]
+__all__ = ["FOLDER", "AskRecorder", "Kept", "asks", "open_asks"]
 
-KIND = "ask"
 FOLDER = "asks"
 """The folder of questions in a state's folder."""
+TREE = "tree.json"
 
 
 @define
 class Kept:
-    """A question as it was kept. ``finished`` is the end's record, None where it goes on; ``begun`` a step that was cut short."""
+    """A question as it was kept. ``finished`` is the end's record, None where it goes on; ``begun`` a step that was cut short,
+    ``found`` what a search found, where it is not known whether the state has it.
+    """
 
     run_id: str
     path: Path
@@ -42,6 +52,7 @@ class Kept:
     answers: dict[tuple[str, int | None, str], Recorded] = field(factory=dict, repr=False)
     steps: list[Step] = field(factory=list)
     begun: dict[str, Any] | None = None
+    found: dict[str, Any] | None = None
     finished: dict[str, Any] | None = None
 
     @property
@@ -53,6 +64,14 @@ class Kept:
     def is_over(self) -> bool:
         """Say whether there is an answer: what ended otherwise goes on."""
         return self.finished is not None and self.finished.get("status") == "complete"
+
+    @property
+    def tree(self) -> Tree | None:
+        """The tree of the search that ran last; None where there was none, or it can't be read."""
+        try:
+            return Tree.from_json((self.path / TREE).read_text(encoding="utf-8"))
+        except (OSError, UnicodeError, TreeError):
+            return None
 
     def resume(self) -> "AskRecorder":
         """Open it for more. Raises ``RunError`` where it is under way elsewhere, or can't be written.
@@ -68,7 +87,7 @@ class Kept:
 
 def load(path: Path) -> Kept:
     """Read a question's folder. Raises ``RunError``."""
-    return read_run(path, None, KIND, lambda folder, head: Kept(head["run"], folder, head), _take)
+    return read_run(path, None, ASK, lambda folder, head: Kept(head["run"], folder, head), _take)
 
 
 def _take(kept: Kept, record: dict[str, Any]) -> bool:
@@ -84,8 +103,10 @@ def _take(kept: Kept, record: dict[str, Any]) -> bool:
                 if step.number == len(kept.steps) + 1:
                     kept.steps.append(step)
                 kept.begun = None
+            case "found":
+                kept.found = record
             case "run_finished":
-                kept.finished = record
+                kept.finished, kept.found = record, None
             case "run_resumed":
                 kept.finished = None
     except (KeyError, TypeError, ValueError):
@@ -130,7 +151,7 @@ def open_asks(
     if before is not None and not again:
         return before
     head = {
-        "kind": KIND, "script_hash": hash_of(question.encode()), "input_hash": graph, "versions": versions(), "model": model,
+        "kind": ASK, "script_hash": hash_of(question.encode()), "input_hash": graph, "versions": versions(), "model": model,
         "name": question[:100], "script": question, "mode": "", "options": dict(options or {}),
     }  # fmt: skip
     run_id, path, journal = begin(state / FOLDER, head, {})
@@ -147,6 +168,7 @@ class AskRecorder:
     run_id: str
     _journal: Journal
     kept: Kept
+    _settled: bool = field(default=False, init=False)  # whether the folders' entries are on the disk
 
     @property
     def damage(self) -> str:
@@ -170,8 +192,28 @@ class AskRecorder:
         )  # fmt: skip
 
     def step_begun(self, told: Mapping[str, Any]) -> None:
-        """Keep what is about to be run."""
+        """Keep what is about to be run, before anything of it is."""
         self.append({"record": "step_begun", **told})
+        self.sync()
+
+    def found(self, told: Mapping[str, Any]) -> None:
+        """Keep what the state is about to become, before it does."""
+        self.append({"record": "found", **told})
+        self.sync()
+
+    def keep_tree(self, tree: Tree) -> str:
+        """Put a search's tree in the place of the one before; return why it can't be kept, "" where it is."""
+        path = self.kept.path / TREE
+        made = path.with_suffix(".new")
+        try:
+            with open(os.open(made, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600), "w", encoding="utf-8") as file:
+                file.write(tree.dumps())
+            os.replace(made, path)
+        except (OSError, UnicodeError) as error:
+            with suppress(OSError):
+                made.unlink()
+            return f"the tree can't be kept in {path}: {error}"
+        return ""
 
     def turn_done(self, step: Step) -> None:
         """Keep what came of a step."""
@@ -180,6 +222,7 @@ class AskRecorder:
     def ended(self, told: Mapping[str, Any]) -> None:
         """Keep how it ended, and let go of it."""
         self.append({"record": "run_finished", **told})
+        self.sync()
         self.close()
 
     def step_done(self, result: StepResult, outcome: Outcome | None) -> None:
@@ -192,6 +235,24 @@ class AskRecorder:
         """Write one record."""
         self._journal.append(record)
 
+    def sync(self) -> None:
+        """Wait until the question, as far as it is kept, is on the disk, its folders too."""
+        self._journal.sync()
+        if not self._settled:
+            self._settled = True
+            for folder in (self.kept.path, self.kept.path.parent, self.kept.path.parent.parent):
+                _settle(folder)
+
     def close(self) -> None:
         """Close the file and give up the lock."""
         self._journal.close()
+
+
+def _settle(folder: Path) -> None:
+    """Wait until what a folder names is on the disk, where the system offers that."""
+    with suppress(OSError):  # a file system without it: it is no worse than before
+        handle = os.open(folder, os.O_RDONLY)
+        try:
+            os.fsync(handle)
+        finally:
+            os.close(handle)

@@ -1,22 +1,28 @@
 """Puts a loop together: the executor whose models' answers are kept, the planner, and where the question is kept."""
 
 import asyncio
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
+from contextlib import nullcontext
 from pathlib import Path
 from typing import Any
 
 from attrs import field, frozen
 
+from ...adapters.llm_means import means_of
 from ..calls import Caller
+from ..eventlog import logged
 from ..executor import GASLExecutor
+from ..executor.grounds import is_of_another, same_name, told_of_another
+from ..refusals import RequestError
 from ..results import Trace
 from .asking import Asker, Paid
 from .choosing import Choose, highest
 from .ending import told_again
+from .grammar import small_grammar
 from .keeping import AskRecorder, Kept, asks, open_asks
 from .results import Asked
 from .running import Loop
-from .settings import LOCAL_CHARACTERS, MOST_CHARACTERS, Bounds, checked_question
+from .settings import LOCAL_CHARACTERS, MOST_CHARACTERS, Bounds, Searching, checked_question
 
 __all__ = ["Wanted", "answered_before", "room_for", "traverse"]
 
@@ -26,6 +32,8 @@ class Wanted:
     """A question and how it is to be answered. ``model`` is the planner's name among the models (None: the run's own).
 
     ``folder`` is the state's, None for a state in memory, which is not gone on with. ``spec``: the model's, as the user wrote it.
+    ``searching``: how plans are searched; None: one after the other, and ``choose`` says which. ``graph``: the graph's name, as the
+    user wrote it, "" where it has none. ``force``: go on in a state whose findings are of another graph.
     """
 
     question: str = field(converter=checked_question)
@@ -37,6 +45,9 @@ class Wanted:
     options: Mapping[str, Any] = field(factory=dict)
     as_json: bool = True
     choose: Choose = highest
+    searching: Searching | None = None
+    graph: str = ""
+    force: bool = False
 
 
 def room_for(spec: str) -> int:
@@ -44,12 +55,25 @@ def room_for(spec: str) -> int:
     return LOCAL_CHARACTERS if spec == "local" or spec.startswith("local:") else MOST_CHARACTERS
 
 
-def answered_before(wanted: Wanted) -> Asked | None:
-    """Return the answer that the question has already: no graph is read for it and no model asked."""
+def answered_before(wanted: Wanted, graph: Callable[[], str]) -> Asked | None:
+    """Return the answer that the question has already: no model is asked for it, and no graph read that has the same name.
+
+    ``graph`` gives the hash of the one that is asked about now. Raises ``RequestError`` where the answer is another graph's.
+    """
     if wanted.folder is None or wanted.again:
         return None
     kept = next((each for each in asks(wanted.folder) if each.question == wanted.question), None)
-    return told_again(kept) if kept is not None and kept.is_over else None
+    if kept is None or not kept.is_over:
+        return None
+    name = str(kept.head.get("options", {}).get("graph", ""))
+    if not (wanted.force or same_name(name, wanted.graph)) and kept.head.get("input_hash") not in ("", graph()):
+        raise _other_graph(wanted, name)
+    return told_again(kept)
+
+
+def _other_graph(wanted: Wanted, before: str) -> RequestError:
+    told = told_of_another(wanted.folder or "the state", before, wanted.graph)
+    return RequestError("state", told, "another graph takes another state; force goes on in this one all the same")
 
 
 async def traverse(
@@ -63,14 +87,19 @@ async def traverse(
     """Answer a question over what ``opened`` has: its graph, state, caps, chunks and events; it runs nothing itself.
 
     ``llm`` and ``models`` are the clients, as they were given to ``opened``: they plan, and answer the commands of plans. A question
-    that was asked of the state before goes on where it stood. Raises ``RunError`` where it can't be kept, ``StoreError``.
+    that was asked of the state before goes on where it stood. Raises ``RunError`` where it can't be kept, ``StoreError``,
+    ``RequestError`` where the state's findings are of another graph.
     """
     base, named = opened.session, dict(models or {})
+    await asyncio.to_thread(lambda: opened.adapter.schema)  # a large graph is summed up once, beside the event loop
+    if not wanted.force and is_of_another(opened.state, opened.adapter.schema.hash):
+        raise _other_graph(wanted, "")
     record = _recorder(wanted, opened)
     if isinstance(record, Kept):
         return told_again(record)
     caller = Caller(llm, named, opened.events, Trace(), base.max_concurrency, record)
-    asker = Asker(caller, wanted.question, wanted.model, wanted.options, wanted.as_json)
+    grammar = small_grammar(opened.adapter.schema.node_attributes) if means_of(wanted.spec).small else ""
+    asker = Asker(caller, wanted.question, wanted.model, wanted.options, wanted.as_json, grammar)
     clients = {
         name: Paid(client, name, record, asker.spent)
         for name, client in {"": llm, **named}.items()
@@ -81,7 +110,9 @@ async def traverse(
         models={name: client for name, client in clients.items() if name}, caps=base.caps, ceiling=base.ceiling,
         options=base.options, max_concurrency=base.max_concurrency, chunks=base.chunks, events=opened.events,
     )  # fmt: skip
-    loop = Loop(wanted.question, executor, asker, clients, wanted.bounds, record, wanted.choose, cancel)
+    loop = Loop(
+        wanted.question, executor, asker, clients, wanted.bounds, record, wanted.choose, cancel, wanted.searching
+    )
     if record is not None:
         graph, before = opened.adapter.schema.hash, record.kept.head.get("input_hash")
         if before and before != graph:
@@ -90,7 +121,8 @@ async def traverse(
             loop.warn(damage)
     opened.state.configure(query=wanted.question)
     try:
-        return await loop.run()
+        with logged(opened.events, record.kept.path) if record is not None else nullcontext():
+            return await loop.run()
     finally:
         if record is not None:
             record.close()
@@ -100,5 +132,6 @@ def _recorder(wanted: Wanted, opened: GASLExecutor) -> AskRecorder | Kept | None
     if wanted.folder is None:
         return None
     return open_asks(
-        wanted.folder, wanted.question, graph=opened.adapter.schema.hash, model=wanted.spec, again=wanted.again
-    )
+        wanted.folder, wanted.question, graph=opened.adapter.schema.hash, model=wanted.spec, again=wanted.again,
+        options={"graph": wanted.graph},
+    )  # fmt: skip

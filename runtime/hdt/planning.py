@@ -9,7 +9,7 @@ from ..context import ContextStore
 from ..events import RepairAsked
 from ..executor import GASLExecutor
 from ..results import StepFailed
-from .asking import Asker, failed_for_good
+from .asking import Asker, Place, failed_for_good
 from .checking import Action, Refusal, check_draft
 from .reading import Completed, Proposed, Unreadable, read_answer
 from .results import Step, Supposed
@@ -46,35 +46,50 @@ class Planner:
     bounds: Bounds
     given: ContextStore = field(factory=ContextStore)
     notify: Callable[[RepairAsked], None] | None = None
-    _last: tuple[dict[str, Any], ...] = field(default=(), init=False)  # what is wrong with the last answer
 
-    def prompt(self, executor: GASLExecutor, steps: Sequence[Step], refused: Refused | None = None) -> str:
-        """Return the prompt for the step behind ``steps``."""
+    def prompt(
+        self, executor: GASLExecutor, steps: Sequence[Step], refused: Refused | None = None, branches: int = 1
+    ) -> str:
+        """Return the prompt for the step behind ``steps``; ``branches``: how many plans are wanted side by side."""
         return build_prompt(
             self.question, executor.adapter.schema, executor.session.caps, executor.state, steps, refused,
-            self.bounds.prompt_characters,
+            self.bounds.prompt_characters, branches,
         )  # fmt: skip
 
-    async def propose(self, executor: GASLExecutor, number: int, steps: Sequence[Step]) -> Proposal:
-        """Return what to do in step ``number``, behind ``steps``. Raises ``StepFailed`` where the model can't be asked."""
+    async def propose(
+        self,
+        executor: GASLExecutor,
+        number: int,
+        steps: Sequence[Step],
+        *,
+        at: Place | None = None,
+        branches: int = 1,
+    ) -> Proposal:
+        """Return what to do in step ``number``, behind ``steps``. Raises ``StepFailed`` where the model can't be asked.
+
+        ``at`` is where a search asks, ``branches`` how many plans it would try side by side.
+        """
         refused: Refused | None = None
+        last: tuple[dict[str, Any], ...] = ()  # what is wrong with the last answer
         supposed = decided(None, steps)
         for turn in range(self.bounds.max_repairs + 1):
             if refused is not None and self.notify is not None:
-                self.notify(RepairAsked("ask", "plan", turn, refused.answer, self._last, number))
+                self.notify(
+                    RepairAsked("ask", "plan", turn, refused.answer, last, number, "" if last else refused.faults)
+                )
             try:
-                text = await self.asker.ask(number, turn, self.prompt(executor, steps, refused))
+                text = await self.asker.ask(number, turn, self.prompt(executor, steps, refused, branches), at)
             except StepFailed as error:
                 if failed_for_good(error.failed):
                     raise
-                self._last = ()
+                last = ()
                 refused = Refused("", error.failed.message)
                 continue
             said = read_answer(text)
             if isinstance(said, Completed):
                 return Proposal(Supposed("terminate", said.why), said, repairs=turn)
             if isinstance(said, Unreadable):
-                self._last = ()
+                last = ()
                 refused = Refused(text, f"it can't be read: {said.reason}")
                 continue
             supposed = decided(said, steps)
@@ -86,7 +101,7 @@ class Planner:
             bad = [each for each in checked if isinstance(each, Refusal)]
             if actions:
                 return Proposal(supposed, None, actions, tuple(each.told for each in bad), repairs=turn)
-            self._last = bad[0].diagnostics
+            last = bad[0].diagnostics
             refused = Refused(text, bad[0].told)
         return Proposal(supposed, faults=refused.faults if refused is not None else "", repairs=self.bounds.max_repairs)
 

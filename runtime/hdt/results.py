@@ -6,11 +6,12 @@ from typing import Any, Literal
 from attrs import asdict, field, frozen
 
 from ...adapters.llm import Usage
+from ..search import Tree
 
-__all__ = ["Asked", "Decision", "Finding", "Step", "Stopped", "Supposed"]
+__all__ = ["Asked", "Decision", "Explored", "Finding", "Step", "Stopped", "Supposed"]
 
 Decision = Literal["start", "continue", "refine", "pivot", "terminate"]
-Stopped = Literal["", "steps", "budget", "time", "cancelled", "model", "refused"]
+Stopped = Literal["", "steps", "budget", "time", "cancelled", "model", "refused", "exhausted"]
 
 
 @frozen
@@ -82,12 +83,33 @@ class Finding:
 
 
 @frozen
+class Explored:
+    """How a search went: ``value`` is that of the best state (None where it could not be told), ``plans`` were executed.
+
+    ``stopped`` is the search's own reason, see ``search.budget.Stopped``. ``tree`` is None where it was not kept.
+    """
+
+    strategy: str
+    stopped: str
+    value: float | None
+    plans: int
+    tree: Tree | None = field(default=None, repr=False)
+
+    def as_json(self, tree: bool = True) -> dict[str, Any]:
+        """Return it as a JSON object; ``tree``: with the whole tree."""
+        told = {"strategy": self.strategy, "stopped": self.stopped, "value": self.value, "plans": self.plans}
+        return {**told, "tree": None if self.tree is None else self.tree.as_json()} if tree else told
+
+
+@frozen
 class Asked:
     """How a question was answered, or why not.
 
     ``status``: complete; stopped (a bound ended it: ``stopped`` says which; asking again goes on); failed (the model can't be asked, or
     no plan of it could be run); cancelled. ``supposed`` is the last decision. ``usage``, ``calls`` and ``cost`` are of this attempt, the
     models' work in plans included; ``earlier``: the steps before it were done in an attempt before.
+
+    ``search`` is there where plans were searched: ``steps`` are then those on the way to the best state.
     """
 
     question: str
@@ -108,6 +130,14 @@ class Asked:
     run_id: str = ""
     state: str = ""
     """The state's hash."""
+    search: Explored | None = None
+    unkept: str = ""
+    """Why the question could not be kept to its end; "" where it is, or was not to be."""
+
+    @property
+    def tree(self) -> Tree | None:
+        """The tree of the search, where there was one."""
+        return None if self.search is None else self.search.tree
 
     def as_json(self) -> dict[str, Any]:
         """Return the result as the JSON document of ``--format json``."""
@@ -129,4 +159,5 @@ class Asked:
             "warnings": list(self.warnings),
             "run": self.run_id,
             "state": self.state,
+            "search": None if self.search is None else self.search.as_json(),
         }  # fmt: skip

@@ -20,14 +20,16 @@ from ..executor import GASLExecutor, PlanError
 from ..records import ExecutionRecord, as_history, plan_status
 from ..results import StepFailed
 from .asking import Asker, Paid
+from .branching import Branching
 from .checking import Action, renamed, told_faults
 from .choosing import Choose, Position, highest
 from .executing import continue_plan
+from .exploring import Explorer, Found, found_before, is_adopted, keep, sentence
 from .findings import findings
 from .keeping import AskRecorder
 from .planning import Planner, Proposal
 from .results import Asked, Step, Stopped, Supposed
-from .settings import Bounds
+from .settings import Bounds, Searching
 
 __all__ = ["Loop"]
 
@@ -41,7 +43,8 @@ _REFUSED = 3
 class Loop:
     """One question under way. ``clients`` are the models that plans may ask, as they were given to the executor.
 
-    ``record`` is where it is kept, None for nowhere; ``cancel`` and ``bounds.time_limit`` end what is under way.
+    ``record`` is where it is kept, None for nowhere; ``cancel`` and ``bounds.time_limit`` end what is under way. ``searching``: try
+    several plans side by side, and take over what was found at the end; None: one plan after the other.
     """
 
     question: str
@@ -52,6 +55,7 @@ class Loop:
     record: AskRecorder | None = None
     choose: Choose = highest
     cancel: asyncio.Event | None = None
+    searching: Searching | None = None
     steps: list[Step] = field(factory=list, init=False)
     warnings: list[str] = field(factory=list, init=False)
     _stopped: Stopped = field(default="", init=False)
@@ -59,15 +63,13 @@ class Loop:
     _began: float = field(factory=perf_counter, init=False)
     _stop: asyncio.Event = field(factory=asyncio.Event, init=False)
     _ids: set[str] = field(factory=set, init=False)
+    _found: Found | None = field(default=None, init=False)
 
     async def run(self) -> Asked:
         """Run to the end. Raises ``StoreError`` where the state can't be kept."""
         self._emit(lambda: PhaseStarted("ask", "traversal", detail=self.question))
         given = self.executor.context.copy()
         planner = Planner(self.asker, self.question, self.bounds, given, self._emit_now)
-        await asyncio.to_thread(
-            lambda: self.executor.adapter.schema
-        )  # a large graph is summed up once, beside the event loop
         begun = None
         if self.record is not None:
             self.steps += self.record.kept.steps
@@ -86,6 +88,9 @@ class Loop:
             self.record.ended(_told(made))
         elif self.record is not None:
             self.record.close()
+        if self.record is not None and (damage := self.record.damage):
+            told = () if damage in made.warnings else (damage,)
+            made = evolve(made, unkept=damage, warnings=(*made.warnings, *told))
         self._emit(
             lambda: PhaseFinished("ask", "traversal", made.status, made.seconds, detail=made.answer or made.reason)
         )
@@ -95,8 +100,13 @@ class Loop:
 
     async def _turns(self, planner: Planner, given: ContextStore, begun: Mapping[str, Any] | None) -> Proposal | None:
         """Take turns until one ends the loop; return the proposal that has the answer, None where there is none."""
+        before = self._found_before()
+        if before is not None:
+            return self._taken(before)
         if begun is not None and begun["number"] == len(self.steps) + 1 and not await self._go_on(begun, given):
             return None
+        if self.searching is not None:
+            return await self._explored(planner, self.searching)
         while not self._is_over():
             number = len(self.steps) + 1
             began = perf_counter()
@@ -106,7 +116,7 @@ class Loop:
                 proposal = await self._in_time(planner.propose(self.executor, number, self.steps))
             except StepFailed as error:
                 failed = error.failed
-                self._end("budget" if failed.kind == "budget" else "model", _sentence(failed.message, failed.hint))
+                self._end("budget" if failed.kind == "budget" else "model", sentence(failed))
                 return None
             if proposal is None:
                 return None
@@ -124,6 +134,49 @@ class Loop:
             if not await self._act(number, proposal, planner, began):
                 return None
         return None
+
+    # A search
+
+    async def _explored(self, planner: Planner, searching: Searching) -> Proposal | None:
+        """Search for the answer; return the proposal that has it, None where there is none: the state is as it was then."""
+        if self._is_over():
+            return None
+        executor, earlier = self.executor, len(self.steps)
+        began = f"{executor.adapter.schema.hash} {executor.state.hash} {earlier}"
+        wanted = 1 if self.asker.grammar else searching.settings.branching  # the small grammar has one plan
+        branching = Branching(planner, executor, self.clients, tuple(self.steps), began, wanted)
+        left = self.bounds.max_steps - earlier
+        found = await Explorer(self.question, branching, self.asker, searching, left, self._stop).run(self.record)
+        for message in found.warnings:
+            self.warn(message)
+        if found.proposal is None or self._stopped == "cancelled":
+            self._found = found
+            self.steps[earlier:] = found.steps[earlier:]
+            if found.stopped:
+                self._end(found.stopped, found.reason)
+            return None
+        keep(found, earlier, executor.state, self.record)
+        return self._taken(found)
+
+    def _found_before(self) -> Found | None:
+        """Return what an earlier attempt found and the state has, which was killed before it could say so."""
+        told = None if self.record is None else self.record.kept.found
+        if self.record is None or told is None:
+            return None
+        try:
+            return found_before(told, self.record) if is_adopted(told, self.executor.state) else None
+        except (KeyError, TypeError, AttributeError):  # written by another version: the search is made once more
+            return None
+
+    def _taken(self, found: Found) -> Proposal | None:
+        self._found = found
+        for step in found.steps[len(self.steps) :]:
+            self._take(step)
+        if found.proposal is not None:
+            self._decided(len(self.steps) + 1, found.proposal)
+        return found.proposal
+
+    # One plan after the other
 
     async def _act(self, number: int, proposal: Proposal, planner: Planner, began: float) -> bool:
         """Run the chosen action; say whether the loop goes on."""
@@ -234,7 +287,7 @@ class Loop:
             first = self.steps[-1].faults.splitlines()
             self._end("refused", f"the model gave no plan that can run in {refused} steps: {first[0] if first else ''}")
         elif len(self.steps) >= self.bounds.max_steps:
-            self._end("steps", f"there was no answer after {len(self.steps)} steps")
+            self._end("steps", f"there was no answer after {len(self.steps)} step{'' if len(self.steps) == 1 else 's'}")
         return self._stop.is_set()
 
     def _end(self, stopped: Stopped, reason: str) -> None:
@@ -260,7 +313,8 @@ class Loop:
     # What it tells
 
     def _asked(self, proposal: Proposal | None, earlier: int) -> Asked:
-        spent, snapshot = self.asker.spent, self.executor.state.snapshot()
+        spent, found, snapshot = self.asker.spent, self._found, self.executor.state.snapshot()
+        seen = found.best.snapshot if found is not None and found.best is not None else snapshot
         completed = proposal.completed if proposal is not None else None
         status: Any = "complete"
         if completed is None:
@@ -271,9 +325,9 @@ class Loop:
         return Asked(
             self.question, status, completed.answer if completed is not None else "",
             "" if completed is not None else self._stopped, "" if completed is not None else self._reason, supposed, cited,
-            findings(snapshot, cited), tuple(self.steps), earlier, spent.usage, spent.calls, spent.cost,
+            findings(seen, cited), tuple(self.steps), earlier, spent.usage, spent.calls, spent.cost,
             perf_counter() - self._began, (*self.warnings, *broken), self.record.run_id if self.record is not None else "",
-            snapshot.hash,
+            snapshot.hash, None if found is None else found.explored,
         )  # fmt: skip
 
     def _decided(self, number: int, proposal: Proposal) -> None:
@@ -318,10 +372,6 @@ def _culprits(record: ExecutionRecord) -> Sequence[ExecutionRecord]:
     return found
 
 
-def _sentence(message: str, hint: str) -> str:
-    return f"{message} ({hint})" if hint else message
-
-
 def _told(made: Asked) -> dict[str, Any]:
     """Return what is kept of the end: with it, and the steps, it can be told again without a call."""
     return {
@@ -329,4 +379,5 @@ def _told(made: Asked) -> dict[str, Any]:
         "supposed": None if made.supposed is None else asdict(made.supposed), "state": made.state,
         "evidence": [each.as_json() for each in made.evidence], "seconds": round(made.seconds, 3), "calls": made.calls,
         "usage": [made.usage.prompt_tokens, made.usage.completion_tokens], "cost": made.cost,
+        "search": None if made.search is None else made.search.as_json(False),
     }  # fmt: skip

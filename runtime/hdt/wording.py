@@ -37,11 +37,15 @@ def build_prompt(
     steps: Sequence[Step],
     refused: Refused | None,
     most: int,
+    branches: int = 1,
 ) -> str:
-    """Return the prompt for the step behind ``steps``, of at most ``most`` characters. Data stands between fences."""
+    """Return the prompt for the step behind ``steps``, of at most ``most`` characters. Data stands between fences.
+
+    ``branches``: how many plans are wanted, to be tried side by side.
+    """
     room = most
     while True:
-        prompt = _built(question, schema, caps, state, steps, refused, room)
+        prompt = _built(question, schema, caps, state, steps, refused, room, branches)
         if len(prompt) <= most:
             return prompt
         room -= max(200, len(prompt) - most)  # a fence that grew with the backticks in what it holds
@@ -55,12 +59,13 @@ def _built(
     steps: Sequence[Step],
     refused: Refused | None,
     most: int,
+    branches: int,
 ) -> str:
     package = __package__ or ""
     values = {
         "question": fenced(cut(question, max(500, most // 6))),
         "language": read_prompt(package, "language"),
-        "task": read_prompt(package, "next" if steps else "first"),
+        "task": _task(package, bool(steps), branches),
         **dict.fromkeys(_SHARES, ""),
     }
     template = read_prompt(package, "step")
@@ -89,3 +94,10 @@ def _built(
     left -= len(values["state"])
     values["schema"] = fenced(graph_view(schema, caps, room("schema")))
     return fill(template, values)
+
+
+def _task(package: str, later: bool, branches: int) -> str:
+    task = read_prompt(package, "next" if later else "first")
+    if branches == 1:
+        return task
+    return f"{task.rstrip()}\n{fill(read_prompt(package, 'several'), {'branches': str(branches)})}"

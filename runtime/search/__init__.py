@@ -10,9 +10,11 @@ from .judging import Judged
 from .nodes import Branch, Node
 from .policies import Filled, Proposer, Rollout, Untaken, Value
 from .running import Searched, Settings, Strategy, search
+from .stepping import Opener, Opening
 from .trees import Tree, TreeBranch, TreeError, TreeNode
 
 __all__ = [
-    "Action", "ActionError", "AdoptError", "Branch", "Budget", "Filled", "Judged", "Node", "Proposer", "Rollout", "Searched", "Settings",
-    "Stopped", "Strategy", "Tree", "TreeBranch", "TreeError", "TreeNode", "Untaken", "Value", "adopt", "read_actions", "search",
+    "Action", "ActionError", "AdoptError", "Branch", "Budget", "Filled", "Judged", "Node", "Opener", "Opening", "Proposer",
+    "Rollout", "Searched", "Settings", "Stopped", "Strategy", "Tree", "TreeBranch", "TreeError", "TreeNode", "Untaken",
+    "Value", "adopt", "read_actions", "search",
 ]  # fmt: skip

@@ -7,8 +7,12 @@ from typing import Any
 
 from attrs import field, frozen
 
+from ...adapters.llm_answers import json_words
+from ..commands.excerpts import clipped
+
 __all__ = ["Action", "ActionError", "read_actions"]
 
+_BRIEF = 200
 _MOST = 100
 """Actions that one proposal may have."""
 
@@ -46,6 +50,14 @@ class Action:
         return tuple(str(each.get("command", "")) if isinstance(each, Mapping) else str(each) for each in listed)
 
     @property
+    def brief(self) -> str:
+        """What it does, in a line that is bounded: its commands, or the answer that it says."""
+        if self.answer is not None:
+            return f"answer: {clipped(' '.join(self.answer.split()), _BRIEF)}"
+        each = max(40, _BRIEF // (len(self.commands) or 1))
+        return clipped("; ".join(clipped(" ".join(text.split()), each) for text in self.commands), _BRIEF)
+
+    @property
     def does(self) -> str:
         """What tells two actions apart: commands, config and answer, but neither ids nor reasons, however the plan is written."""
         config = self.plan.get("config") if isinstance(self.plan, Mapping) else None
@@ -74,7 +86,8 @@ def read_actions(document: Any) -> tuple[Action, ...]:
         try:
             document = json.loads(document)
         except (ValueError, RecursionError) as error:
-            raise ActionError(f"this is no JSON: {error}"[:300]) from None
+            why = json_words(error) if isinstance(error, json.JSONDecodeError) else str(error)
+            raise ActionError(f"this is no JSON: {why}"[:300]) from None
     listed = document.get("next_actions") if isinstance(document, Mapping) else document
     if not isinstance(listed, list):
         raise ActionError('next actions are {"next_actions": [{"plan", "confidence", "rationale"}, ...]}')

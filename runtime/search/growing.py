@@ -8,13 +8,15 @@ from collections.abc import Sequence
 
 from attrs import define, field
 
+from ...adapters.llm import LLMError
 from ...adapters.state import StateStore
 from ..events import BranchClosed, BranchOpened, Events
 from ..records import cut, plan_status
+from ..results import StepFailed
 from .actions import Action
 from .nodes import Branch, Node, best_of, way_to
 from .policies import Proposer, Value, told
-from .stepping import Outcome, Steps
+from .stepping import Outcome, Steps, key_of
 
 __all__ = ["Growing"]
 
@@ -23,7 +25,10 @@ _WARNINGS = 50
 
 @define
 class Growing:
-    """``nodes`` by number, the root first. ``enough`` is the value that ends the search (None: none does)."""
+    """``nodes`` by number, the root first. ``enough`` is the value that ends the search (None: none does).
+
+    ``answers``: only a state in which an answer was said can be good enough, and is the best where there is one.
+    """
 
     steps: Steps
     proposer: Proposer
@@ -32,10 +37,12 @@ class Growing:
     max_depth: int
     branching: int
     enough: float | None
+    answers: bool = False
     events: Events | None = None
     nodes: list[Node] = field(factory=list)
     warnings: list[str] = field(factory=list)
     _by_key: dict[str, Node] = field(factory=dict)
+    _unvalued: int = 0
 
     @property
     def root(self) -> Node:
@@ -45,7 +52,7 @@ class Growing:
     @property
     def best(self) -> Node:
         """The best node so far."""
-        return best_of(self.nodes)
+        return best_of(self.nodes, self.answers)
 
     def over(self) -> bool:
         """Say whether nothing more may begin."""
@@ -57,11 +64,13 @@ class Growing:
 
     def is_enough(self, node: Node) -> bool:
         """Say whether a state is as good as is wanted."""
-        return self.enough is not None and node.worth >= self.enough
+        if self.enough is None or (self.answers and node.answer is None):
+            return False
+        return node.worth >= self.enough
 
     async def begin(self, state: StateStore) -> None:
         """Make the root, which begins as ``state`` is."""
-        await self._value([self._add(Node(-1, 0, state.hash, state.fork()))])
+        await self._value([self._add(Node(-1, 0, key_of(state), state.fork()))])
         self._stop_if_enough(self.nodes)
 
     async def propose(self, nodes: Sequence[Node]) -> None:
@@ -93,7 +102,8 @@ class Growing:
         """Execute branches; new states are valued, known ones merged. What there are no steps left for stays open."""
         if self.events:
             for node, branch in branches:
-                self.events.emit(BranchOpened(node.number, branch.action.confidence, branch.action.rationale))
+                action = branch.action
+                self.events.emit(BranchOpened(node.number, action.confidence, action.rationale, action.brief))
         outcomes = await self.steps.take([(node, branch.action) for node, branch in branches])
         fresh = [
             child
@@ -166,27 +176,44 @@ class Growing:
         return node
 
     async def _value(self, nodes: Sequence[Node]) -> None:
+        unvalued: dict[int, str] = {}
+
         async def one(node: Node) -> float | None:
             async with self.gate:
                 try:
                     return await told(self.judge, node)
                 except Exception as error:  # as with a proposer
-                    self.failed(f"state {node.number} could not be valued and counts as 0", error)
+                    self.steps.meter.failed(error)
+                    unvalued[node.number] = _reason(error)
                     return None
 
         for node, value in zip(nodes, await asyncio.gather(*map(one, nodes)), strict=True):
             node.value = value
+        if (
+            unvalued and not self._unvalued
+        ):  # once: what one state could not be told for, others can't be either, as a rule
+            number, why = min(unvalued.items())
+            where = f"state {number}" if number >= 0 else "a state"
+            self._warn(cut(f"the value of {where} can't be told: {why}; such a state counts as 0", 500))
+        self._unvalued += len(unvalued)
 
     def failed(self, what: str, error: Exception) -> None:
         """Take note of what somebody else's part raised; stop where it is a model that will answer nothing more."""
         self.steps.meter.failed(error)
-        self._warn(cut(f"{what}: {type(error).__name__}: {error}", 500))
+        self._warn(cut(f"{what}: {_reason(error)}", 500))
 
     def _warn(self, message: str) -> None:
         if len(self.warnings) < _WARNINGS:
             self.warnings.append(message)
 
 
+def _reason(error: Exception) -> str:
+    """Say why a model could not be asked, in its own words; of what a user's part raised the class is told too."""
+    if isinstance(error, StepFailed):
+        return error.failed.message
+    return error.message if isinstance(error, LLMError) else f"{type(error).__name__}: {error}"
+
+
 def _node(parent: Node, action: Action, store: StateStore, outcome: Outcome) -> Node:
     """Return a state that is not in the tree yet: its number is -1."""
-    return Node(-1, parent.depth + 1, outcome.key, store, parent, action, outcome.records)
+    return Node(-1, parent.depth + 1, outcome.key, store, parent, action, outcome.records, origin=outcome.origin)

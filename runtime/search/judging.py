@@ -37,7 +37,8 @@ class Judged:
     """Asks ``caller``'s model (or the one that it knows as ``model``) how far a state has come in answering ``query``.
 
     ``spent`` is to be the search's own, so that its budget holds for these calls too. Where the caller has a record each
-    judgement is kept in it, under the state's hash, and found again.
+    judgement is kept in it, under the way to the state, and found again: a model's answer in a state has its time there, and so
+    its hash is another one when the same plans are run once more.
     """
 
     caller: Caller
@@ -84,6 +85,6 @@ def _brief(node: Node) -> str:
 
 
 def _place(node: Node) -> int:
-    """Return the call's number: a state's own, in every run."""
-    named = f"{node.snapshot.hash} {node.answer}".encode("utf-8", "backslashreplace")
+    """Return the call's number: a way's own, in every run."""
+    named = "\n".join(action.does for action in node.path).encode("utf-8", "backslashreplace")
     return int.from_bytes(blake3(named).digest(length=6), "big")

@@ -3,8 +3,8 @@
 A node's state never changes: whoever wants to go on from it takes a fork. Statistics are the strategy's.
 """
 
-from collections.abc import Sequence
-from typing import Literal
+from collections.abc import Mapping, Sequence
+from typing import Any, Literal
 
 from attrs import define, field
 
@@ -44,6 +44,9 @@ class Node:
 
     ``value`` is 0 to 1, None while it is not known or where it could not be told. ``proposed`` says that its branches are
     there. ``path`` are the actions from the root.
+
+    ``key`` tells states apart: it is the state's hash, and ``origin``. A model's answer has its time in the state, so that whether
+    two of them are the same would be chance: ``origin`` is the way to the last plan on it that asked a model, "" where none did.
     """
 
     number: int
@@ -57,6 +60,7 @@ class Node:
     branches: list[Branch] = field(factory=list)
     proposed: bool = False
     visits: int = 0
+    origin: str = ""
 
     @property
     def snapshot(self) -> Snapshot:
@@ -78,6 +82,12 @@ class Node:
         """The actions that lead here from the root."""
         return tuple(node.action for node in way_to(self) if node.action is not None)
 
+    @property
+    def entries(self) -> list[Mapping[str, Any]]:
+        """What the plan that led here put into the history, with outputs in brief."""
+        known = 0 if self.parent is None else len(self.parent._store.history)
+        return [] if self.parent is None else list(self._store.history[known:])
+
     def fork(self) -> StateStore:
         """Return a state in memory that begins as this one; this one never changes."""
         return self._store.fork()
@@ -93,6 +103,12 @@ def way_to(node: Node) -> list[Node]:
         each = each.parent
 
 
-def best_of(nodes: Sequence[Node]) -> Node:
-    """Return the node of the highest value; of several one that has an answer, then the nearest to the root, then the first."""
-    return min(nodes, key=lambda node: (-node.worth, node.answer is None, node.depth, node.number))
+def best_of(nodes: Sequence[Node], answers: bool = False) -> Node:
+    """Return the node of the highest value; of several one that has an answer, then the nearest to the root, then the first.
+
+    ``answers``: only nodes that have an answer count, where there is one.
+    """
+    return min(
+        nodes,
+        key=lambda node: (answers and node.answer is None, -node.worth, node.answer is None, node.depth, node.number),
+    )

@@ -17,7 +17,7 @@ from .growing import Growing
 from .mcts import MCTS
 from .nodes import Node
 from .policies import Proposer, Rollout, Untaken, Valued, valued
-from .stepping import Opener, Steps
+from .stepping import Opener, Steps, opening
 from .trees import Tree, tree_of
 from .walking import beam, greedy
 
@@ -34,6 +34,10 @@ class Settings:
     other. ``enough``: the value that ends the search (None: none does). ``seed``, ``exploration``, ``batch`` and
     ``rollout_depth`` are MCTS's, see ``mcts``. The same settings, budget and proposals give the same tree; only
     ``at_once``, how much is under way at once, changes nothing in it.
+
+    ``answers``: the search is for an answer: only a state in which one was said can be good enough, and the best of these is
+    the best of all. ``outcomes``: the proposer sees what came of plans: one that changed nothing, or failed, leads to a state of
+    its own, from which it may go on; without, such a branch is closed.
     """
 
     strategy: Strategy = field(default="greedy")
@@ -46,6 +50,8 @@ class Settings:
     batch: int = 1
     rollout_depth: int = 0
     at_once: int = 4
+    answers: bool = False
+    outcomes: bool = False
 
     def __attrs_post_init__(self) -> None:
         if self.strategy not in get_args(Strategy):
@@ -127,7 +133,8 @@ async def search(
 ) -> Searched:
     """Search for the best state that plans lead to from ``state``, which is only read; see ``adopt`` for taking it over.
 
-    ``opener`` gives an executor over a fork: its graph, its models and their caches are shared by all branches. ``value`` says
+    ``opener`` gives an executor over a fork (an ``Opening`` is told the node and the action): its graph, its models and their
+    caches are shared by all branches. ``value`` says
     how good a state is, 0 to 1: a ``Value``, or a function of a node. ``spent``: where a proposer, a value or a rollout that
     asks models counts what it spends, so that the budget holds for all of it. What others' parts raise closes a branch, and
     nothing is under way when this returns or raises.
@@ -135,9 +142,11 @@ async def search(
     chosen = settings if isinstance(settings, Settings) else Settings(**(settings or {}))
     meter = Meter(budget or Budget(), spent if spent is not None else Spent())
     # Two gates: a proposer may itself wait for a plan that it runs.
-    steps = Steps(opener, meter, asyncio.Semaphore(chosen.at_once))
+    steps = Steps(opening(opener), meter, asyncio.Semaphore(chosen.at_once), chosen.outcomes)
     asking = asyncio.Semaphore(chosen.at_once)
-    growing = Growing(steps, proposer, valued(value), asking, chosen.max_depth, chosen.branching, chosen.enough, events)
+    growing = Growing(
+        steps, proposer, valued(value), asking, chosen.max_depth, chosen.branching, chosen.enough, chosen.answers, events
+    )  # fmt: skip
     await _bounded(meter, _strategy(growing, state, chosen, rollout or Untaken()))
     if not growing.nodes:
         raise RuntimeError("a search has a root before anything is asked")

@@ -6,42 +6,76 @@ depend on how fast they are.
 
 import asyncio
 from collections.abc import Callable, Sequence
+from typing import Protocol, TypeAlias
 
 from attrs import define, evolve, field, frozen
+from blake3 import blake3
 
 from ...adapters.state import StateStore
+from ..calls import HOPELESS
 from ..executor import GASLExecutor, PlanError
 from ..records import STOPPING, ExecutionRecord, cut, plan_status
 from .actions import Action
 from .budget import Meter
 from .nodes import Node
 
-__all__ = ["Opener", "Outcome", "Steps"]
-
-Opener = Callable[[StateStore], GASLExecutor]
-"""Gives an executor over a state; graph, models and caches are those of all."""
+__all__ = ["Opener", "Opening", "Outcome", "Steps", "key_of", "opening"]
 
 _LONGEST = 500
 
 
+class Opening(Protocol):
+    """Gives executors; graph, models and caches are those of all."""
+
+    def open(self, state: StateStore, node: Node, action: Action) -> GASLExecutor:
+        """Return an executor over ``state``, a fork of ``node``'s, in which ``action`` is about to be executed."""
+        ...
+
+
+Opener: TypeAlias = Callable[[StateStore], GASLExecutor] | Opening
+"""An ``Opening``, or a function that gives an executor over a state, wherever in the tree it is."""
+
+
+@frozen
+class _AsOpening:
+    function: Callable[[StateStore], GASLExecutor]
+
+    def open(self, state: StateStore, node: Node, action: Action) -> GASLExecutor:
+        return self.function(state)
+
+
+def opening(opener: Opener) -> Opening:
+    """Return ``opener``, or a function as one."""
+    if hasattr(opener, "open"):
+        return opener
+    if callable(opener):
+        return _AsOpening(opener)
+    raise TypeError("an opener is a function of a state, or has `open(state, node, action)`")
+
+
 @frozen
 class Outcome:
-    """What a plan came to: its status ("refused" where it was not run), and the state that it led to (None where it failed)."""
+    """What a plan came to: its status ("refused" where it was not run), and the state that it led to (None where it failed).
+
+    ``key`` tells states apart; ``origin`` tells apart by their way those that a model's answer stands in, see ``Node``.
+    """
 
     status: str
     store: StateStore | None = None
     key: str = ""
+    origin: str = ""
     records: tuple[ExecutionRecord, ...] = ()
     message: str = ""
 
 
 @define
 class Steps:
-    """Executes the plans of a search."""
+    """Executes the plans of a search. ``outcomes``: what a plan came to is told apart even where it changed nothing, or failed."""
 
-    opener: Opener
+    opener: Opening
     meter: Meter
     gate: asyncio.Semaphore
+    outcomes: bool = False
     _number: int = 0
     _known: dict[tuple[str, str], Outcome] = field(factory=dict)
     """By the state's hash and what the action does: in the same state the same plan is executed once."""
@@ -71,12 +105,12 @@ class Steps:
     async def _outcome(self, node: Node, action: Action) -> Outcome:
         store = node.fork()
         if action.answer is not None:  # to say an answer changes nothing; it is told apart by what is said
-            return Outcome("success", store, f"{node.key} {action.answer}")
+            return Outcome("success", store, f"{node.key} {action.answer}", node.origin)
         self._number += 1
+        plan, known = action.as_plan(f"search-{self._number}"), _answers(store)
         async with self.gate:
-            executor = self.opener(store)
             try:
-                ran = await executor.arun_plan(action.as_plan(f"search-{self._number}"))
+                ran = await self.opener.open(store, node, action).arun_plan(plan)
             except PlanError as error:
                 return Outcome("refused", message=cut(str(error), _LONGEST))
             except Exception as error:  # a graph or a client of somebody's may raise anything: it closes its branch
@@ -85,9 +119,33 @@ class Steps:
         records = tuple(map(_light, ran))
         self.meter.count(records)
         status = plan_status(records)
-        if status in STOPPING or status == "cancelled":
+        fails = status in STOPPING or status == "cancelled"
+        if fails and (not self.outcomes or _is_lost(records)):
             return Outcome(status, records=records, message=_why(records))
-        return Outcome(status, store, store.hash, records, _why(records))
+        origin = node.origin if _answers(store) == known else _digest(f"{node.key} {action.does}")
+        key = key_of(store, origin)
+        if self.outcomes and store.hash == node.snapshot.hash:
+            key = _digest(f"{node.key} {action.does}")
+        return Outcome(status, store, key, origin, records, _why(records))
+
+
+def key_of(store: StateStore, origin: str = "") -> str:
+    """Return what tells a state apart from others."""
+    return f"{store.hash} {origin}"
+
+
+def _answers(store: StateStore) -> int:
+    """Return how many answers of models a state has."""
+    return len(store.replay_info().get("answers", ()))
+
+
+def _digest(text: str) -> str:
+    return blake3(text.encode("utf-8", "backslashreplace")).hexdigest(length=16)
+
+
+def _is_lost(records: Sequence[ExecutionRecord]) -> bool:
+    """Say whether a model failed a plan in a way that the next call would share: what it came to says nothing of the plan."""
+    return any((record.error or {}).get("kind") in HOPELESS or _is_lost(record.nested) for record in records)
 
 
 def _light(record: ExecutionRecord) -> ExecutionRecord:

@@ -9,6 +9,7 @@ from typing import Any
 
 from attrs import asdict, field, frozen
 
+from ...adapters.llm_answers import json_words
 from ...lang.drawing import dot, mermaid
 from ..records import cut
 from .nodes import Node
@@ -105,7 +106,8 @@ class Tree:
             try:
                 document = json.loads(document)
             except (ValueError, RecursionError) as error:
-                raise TreeError(f"this is no JSON: {error}"[:300]) from None
+                why = json_words(error) if isinstance(error, json.JSONDecodeError) else str(error)
+                raise TreeError(f"this is no JSON: {why}"[:300]) from None
         if not isinstance(document, Mapping) or document.get("format") != FORMAT:
             raise TreeError(f"this is no saved search: its format is not {FORMAT}")
         try:

@@ -1,4 +1,7 @@
-"""A process that asks a question until it has the answer, or is killed: ``ask_child.py FOLDER``. Each call of a model is a line of LOG."""
+"""A process that asks a question until it has the answer, or is killed: ``ask_child.py FOLDER [STRATEGY]``.
+
+Each call of a model is a line of LOG; with a strategy it is the prompt's hash.
+"""
 
 import asyncio
 import os
@@ -7,11 +10,14 @@ import time
 from pathlib import Path
 from typing import Any
 
+from knotwork.runtime.events import Events
 from knotwork.runtime.facade.ask import ask
+from knotwork.runtime.folders import hash_of
 from knotwork.runtime.hdt.keeping import asks
 
 from support.executing import library
 from support.traversing import Planning, plan
+from support.wondering import Wondering
 
 WORK = 'CLASSIFY people BY "age" INTO ("young", "old") AS ages'
 PLANS = (
@@ -25,7 +31,7 @@ COUNT = 5 * 5
 CALLS = len(PLANS) + 4 * 5
 
 
-def main(folder: Path) -> None:
+def main(folder: Path, strategy: str | None = None) -> None:
     """Ask, and say when a call is sent."""
     log = os.open(folder / "log", os.O_WRONLY | os.O_CREAT | os.O_APPEND)
 
@@ -35,17 +41,22 @@ def main(folder: Path) -> None:
     def done(event: Any) -> None:
         os.write(1, f"{event.name}\n".encode())
 
+    events = Events()
+    events.subscribe(done)
+    if strategy is not None:
+        wondering = Wondering(lambda prompt: os.write(log, f"{hash_of(prompt.encode())}\n".encode()) and None, 0.01)
+        settings: dict[str, Any] = {"search": strategy, "max_steps": 12, "max_concurrency": 2}
+        searched = asyncio.run(ask(library(), "Who?", state=folder / "state", llm=wondering, events=events, **settings))
+        if searched.answer != "five people":
+            raise SystemExit(f"{searched.status}: {searched.reason}")
+        return
     found = asks(folder / "state")
     planned = sum(key[0] == "planner" for key in found[0].answers) if found else 0
     model = Planning(*(PLANS[planned:] or ["none"]), answers="old", delay=0.01, on_call=sent)
-    from knotwork.runtime.events import Events
-
-    events = Events()
-    events.subscribe(done)
     made = asyncio.run(ask(library(), "Who?", state=folder / "state", llm=model, max_concurrency=2, events=events))
     if made.answer != "done":
         raise SystemExit(f"{made.status}: {made.reason}")
 
 
 if __name__ == "__main__":
-    main(Path(sys.argv[1]))
+    main(Path(sys.argv[1]), *sys.argv[2:3])
