@@ -16,16 +16,20 @@ from typing import Any, Protocol, TypeVar
 from .journal import Busy, Damage, Journal, records
 
 __all__ = [
-    "FILE", "SEED", "RunError", "base_directory", "begin", "cache_file", "find_folder", "hash_of", "read_run", "resumed",
-    "versions", "whole_records",
+    "ASK", "COMPILE", "FILE", "LOOPS", "RANK", "SEED", "RunError", "base_directory", "begin", "cache_file", "find_folder", "hash_of",
+    "read_run", "resumed", "versions", "whole_records",
 ]  # fmt: skip
 
 FILE = "run.jsonl"
-SEED = "seed"
-"""The ``kind`` in the head of a Formula Seed's run; a script's has none."""
+SEED, RANK, COMPILE, ASK = "seed", "rank", "compile", "ask"
+"""The ``kind`` in the head of a Formula Seed's run, a ranking's, a compilation's, a question's; a script's has none."""
+LOOPS = (RANK, COMPILE, ASK)
 
 _OTHERS = {
     SEED: ("a Formula Seed's", "knotwork seed run --resume goes on with it"),
+    RANK: ("a ranking", "knotwork rank --resume goes on with it"),
+    COMPILE: ("a compilation", "the same knotwork seed compile goes on with it"),
+    ASK: ("a question's", "the same knotwork ask --state DIR goes on with it"),
     None: ("a script's", "knotwork run --resume goes on with it"),
 }
 

@@ -110,6 +110,15 @@ class Journal:
             with suppress(OSError):  # a torn line is cut off when the journal is opened again
                 os.ftruncate(self._file, self._end)
 
+    def sync(self) -> None:
+        """Wait until all that was appended is on the disk: a killed process loses nothing without it, a power cut may."""
+        if self.damage or self._file < 0:
+            return
+        try:
+            os.fsync(self._file)
+        except OSError as error:
+            self.damage = f"the run can't be kept any further: {error.strerror or error}"
+
     def close(self) -> None:
         """Close the file and give up the lock; more than once is fine."""
         if self._file >= 0:

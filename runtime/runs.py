@@ -25,7 +25,18 @@ from .folders import FILE, RunError, base_directory, begin, hash_of, read_run, r
 from .journal import Journal
 from .results import Outcome, Recorded, Run, StepResult, plain
 
-__all__ = ["Answers", "Recorder", "RunError", "RunInfo", "Stored", "base_directory", "list_runs", "load", "start", "take_record"]
+__all__ = [
+    "Answers",
+    "Recorder",
+    "RunError",
+    "RunInfo",
+    "Stored",
+    "base_directory",
+    "list_runs",
+    "load",
+    "start",
+    "take_record",
+]
 
 INPUT = "input.json"
 
@@ -41,7 +52,7 @@ class RunInfo:
     status: str
     model: str
     kind: str = "script"
-    """Or "seed": a Formula Seed's, which ``formulas.keeping`` reads."""
+    """Or what the run's head says: "seed" (which ``formulas.keeping`` reads), "rank", "compile"."""
 
 
 def start(

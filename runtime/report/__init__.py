@@ -1,9 +1,31 @@
-"""A state as one HTML page that explains itself: what was asked, what was done and why, what was found and on what evidence.
+"""Pages that explain themselves: a state (what was found, on what evidence), a run (what was asked, answered, repaired, and its cost).
 
-``findings`` reads the state, ``words`` says commands in plain English, ``drawing`` draws the graph around the findings, ``page``
-puts them together. The page loads nothing and runs nothing; whatever text it shows is escaped.
+Of a state: ``findings`` reads it, ``words`` says commands in plain English, ``drawing`` draws the graph around the findings, ``page``
+puts them together. Of a run: ``reading`` reads its folder, ``telling`` puts its events (``recalled``: its records) into an ``account``,
+``entries`` says each, ``branches`` a search's tree, ``run_page`` puts them together. The pages load nothing and run nothing; whatever text
+they show is escaped. Each room is loaded when it is first used: a list of runs needs no parser.
 """
 
-from .page import render
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
 
-__all__ = ["render"]
+if TYPE_CHECKING:
+    from .account import Account, Figures
+    from .page import render
+    from .reading import read_account
+    from .recalled import events_of, records_of
+    from .run_page import render_run
+
+__all__ = ["Account", "Figures", "events_of", "read_account", "records_of", "render", "render_run"]
+
+_ROOMS = {
+    "Account": "account", "Figures": "account", "events_of": "recalled", "read_account": "reading", "records_of": "recalled",
+    "render": "page", "render_run": "run_page",
+}  # fmt: skip
+
+
+def __getattr__(name: str) -> Any:
+    """Load a room when a name of it is first used."""
+    if name in _ROOMS:
+        return getattr(import_module(f".{_ROOMS[name]}", __package__), name)
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

@@ -1,15 +1,14 @@
 """Puts the page together: what the template shows, in the order of reading."""
 
 from collections.abc import Mapping, Sequence
-from functools import cache
-from importlib.resources import files
 from typing import Any
 
 from ...adapters.graph import GraphAdapter
-from ...lang.diagnostic import printable
+from .account import Account
 from .drawing import draw
 from .findings import Group, groups, sources_of, touched
 from .steps import told
+from .templates import filled
 
 __all__ = ["render"]
 
@@ -17,8 +16,15 @@ _KEYS, _SUPPOSED = 200, 50
 """Keys of the state, and hypotheses, that are told."""
 
 
-def render(state: Mapping[str, Any], graph: GraphAdapter | None = None) -> str:
+def render(
+    state: Mapping[str, Any],
+    graph: GraphAdapter | None = None,
+    questions: Sequence[Account] = (),
+    questions_left_out: int = 0,
+) -> str:
     """Return the page for seed 003's state object. ``graph`` adds names, kinds and edges to the drawing.
+
+    ``questions`` are those that were asked of the state, the latest first; ``questions_left_out`` counts those that are not told.
 
     ``history`` may be any sequence: only its beginning and its end are read. The page's size has a bound, whatever the state's is.
     """
@@ -26,7 +32,8 @@ def render(state: Mapping[str, Any], graph: GraphAdapter | None = None) -> str:
     history = state.get("history") or ()
     steps = told(history)
     config = state.get("config", {})
-    return _template().render(  # type: ignore[no-any-return]
+    return filled(
+        "page.html.j2",
         query=state.get("query") or "",
         graph=_of(config, "adapter", "path"),
         model=_of(config, "llm", "model"),
@@ -37,22 +44,9 @@ def render(state: Mapping[str, Any], graph: GraphAdapter | None = None) -> str:
         keys_left_out=max(0, len(found) - _KEYS),
         drawing=draw(*touched(found), graph),
         steps=steps,
+        questions=questions,
+        questions_left_out=questions_left_out,
     )
-
-
-@cache
-def _template() -> Any:
-    """Return the template, compiled once. Everything it shows is escaped, and an unknown name is an error."""
-    from jinja2 import Environment, StrictUndefined
-
-    environment = Environment(autoescape=True, undefined=StrictUndefined, finalize=_shown)
-    text = (files(__package__ or "") / "page.html.j2").read_text(encoding="utf-8")
-    return environment.from_string(text)
-
-
-def _shown(value: Any) -> Any:
-    """Make control characters, and what turns the direction of writing, visible: no text may dress up as another."""
-    return "\n".join(map(printable, value.split("\n"))) if type(value) is str else value
 
 
 def _of(config: Any, part: str, name: str) -> str:

@@ -9,7 +9,7 @@ from ...lang.diagnostic import has_errors
 from ...lang.parse.gasl import parse_command
 from .words import in_words
 
-__all__ = ["Step", "told"]
+__all__ = ["Step", "command_words", "told"]
 
 _FIRST, _LAST = 200, 800
 """Entries that are told where a history, which may have a million, has more than both together."""
@@ -85,7 +85,7 @@ def _step(entry: Mapping[str, Any], why: str, left_out: int) -> Step:
     return Step(
         number,
         depth,
-        _words(command),
+        command_words(command),
         command,
         why,
         status,
@@ -96,7 +96,7 @@ def _step(entry: Mapping[str, Any], why: str, left_out: int) -> Step:
     )
 
 
-def _words(command: str) -> str:
+def command_words(command: str) -> str:
     """Say the command in words; one that can't be read, or only a part of which was kept, is shown as it stands."""
     if command.startswith("knotwork state rollback "):
         return f"Took the state back to what it was at {command.rsplit(' ', 1)[1][:12]}"

@@ -1,7 +1,6 @@
 """The report: whatever is in a state, one page that explains itself, shows it as text and asks nobody for anything."""
 
 import time
-from html.parser import HTMLParser
 
 import networkx as nx
 import pytest
@@ -13,45 +12,13 @@ from knotwork.lang.diagnostic import printable
 from knotwork.runtime.report import render
 from knotwork.runtime.report.labels import place_labels
 from support.executing import executor
+from support.pages import Page
 
-VOID = {"meta"}
 KNOWN = {
     "html", "head", "meta", "title", "style", "body", "header", "p", "h1", "h2", "h3", "ul", "li", "b", "span", "main",
     "section", "details", "summary", "dl", "dt", "dd", "blockquote", "footer", "figure", "svg", "line", "g", "circle", "text",
     "i", "figcaption", "ol", "div", "em", "code",
 }  # fmt: skip
-
-
-class Page(HTMLParser):
-    """Reads a page: its texts, its elements, its attributes; whether everything that opens is closed."""
-
-    def __init__(self, page: str) -> None:
-        super().__init__(convert_charrefs=True)
-        self.open, self.texts, self.tags, self.attributes = [], [], set(), []
-        self.feed(page)
-        self.close()
-        assert self.open == []
-
-    def handle_starttag(self, tag, attrs):
-        self.tags.add(tag)
-        self.attributes += [(tag, name, value or "") for name, value in attrs]
-        if tag not in VOID:
-            self.open.append(tag)
-
-    def handle_startendtag(self, tag, attrs):
-        self.tags.add(tag)
-        self.attributes += [(tag, name, value or "") for name, value in attrs]
-
-    def handle_endtag(self, tag):
-        assert self.open.pop() == tag
-
-    def handle_data(self, data):
-        if self.open[-1:] != ["style"]:
-            self.texts.append(data)
-
-    @property
-    def text(self) -> str:
-        return " ".join(self.texts)
 
 
 def shown(text: str) -> str:

@@ -1,0 +1,329 @@
+"""From a run's events to its account: each event goes to the phase that it belongs to, whatever happened beside it.
+
+A ranking's events say their request, a question's planner its step, and all else belongs to the phase that is under way. Events come
+from a file: what one lacks, or has of another type, counts as empty.
+"""
+
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+from attrs import define, field
+
+from ..eventlog import OPENED
+from .account import Account, Entry, Phase, Section
+from .entries import answer_entry, call_entry, command_entry, number, remark_entry, text
+
+__all__ = ["tell"]
+
+_TURNS = 100
+"""A planner's call has its step's number times this, and its turn (``hdt.asking.place_of``)."""
+_PLAN, _EXECUTE, _VALUE = "hypothesize and plan", "execute", "judge states"
+_INTERRUPTED = "interrupted"
+_WARNINGS = 100
+
+
+def tell(account: Account, events: Iterable[Mapping[str, Any]], *, searched: bool = False) -> None:
+    """Put what ``events`` say into ``account``. ``searched``: the question was answered by a search over plans."""
+    telling = _Telling(account, searched)
+    for event in events:
+        telling.take(event)
+    telling.end()
+
+
+@define
+class _At:
+    """A phase under way, when it began, and when something last happened in it."""
+
+    phase: Phase
+    began: float
+    last: float = 0.0
+
+
+@define
+class _Open:
+    """A call or a command under way, and the phase that it is told in. ``again``: how often the call was sent again."""
+
+    phase: Phase
+    entry: Entry
+    again: int = 0
+
+
+@define
+class _Telling:
+    """The events of a run, one after the other."""
+
+    account: Account
+    searched: bool
+    _step: int = 1
+    _attempts: int = 0
+    _script: str = "run"
+    """A script's step that began last."""
+    _scripts: set[str] = field(factory=set)
+    _begun: dict[int, _At] = field(factory=dict)
+    """By request: the phase that is under way."""
+    _calls: dict[tuple[Any, ...], list[_Open]] = field(factory=dict)
+    _commands: dict[tuple[str, str], _Open] = field(factory=dict)
+
+    def take(self, event: Mapping[str, Any]) -> None:
+        """Tell one event."""
+        account = self.account
+        match event.get("event"):
+            case str(name) if name == OPENED:
+                self._attempts += 1
+                self._interrupted()
+                account.attempts = max(1, self._attempts)
+            case "phase.started":
+                self._phase_started(event)
+            case "phase.finished":
+                self._phase_finished(event)
+            case "call.started":
+                phase = self._phase(event)
+                entry = call_entry(event, account.room, self._place_of(event, phase))
+                phase.add(entry)
+                self._calls.setdefault(_call(event), []).append(_Open(phase, entry))
+            case "call.retried":
+                self._retried(event)
+            case "call.finished":
+                self._call_finished(event)
+            case "command.started":
+                phase = self._phase(event)
+                entry = command_entry(event)
+                phase.add(entry)
+                self._commands[_command(event)] = _Open(phase, entry)
+            case "command.finished":
+                self._command_finished(event)
+            case "plan.finished":
+                if account.kind == "ask":
+                    self._phase(event).status = text(event, "status")
+            case "step.started":
+                self._script = text(event, "step")
+                self._scripts.add(self._script)
+            case "step.finished" | "step.skipped":
+                self._scripts.add(text(event, "step"))
+                self._step_over(event)
+            case "decision.made":
+                self._decided(event)
+            case "hypothesis.formed":
+                self._supposed(event)
+            case "warning":
+                if len(account.warnings) < _WARNINGS:
+                    account.warnings.append(text(event, "message"))
+            case "run.finished":
+                if account.kind == "script":
+                    account.status = account.status or text(event, "status")
+            case _:
+                if (remark := remark_entry(event, account.room)) is not None:
+                    self._phase(event).add(remark)
+
+    def end(self) -> None:
+        """Tell what was under way when the log ended."""
+        self._interrupted()
+
+    # Where an event belongs
+
+    def _phase(self, event: Mapping[str, Any]) -> Phase:
+        found = self._place(event)
+        at = self._begun.get(_request(event))
+        if at is None or at.phase is not found:
+            if at is not None and self.account.kind == "ask" and not self.searched:
+                self._timed(at)
+            self._begun[_request(event)] = at = _At(found, _time(event))
+        at.last = max(at.last, _time(event))
+        return found
+
+    def _place(self, event: Mapping[str, Any]) -> Phase:
+        account, step = self.account, text(event, "step")
+        if account.kind == "ask":
+            planning = step == "planner" or event.get("event") in ("repair.asked", "decision.made")
+            if self.searched:
+                return account.section("search", "search").phase(
+                    _PLAN if planning else _VALUE if step == "value" else _EXECUTE
+                )
+            if step == "planner" and number(event, "item") >= _TURNS:
+                self._step = number(event, "item") // _TURNS
+            elif event.get("event") == "repair.asked":
+                self._step = number(event, "request") or self._step
+            return self._section(self._step).phase(_PLAN if planning else _EXECUTE)
+        if account.kind == "script":
+            return account.section("", "steps").phase(self._script_step(event))
+        if account.kind == "seed":
+            return account.section("", "reviews").phase("extract")
+        at = self._begun.get(_request(event))
+        if at is not None:
+            return at.phase
+        return account.section(_request(event), self._label(event)).phase("other")
+
+    def _script_step(self, event: Mapping[str, Any]) -> str:
+        """Return the script's step that an event belongs to. A command's and its calls' have numbers of their own; its plan names it."""
+        plan = text(event, "plan").rpartition("/")[2]
+        name = plan or text(event, "step")
+        return name if name in self._scripts or (name and not self.account.logged) else self._script
+
+    def _label(self, event: Mapping[str, Any]) -> str:
+        return f"R{_request(event):02}" if self.account.kind == "rank" else "steps"
+
+    def _place_of(self, event: Mapping[str, Any], phase: Phase) -> str:
+        """Return who is asked for what, for a call's title. The numbers of a loop's own calls say nothing to a reader."""
+        step, item = text(event, "step"), event.get("item")
+        if step in ("", "planner", "value") or step.partition(".")[2] == phase.name:
+            return ""
+        return f"{step}[{item}]" if isinstance(item, int) else step
+
+    def _section(self, step: int) -> Section:
+        return self.account.section(step, f"step {step}")
+
+    # What happens
+
+    def _phase_started(self, event: Mapping[str, Any]) -> None:
+        if self.account.kind == "ask":
+            return
+        section = self.account.section(_request(event), self._label(event))
+        if text(event, "loop") == "rank" and text(event, "phase") == "plan":
+            section.title = text(event, "detail")
+        phase = section.phase(text(event, "phase"))
+        self._begun[_request(event)] = _At(phase, _time(event))
+
+    def _phase_finished(self, event: Mapping[str, Any]) -> None:
+        if self.account.kind == "ask":
+            return
+        section = self.account.section(_request(event), self._label(event))
+        phase, detail = section.phase(text(event, "phase")), text(event, "detail")
+        phase.status = text(event, "status")
+        phase.figures.seconds += _float(event, "seconds")
+        self._begun.pop(_request(event), None)
+        ranks = text(event, "loop") == "rank" and phase.status not in ("failed", "cancelled")
+        if ranks and phase.name == "execute":
+            section.result = detail
+        elif ranks:
+            phase.document = self.account.room.block("The script", detail)
+        else:
+            phase.detail = detail
+
+    def _retried(self, event: Mapping[str, Any]) -> None:
+        waiting = self._calls.get(_call(event))
+        if waiting:
+            waiting[0].again += 1
+            waiting[0].entry.lines.append(f"asked again ({text(event, 'kind')}): {text(event, 'reason')[:500]}")
+        else:
+            self._phase(event).add(
+                Entry("retry", "Asked again", "partial", text(event, "kind"), lines=[text(event, "reason")[:500]])
+            )
+
+    def _call_finished(self, event: Mapping[str, Any]) -> None:
+        waiting = self._calls.get(_call(event))
+        begun = waiting.pop(0) if waiting else None
+        if begun is None:  # of a run whose events were not kept
+            phase = self._phase(event)
+            begun = _Open(phase, call_entry(event, self.account.room, self._place_of(event, phase)))
+            begun.phase.add(begun.entry)
+        if self.searched or not self.account.logged:  # side by side, or nothing says when: what the calls took together
+            begun.phase.figures.seconds += _float(event, "seconds")
+        begun.phase.figures.call(event, begun.again)
+        at = self._begun.get(_request(event))
+        if at is not None and at.phase is begun.phase:
+            at.last = max(at.last, _time(event))
+        answer_entry(begun.entry, event, self.account.room)
+
+    def _command_finished(self, event: Mapping[str, Any]) -> None:
+        begun = self._commands.pop(_command(event), None)
+        if begun is None:
+            begun = _Open(self._phase(event), command_entry(event))
+            begun.phase.add(begun.entry)
+        entry = begun.entry
+        entry.status = text(event, "status")
+        count = event.get("count")
+        told = f", {count:,}" if isinstance(count, int) else ""
+        entry.outcome = f"{entry.status}{told} · {_float(event, 'seconds'):.2f} s"
+        if self.searched:
+            begun.phase.figures.seconds += _float(event, "seconds")
+        if message := text(event, "message"):
+            entry.lines.append(message)
+
+    def _step_over(self, event: Mapping[str, Any]) -> None:
+        status, reason, step = text(event, "status") or "skipped", text(event, "reason"), text(event, "step")
+        phase = self._phase(event)
+        if self.account.kind == "script":
+            phase.status = "reused" if event.get("reused") else status
+            phase.figures.seconds += _float(event, "seconds")
+        if status != "done" or event.get("reused"):
+            told = "reused" if event.get("reused") else status
+            phase.add(
+                Entry("step", f"Step {step}", "error" if status == "failed" else "partial", told, lines=_some(reason))
+            )
+
+    def _decided(self, event: Mapping[str, Any]) -> None:
+        if not self.searched:
+            self._step = number(event, "step") or self._step
+        phase, decision = self._phase(event), text(event, "decision")
+        phase.status = "done"
+        by = " (by rule)" if text(event, "by") == "rule" else ""
+        phase.add(Entry("decision", f"Decision: {decision}{by}", "success", lines=_some(text(event, "why"))))
+        if answer := text(event, "answer"):
+            self.account.answer = answer
+        if not self.searched:
+            section = self._section(self._step)
+            section.label = f"step {self._step}, {decision}"
+
+    def _supposed(self, event: Mapping[str, Any]) -> None:
+        if not self.searched:
+            self._step = number(event, "step") or self._step
+            self._section(self._step).title = text(event, "hypothesis")
+        commands = event.get("commands")
+        listed = [str(each) for each in commands] if isinstance(commands, list) else []
+        others = number(event, "alternatives")
+        beside = f", before {others} other plans" if others else ""
+        phase = self._phase(event)
+        phase.add(
+            Entry(
+                "plan", f"Hypothesis: {text(event, 'hypothesis') or '(none was said)'}", "",
+                f"plan {text(event, 'plan')}, confidence {_float(event, 'confidence'):g}{beside}",
+                lines=["taken up again behind what was done of it"] if event.get("resumed") else [],
+                blocks=[self.account.room.block("The plan", "\n".join(listed))],
+            )
+        )  # fmt: skip
+
+    # What was cut short
+
+    def _interrupted(self) -> None:
+        """Say of what is still under way that it was: the next attempt begins, or the log ends."""
+        for waiting in self._calls.values():
+            for begun in waiting:
+                begun.entry.status, begun.entry.outcome = "error", "no answer came: the run ended before"
+        for begun in self._commands.values():
+            begun.entry.status, begun.entry.outcome = "error", "it did not end: the run did before"
+        for at in self._begun.values():
+            at.phase.status = at.phase.status or _INTERRUPTED
+            self._timed(at)
+        self._calls.clear()
+        self._commands.clear()
+        self._begun.clear()
+
+    def _timed(self, at: _At) -> None:
+        """Count the time of a phase that nothing told the end of."""
+        if self.account.kind != "script" and not self.searched:
+            at.phase.figures.seconds += max(0.0, at.last - at.began)
+
+
+def _request(event: Mapping[str, Any]) -> int:
+    return number(event, "request") if event.get("event") != "repair.asked" or text(event, "loop") != "ask" else 0
+
+
+def _call(event: Mapping[str, Any]) -> tuple[Any, ...]:
+    return _request(event), text(event, "step"), number(event, "item") if event.get("item") is not None else None
+
+
+def _command(event: Mapping[str, Any]) -> tuple[str, str]:
+    return text(event, "plan"), text(event, "step")
+
+
+def _time(event: Mapping[str, Any]) -> float:
+    return _float(event, "time")
+
+
+def _float(event: Mapping[str, Any], name: str) -> float:
+    value = event.get(name)
+    return float(value) if isinstance(value, int | float) and not isinstance(value, bool) else 0.0
+
+
+def _some(told: str) -> list[str]:
+    return [told] if told else []
