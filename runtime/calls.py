@@ -178,7 +178,7 @@ class Caller:
             self.events.emit(
                 CallFinished(
                     step, answer.text, answer.usage.prompt_tokens, answer.usage.completion_tokens, answer.cost,
-                    answer.cached, perf_counter() - began, failed.kind if failed else "", item,
+                    answer.cached, perf_counter() - began, failed.kind if failed else "", item, answer.attempts,
                 )
             )  # fmt: skip
         if failed is not None:

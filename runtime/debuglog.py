@@ -16,6 +16,7 @@ from ..lang.diagnostic import printable
 from .events import (
     AnswerFinished,
     AnswerStarted,
+    BranchClosed,
     BudgetReached,
     CallFinished,
     CallRetried,
@@ -62,14 +63,17 @@ class DebugLog:
     phase: int = 3
     request: int = 0
     out: TextIO = field(factory=lambda: sys.stderr)
+    _ranks: bool = False
 
     def __call__(self, event: Event) -> None:
         """Print what ``event`` is worth at this level."""
         if isinstance(event, PhaseStarted) and event.loop == "rank":
-            self.phase, self.request = _PHASES[event.phase], event.request
+            self.phase, self.request, self._ranks = _PHASES[event.phase], event.request, True
         elif isinstance(event, PhaseStarted) and event.loop == "compile":
             self.phase = 1  # seed 000's phase 1
         lowest, text, body = _told(event)
+        if self._ranks and isinstance(event, RunFinished):
+            lowest = 2  # seed 001 goes on to the ranking at once
         if lowest > self.level or not text:
             return
         self.line(text)
@@ -135,6 +139,11 @@ def _told(event: Event) -> tuple[int, str, str]:
             again = ", taken up again" if event.resumed else ""
             plan = f"{event.plan}, {len(event.commands)} commands{again}"
             return 1, f"Hypothesis {event.step}: {_short(event.hypothesis)} ({plan})", "\n".join(event.commands)
+        case BranchClosed():
+            led = "" if event.child is None else f" to state {event.child}"
+            worth = "" if event.value is None else f", worth {event.value:.2f}"
+            why = f": {_short(event.message)}" if event.message else ""
+            return 2, f"Branch of state {event.node}{led}: {event.status} ({event.outcome}){worth}{why}", ""
         case BudgetReached():
             return 1, f"({event.step}) budget: {event.message}", ""
         case Warned():

@@ -61,7 +61,8 @@ class DraftMended(Event):
 class RepairAsked(Event):
     """``repair.asked``: what a model wrote has faults and goes back to it with them. ``attempt`` counts from 1.
 
-    ``written`` is the text that ``diagnostics`` (JSON objects, as every interface shows them) point into.
+    ``written`` is the text that ``diagnostics`` (JSON objects, as every interface shows them) point into; where there are none
+    ``reason`` says what is wrong.
     """
 
     name = "repair.asked"
@@ -71,6 +72,7 @@ class RepairAsked(Event):
     written: str
     diagnostics: tuple[dict[str, Any], ...]
     request: int = 0
+    reason: str = ""
 
 
 @frozen
@@ -120,12 +122,16 @@ class DecisionMade(Event):
 
 @frozen
 class BranchOpened(Event):
-    """``branch.opened``: a search over plans begins to execute an action in a state; ``node`` is the state's number in the tree."""
+    """``branch.opened``: a search over plans begins to execute an action in a state; ``node`` is the state's number in the tree.
+
+    ``plan`` is what the action does, in brief: its commands, or the answer that it says.
+    """
 
     name = "branch.opened"
     node: int
     confidence: float
     rationale: str = ""
+    plan: str = ""
 
 
 @frozen

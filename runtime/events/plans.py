@@ -1,6 +1,6 @@
 """What GASL's plans tell: plans, their commands, the state."""
 
-from attrs import frozen
+from attrs import field, frozen
 
 from .stream import Event
 
@@ -58,9 +58,13 @@ class CommandFinished(Event):
 
 @frozen
 class StateChanged(Event):
-    """``state.changed``: a command's change of the state is committed; ``hash`` is the state's hash from now on."""
+    """``state.changed``: a command's change of the state is committed; ``hash`` is the state's hash from now on.
+
+    ``sizes``: what the declared keys hold now (items, fields), the first fifty of them.
+    """
 
     name = "state.changed"
     plan: str
     step: str
     hash: str
+    sizes: dict[str, int] = field(factory=dict)

@@ -80,7 +80,7 @@ class CallRetried(Event):
 
 @frozen
 class CallFinished(Event):
-    """``call.finished``: the model's answer, or the kind of error in ``error``."""
+    """``call.finished``: the model's answer, or the kind of error in ``error``. ``attempts``: the requests that were sent for it."""
 
     name = "call.finished"
     step: str
@@ -92,6 +92,7 @@ class CallFinished(Event):
     seconds: float
     error: str = ""
     item: int | None = None
+    attempts: int = 1
 
 
 @frozen

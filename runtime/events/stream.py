@@ -54,6 +54,10 @@ class Events:
         """Call ``subscriber`` with every event from now on."""
         self._subscribers.append(subscriber)
 
+    def unsubscribe(self, subscriber: Subscriber) -> None:
+        """Call ``subscriber`` no more; one that is not called is fine."""
+        self._subscribers = [each for each in self._subscribers if each is not subscriber]
+
     def __bool__(self) -> bool:
         return bool(self._subscribers)
 

@@ -34,6 +34,8 @@ _DEEPEST = 64
 """Levels that commands may nest in each other."""
 _AHEAD = 9
 """Statements after a command among which its ONs stand: one for each status, and some to spare."""
+_SIZES = 50
+"""Declared keys whose sizes are told when the state changes."""
 
 
 @frozen
@@ -107,8 +109,10 @@ class Flow:
         state.note(entry)
         state.ran(text)
         state.commit()
-        if after != before:
-            self.emit(StateChanged(record.plan_id, record.label, after))
+        if after != before and self.session.events:
+            declared = state.snapshot().declared()[:_SIZES]
+            sizes = {each.key: each.size for each in declared}
+            self.emit(StateChanged(record.plan_id, record.label, after, sizes))
         return record
 
     def refuse(self, record: ExecutionRecord) -> None:

@@ -1,19 +1,23 @@
 """What ``seed.compile`` does once it is called: the model opened under its limits, contexts read, the cache opened."""
 
 from collections.abc import Callable, Iterable, Mapping
+from contextlib import nullcontext
 from pathlib import Path
 from typing import Any
 
 from attrs import evolve
 
 from ...adapters.llm_budget import Price
+from ...adapters.llm_means import means_of
 from ...lang.diagnostic import Diagnostic
 from ...lang.seed import FormulaSeed
 from ..calls import Caller
 from ..compiler.compiling import compile_task
+from ..compiler.keeping import start
 from ..compiler.remembering import Compilations
 from ..compiler.requests import CompileRequest
 from ..compiler.results import Compiled
+from ..eventlog import logged
 from ..events import Events
 from ..formulas.reviews import read_context
 from ..formulas.seeds import check, load
@@ -55,6 +59,7 @@ async def compile_seed(
     events: Events | None = None,
     cancel: Any = None,
     time_limit: float | None = None,
+    record: bool = False,
     **limits: Any,
 ) -> Compiled:
     """Compile ``task``; ``knotwork.seed.compile`` says what each argument means."""
@@ -76,12 +81,19 @@ async def compile_seed(
     async with Clients(llm, (), warned, price=price, **limits) as models:
         known = model or (identity_of(models.spec) if models.spec else "")
         kept = Compilations(Path(cache), known, warn=warned) if cache is not None else None
+        recorder = start(request, model=known) if record else None
+        heard = Events() if recorder is not None and events is None else events
         try:
-            made = await compile_task(
-                request, Caller(models.llm, {}, events, Trace(), 1), check=checked, options=asked, events=events,
-                cancel=cancel, time_limit=time_limit, cache=kept,
-            )  # fmt: skip
+            with logged(heard, recorder.path) if recorder is not None and heard is not None else nullcontext():
+                made = await compile_task(
+                    request, Caller(models.llm, {}, heard, Trace(), 1), check=checked, options=asked, events=heard,
+                    cancel=cancel, time_limit=time_limit, cache=kept, means=means_of(models.spec or llm),
+                )  # fmt: skip
+            if recorder is not None:
+                recorder.ended(made)
         finally:
+            if recorder is not None:
+                recorder.close()
             if kept is not None:
                 await kept.aclose()
     read = load(made.seed) if made.seed is not None else None  # one that can check itself

@@ -84,9 +84,11 @@ async def rank_many(
     """Rank the same items for several requests, side by side, under one budget. See ``rank``."""
     from time import perf_counter
 
+    from ...adapters.llm_means import means_of
     from ..calls import Caller
+    from ..eventlog import EventLog
+    from ..events import Events
     from ..planner.keeping import load, ranked_done, start, totals_done
-    from ..planner.native import has_tools
     from ..planner.running import prepare
     from ..planner.running import rank_many as run_many
     from ..refusals import RequestError
@@ -114,22 +116,36 @@ async def rank_many(
             name: models.named.get(label, models.llm) if label else models.llm
             for name, label in zip(named, models.judges, strict=True)
         }
-        work.native = has_tools(models.spec)
+        work.means = means_of(models.spec or llm)
         keep: Recorder | None = None
         if stored is not None:
             keep = stored.resume(listed, requests, force=bool(given.get("force")))
         elif given.get("record"):
             keep = start(listed, requests, model=models.spec)
         events, began = given.get("events"), perf_counter()
+        log = EventLog.open(keep.path) if keep is not None else None
+        shared = Caller(models.llm, clients, events, Trace(), work.max_concurrency, keep)
+
+        def caller(number: int) -> Caller:
+            if log is None:
+                return shared
+            heard = Events()  # its own: the log has to know whose request an event is
+            for subscriber in (*([events.emit] if events is not None else ()), log.of(heard, number)):
+                heard.subscribe(subscriber)
+            made = Caller(models.llm, clients, heard, shared.trace, work.max_concurrency, keep)
+            made.gate = shared.gate
+            return made
+
         try:
-            caller = Caller(models.llm, clients, events, Trace(), work.max_concurrency, keep)
             ranked = await run_many(
-                work, requests, lambda number: caller, cancel=given.get("cancel"),
+                work, requests, caller, cancel=given.get("cancel"),
                 on_ranked=lambda each: ranked_done(keep, each) if keep is not None else None,
             )  # fmt: skip
             if keep is not None:
                 totals_done(keep, ranked, perf_counter() - began)
         finally:
+            if log is not None:
+                log.close()
             if keep is not None:
                 keep.close()
     return ranked

@@ -56,6 +56,7 @@ if TYPE_CHECKING:
         events: Events
         cancel: asyncio.Event
         time_limit: float
+        record: bool
 
 
 __all__ = [
@@ -237,9 +238,10 @@ async def compile(
     diagnostics can mend is mended, the rest goes back to the model, at most ``repairs`` (0 to 10) times a step. ``example``: contexts
     that the seed must fit as well. ``max_calls``, ``max_tokens``, ``max_cost`` (US dollars; needs ``price``), ``time_limit`` (seconds)
     and ``cancel`` end it; ``options`` are the port's, for each call; ``cache`` names the file of what was compiled before.
+    ``record=True`` keeps the run in a folder, which ``knotwork runs`` lists and ``knotwork report`` tells.
 
     The result's ``seed`` passes ``check``; where ``status`` is "failed" it is None, and ``reason``, ``draft`` and ``diagnostics`` say how
-    far it came. Raises ``RequestError``, ``ContextError``, ``NotConfigured``.
+    far it came. Raises ``RequestError``, ``ContextError``, ``NotConfigured``, and ``RunError`` for a run that can't be kept.
     """
     from .compiling import compile_seed
 

@@ -190,10 +190,13 @@ class _Asking:
             try:
                 answer = await self._completion(prompt, {**options, "notify": notify})
             except Exception as error:  # a client may raise anything; the seed makes a failed review of it
-                kind, usage = (error.kind, error.usage) if isinstance(error, LLMError) else ("error", Usage())
+                kind, usage, sent = "error", Usage(), 1
+                if isinstance(error, LLMError):
+                    kind, usage, sent = error.kind, error.usage, error.attempts
                 if isinstance(error, BudgetExceeded):
+                    sent -= 1  # the one that was not
                     events.emit(BudgetReached(step, error.message))
-                events.emit(_finished(step, Completion("", usage=usage), perf_counter() - began, kind))
+                events.emit(_finished(step, Completion("", "", usage, sent), perf_counter() - began, kind))
                 raise
             events.emit(_finished(step, answer, perf_counter() - began, ""))
             return answer
@@ -211,5 +214,6 @@ class _Asking:
 def _finished(step: str, answer: Completion, seconds: float, kind: str) -> CallFinished:
     usage = answer.usage
     return CallFinished(
-        step, answer.text, usage.prompt_tokens, usage.completion_tokens, answer.cost, answer.cached, seconds, kind
-    )
+        step, answer.text, usage.prompt_tokens, usage.completion_tokens, answer.cost, answer.cached, seconds, kind,
+        attempts=answer.attempts,
+    )  # fmt: skip

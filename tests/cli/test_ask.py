@@ -1,10 +1,14 @@
 """``knotwork ask``: what it writes where, its exit codes, and how it goes on."""
 
 import json
+import shlex
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
-from support.command import call
+from knotwork.adapters.state import StoreError
+from support.command import call, environment
 
 GRAPH = "nx:les_miserables"
 FIND = {
@@ -68,7 +72,8 @@ def test_the_same_command_goes_on_then_answers_without_a_call_or_a_model(
     assert "1 of them before" in second.err
     monkeypatch.setattr("knotwork.runtime.wiring.find_spec", lambda name: None)
     monkeypatch.delenv("KNOTWORK_LLM", raising=False)
-    third = call("ask", "no-such-graph.graphml", *words[2:])
+    monkeypatch.setattr("knotwork.runtime.interfaces.cli.programs.opening.open_graph", None)  # no graph is read for it
+    third = call(*words)
     assert (third.code, third.out) == (0, "Valjean meets the most people.\n")
     assert "0 calls" in third.err
     assert call("replay", str(tmp_path / "run")).code == 0
@@ -94,3 +99,85 @@ def test_wrong_usage_is_told(words: tuple[str, ...], told: str) -> None:
     done = call(*words)
     assert done.code in (1, 2)
     assert told in done.err
+
+
+def test_a_state_is_not_gone_on_with_another_graph_by_mistake(model: str, tmp_path: Path) -> None:
+    state = ("--state", str(tmp_path / "run"))
+    assert call("ask", GRAPH, "Who meets the most people?", *state, "--llm", model).code == 0
+    for question in ("Who else?", "Who meets the most people?"):
+        done = call("ask", "nx:karate_club", question, *state, "--llm", model)
+        assert (done.code, done.out) == (2, "")
+        assert f"are of {GRAPH}, not of nx:karate_club" in done.err
+        assert "--force goes on in this one" in done.err
+    (tmp_path / "find.gasl").write_text("FIND nodes WHERE degree > 5 AS some\n")
+    for words in (("gasl", "-c", "FIND nodes AS n"), ("run", "find.gasl")):
+        done = call(*words, "--graph", "nx:karate_club", *state)
+        assert (done.code, done.out) == (2, "")
+        assert f"are of {GRAPH}, not of nx:karate_club" in done.err
+    done = call("ask", "nx:karate_club", "Who else?", *state, "--llm", model, "--force")
+    assert done.code == 0
+    assert f"warning: the findings in {tmp_path / 'run'} are of {GRAPH}, not of nx:karate_club" in done.err
+
+
+def test_a_graph_under_another_name_is_the_same_graph(model: str, tmp_path: Path) -> None:
+    first, second = tmp_path / "a.csv", tmp_path / "b.csv"
+    first.write_text("source,target\n" + "".join(f"a,{name}\n" for name in "bcdefghijklmnopqrstuvwxyz"))
+    second.write_bytes(first.read_bytes())
+    words = ("Who meets the most people?", "--state", "run", "--llm", model, "--max-steps", "3")
+    assert "kept in run" in call("ask", str(first), *words).err
+    again = call("ask", str(second), *words)
+    assert "kept in run" in again.err and "findings in" not in again.err
+    second.write_text(second.read_text() + "b,c\n")
+    changed = call("ask", str(second), *words)
+    assert changed.code == 2 and "findings in run" in changed.err
+
+
+def test_the_question_comes_through_stdin(model: str) -> None:
+    done = call("ask", GRAPH, "-", "--llm", model, stdin="Who meets the most people?")
+    assert (done.code, done.out) == (0, "Valjean meets the most people.\n")
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="closes a descriptor as POSIX does")
+@pytest.mark.parametrize(("stdin", "code"), [("<&-", "KW001"), ("< bad.txt", "KW002")])
+def test_a_stdin_that_can_not_be_read_is_a_diagnostic(model: str, folder: Path, stdin: str, code: str) -> None:
+    (folder / "bad.txt").write_bytes(b"Who\xff?")
+    command = f"{shlex.quote(sys.executable)} -m knotwork ask {GRAPH} - --llm {shlex.quote(model)} {stdin}"
+    done = subprocess.run(
+        ["sh", "-c", command], env=environment(folder), cwd=folder, capture_output=True, text=True, timeout=60
+    )
+    assert (done.returncode, done.stdout) == (3, "")
+    assert f"error[{code}]: " in done.stderr
+    assert "nothing was asked" in done.stderr
+
+
+@pytest.mark.parametrize("words", [("Who meets the most?", GRAPH), ("Who meets the most?", "again?")])
+def test_a_question_in_the_graphs_place_is_seen(words: tuple[str, str]) -> None:
+    done = call("ask", *words, "--llm", "replay:no-such-file")
+    assert (done.code, done.out) == (2, "")
+    assert "the graph stands first, then the question" in done.err
+
+
+def test_a_model_that_answers_nothing_is_told_of(tmp_path: Path) -> None:
+    model = cassette(tmp_path, ("Who?", " "))
+    done = call("ask", GRAPH, "Who?", "--llm", model, "--max-steps", "1", "--max-repairs", "1")
+    assert "  asked again (1): the answer does not fit, also after a repair: the model answered nothing" in done.err
+    assert "refused, asked" not in done.err and "can't be read" not in done.err
+
+
+def test_a_state_that_can_not_be_made_has_a_hint(model: str, tmp_path: Path) -> None:
+    (tmp_path / "file").write_text("")
+    done = call("ask", GRAPH, "Who?", "--llm", model, "--state", str(tmp_path / "file" / "state"))
+    assert done.code == 1
+    assert "can't be made" in done.err and "--state takes a folder that can be written" in done.err
+
+
+def test_what_can_not_be_kept_is_not_told_as_kept(model: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def full(self: object) -> None:
+        raise StoreError("state.json can't be written: no space left on device")
+
+    monkeypatch.setattr("knotwork.adapters.state_json.store.JSONStateStore.persist", full)
+    done = call("ask", GRAPH, "Who meets the most people?", "--llm", model, "--state", str(tmp_path / "run"))
+    assert (done.code, done.out) == (1, "Valjean meets the most people.\n")
+    assert "not all of it is kept in" in done.err and "no space left on device" in done.err
+    assert "\nkept in" not in done.err
+    assert "error:" not in done.err

@@ -30,7 +30,8 @@ def test_json_in_a_pipe_and_the_figures_on_stderr() -> None:
     told = rank(ITEMS, "--request", REQUEST, "--llm", MODEL)
     assert told.code == 0
     assert (told.json["status"], told.json["ranking"], told.json["names"]) == ("complete", [6], ["Milkcrate Cafe"])
-    first, last, kept = told.err.splitlines()
+    first, second, last, kept = told.err.splitlines()
+    assert second == "pass-through: the plan needs no expansion"
     assert re.fullmatch(r"planned 1 step in \d+\.\d s", first)
     assert last.startswith("complete: ranking 6 · 2 calls · 791 tokens · ")
     assert kept == f"kept in {Path(os.environ['KNOTWORK_HOME']) / 'runs' / told.json['run']}"
@@ -61,6 +62,11 @@ def test_requests_and_items_from_stdin() -> None:
     assert rank("-", "--request", REQUEST, "--llm", MODEL, "--format", "plain", stdin=items).out == "6\n"
 
 
+def test_a_limit_beside_one_request_changes_nothing() -> None:
+    told = rank(ITEMS, "--request", REQUEST, "--limit", "5", "--llm", MODEL, "--format", "plain")
+    assert (told.code, told.out) == (0, "6\n")
+
+
 def test_exit_codes_of_failures(folder: Path) -> None:
     lines = [{"request": REQUEST}, {"request": "nobody planned this"}]
     (folder / "two.jsonl").write_text("".join(json.dumps(line) + "\n" for line in lines), encoding="utf-8")
@@ -80,16 +86,21 @@ def test_exit_codes_of_failures(folder: Path) -> None:
         ((), "there are no items to rank"),
         ((ITEMS,), "nothing says what is wanted"),
         ((ITEMS, "--request", "a", "--requests", REQUESTS), "--request and --requests are both given"),
-        ((ITEMS, "--request", "a", "--limit", "2"), "--limit is for --requests FILE"),
+        ((ITEMS, "--request", "a", "--limit", "0"), "--limit: it is at least 1"),
         ((ITEMS, "--request", " "), "--request: there is none"),
         ((ITEMS, "--request", "a", "--max-iterations", "99"), "--max-iterations: 99 is no whole number from 1 to 50"),
         ((ITEMS, "--requests", ITEMS), "line 1: no JSON"),
-        (("empty.json", "--request", "a"), "empty.json: there are none to rank"),
+        (("empty.json", "--request", "a"), 'empty.json: there are none to rank\n  = help: items are a JSON list, or {"items": [...]}'),
+        (("text.json", "--request", "a"), "text.json: a list of items is wanted, not a text"),
+        (("object.json", "--request", "a"), "object.json: a list of items is wanted, not an object"),
+        ((ITEMS, "--request", "a", "--limit", "few"), "--limit: a whole number is wanted"),
+        ((ITEMS, "--request", "a", "--format", "xml"), "--format: 'xml' is not one of 'auto', 'table', 'json', 'plain'"),
         (("--resume", "20200101-000000-abcd"), "there is no run '20200101-000000-abcd'"),
     ],
 )  # fmt: skip
 def test_wrong_usage(folder: Path, args: tuple[str | Path, ...], said: str) -> None:
-    (folder / "empty.json").write_text("[]", encoding="utf-8")
+    for name, text in (("empty", "[]"), ("text", '"Milkcrate"'), ("object", '{"items": {"a": 1}}')):
+        (folder / f"{name}.json").write_text(text, encoding="utf-8")
     told = rank(*args, "--llm", MODEL)
     assert (told.code, told.out) == (2, "")
     assert said in told.err
@@ -101,6 +112,62 @@ def test_items_that_are_no_json_are_a_diagnostic(folder: Path) -> None:
     told = rank("items.json", "--request", "a", "--llm", MODEL)
     assert told.code == 3
     assert "error[KW004]" in told.err
+
+
+@pytest.mark.parametrize(
+    ("name", "text", "said"),
+    [
+        ("items.csv", "name,drive\nMilkcrate,yes\n", "it is CSV; items are JSON: ["),
+        ("items.jsonl", '{"n": 1}\n{"n": 2}\n', "as one list: jq -s . items.jsonl | knotwork rank - --request ..."),
+        ("items.json", "", "the input is empty"),
+    ],
+)
+def test_items_of_another_kind_are_met_with_what_makes_items_of_them(
+    folder: Path, name: str, text: str, said: str
+) -> None:
+    (folder / name).write_text(text, encoding="utf-8")
+    told = rank(name, "--request", "a", "--llm", MODEL)
+    assert (told.code, told.out) == (3, "")
+    assert said in told.err
+    assert "knotwork run" not in told.err
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ('{"request": "a"}\n{bad\n', "line 2: no JSON: a key in double quotes is missing before 'bad' (column 2)"),
+        ('[{"request": "a"}]', "of one list lines are made by: jq -c '.[]' wanted"),
+        ("with drive-thru\n", "of plain lines they are made by: jq -R . wanted"),
+        ('{"prompt": "a"}\n', "line 1: there is no request"),
+        ("\n\n", "wanted has no requests"),
+    ],
+)
+def test_requests_that_are_none_are_met_with_how_they_are_written(folder: Path, text: str, said: str) -> None:
+    (folder / "wanted").write_text(text, encoding="utf-8")
+    told = rank(ITEMS, "--requests", "wanted", "--llm", MODEL)
+    assert (told.code, told.out) == (2, "")
+    assert said in told.err
+    assert 'a line is {"request": "cafe with drive-thru"}' in told.err
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (("anot", "x"), "Did you mean 'knotwork rank'?"), (("sort", "x"), "Did you mean 'knotwork rank'?"),
+        (("hdt", "x"), "Did you mean 'knotwork ask'?"), (("question", "x"), "Did you mean 'knotwork ask'?"),
+        (("search", "x"), "Did you mean 'knotwork ask --search beam'?"), (("compile", "x"), "Did you mean 'knotwork seed compile'?"),
+        (("rank", "cafes.json", "drive-thru"), "what is wanted is given with --request"),
+        (("rank", "cafes.json", "--model", "x"), "the model is named by --llm"),
+        (("ask", "g.graphml", "Who", "meets"), "a question of several words stands in quotes"),
+        (("ask", "--graph", "g.graphml", "Who?"), "the graph stands before the question"),
+        (("ask", "Who meets the most?"), "the graph stands first"), (("ask",), 'knotwork ask nx:les_miserables "Who'),
+        (("seed", "compile"), "knotwork seed compile task.md"), (("seed", "task.md"), "knotwork seed compile task.md"),
+    ],
+)  # fmt: skip
+def test_what_is_typed_in_another_way_is_met_with_the_right_one(words: tuple[str, ...], said: str) -> None:
+    told = call(*words)
+    assert (told.code, told.out) == (2, "")
+    assert said in told.err
 
 
 def test_a_budget_is_kept_and_the_rest_is_asked_when_resumed(folder: Path) -> None:
@@ -217,6 +284,7 @@ def test_ctrl_c_ends_it_in_order(folder: Path) -> None:
     told = err.decode().splitlines()
     assert running.returncode == 130
     assert json.loads(out)["status"] == "cancelled"
+    assert json.loads(out)["usage"]["calls"] == 1 and " · 1 call · " in told[-3]
     assert told[0] == "stopping; Ctrl-C again leaves at once"
     assert told[-1].startswith("go on with: knotwork rank --resume ")
 

@@ -198,7 +198,7 @@ def test_kept_runs_are_listed_and_shown(cafes: str) -> None:
     listed = call("runs", "--format", "json", "--limit", "2").json
     assert len(listed) == 2
     assert listed[0] | {"run": "", "path": "", "started": "", "model": ""} == {
-        "run": "", "path": "", "started": "", "model": "", "script": "cafes.lwt", "status": "complete", "done": 3,
+        "run": "", "path": "", "started": "", "model": "", "kind": "script", "script": "cafes.lwt", "status": "complete", "done": 3,
         "steps": 3, "tokens": 48,
     }  # fmt: skip
     shown = call("runs", "show", listed[0]["run"]).out

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 from knotwork.runtime.interfaces.cli.execution.models import Models
-from support.command import Result, call, cassette, environment
+from support.command import Result, call, cassette, environment, silent_server
 from support.compiling import CASSETTE, GOOD, TASK, Author, written
 
 HAND = f"replay:{CASSETTE}"
@@ -127,12 +127,39 @@ def test_an_example_is_checked_too(folder: Path, good: str) -> None:
         assert run("task.md", "--llm", good, "--example", "cafes.jsonl").code == 2
 
 
-@pytest.mark.parametrize("text", ["", "  \n", "x" * 1_000_000])
-def test_a_task_that_is_none(folder: Path, good: str, text: str) -> None:
-    (folder / "task.md").write_text(text)
-    told = run("task.md", "--llm", good)
+@pytest.mark.parametrize(
+    ("name", "text", "why"),
+    [
+        ("task.md", "", "task.md: the task is empty"), ("task.md", "  \n", "task.md: the task is empty"),
+        ("task.md", "x" * 1_000_000, "task.md: it has 1,000,000 characters"),
+        ("a.seed.json", "{}", "a.seed.json is a Formula Seed already\n  = help: it is checked by: knotwork check a.seed.json"),
+        ("task.md", written(GOOD["seed"]), "task.md is a Formula Seed already"), ("cafes.csv", "name,stars\n", "cafes.csv is no task"),
+        ("items.json", "[1]", "items.json is no task in words"), ("items.txt", '{"a": 1}\n{"a": 2}\n', "items.txt is no task in words"),
+    ],
+)  # fmt: skip
+def test_a_task_that_is_none(folder: Path, good: str, name: str, text: str, why: str) -> None:
+    (folder / name).write_text(text)
+    told = run(name, "--llm", good)
     assert (told.code, told.out) == (2, "")
-    assert told.err.startswith("error: task.md: it ")
+    assert told.err.startswith(f"error: {why}")
+
+
+def test_a_task_may_quote_json(folder: Path, good: str) -> None:
+    (folder / "task.md").write_text('{"vegan": true} is what the answer looks like. Find it.')
+    assert "is no task" not in run("task.md", "--llm", good).err
+
+
+@pytest.mark.parametrize(
+    ("name", "hint"),
+    [
+        ("Find the allergies", "echo '...' | knotwork seed compile -"), (".", "name a file in it: ./*.md"),
+        ("absent.md", "a task says which values are wanted"),
+    ],
+)  # fmt: skip
+def test_a_task_that_is_no_file_is_met_with_how_it_is_given(good: str, name: str, hint: str) -> None:
+    told = run(name, "--llm", good)
+    assert told.code == 3
+    assert hint in told.err
 
 
 def test_a_file_that_is_not_there(good: str) -> None:
@@ -179,6 +206,14 @@ def test_a_task_is_compiled_once_for_a_model(folder: Path, monkeypatch: pytest.M
     assert len(author.prompts) == 6
 
 
+def test_what_was_stopped_says_how_it_goes_on_and_counts_what_was_sent(folder: Path) -> None:
+    with silent_server() as (spec, _):
+        told = run("task.md", "--llm", spec, "--time-limit", "0.3")
+    assert (told.code, told.out) == (1, "")
+    assert "not compiled: 1 call · " in told.err
+    assert told.err.endswith("nothing was written\nthe same command goes on: what was answered is in the cache\n")
+
+
 @pytest.mark.slow
 @pytest.mark.skipif(sys.platform == "win32", reason="signals")
 def test_ctrl_c_stops_it_and_writes_nothing(folder: Path) -> None:
@@ -197,6 +232,7 @@ def test_ctrl_c_stops_it_and_writes_nothing(folder: Path) -> None:
         assert running.wait(20) == 130
     assert "stopping" in rest
     assert "nothing was written" in rest
+    assert "the same command goes on" not in rest  # what a cassette answers is in no cache
     assert not (folder / "x.json").exists()
 
 

@@ -64,10 +64,10 @@ def test_any_bytes_give_values_or_faults(body: bytes) -> None:
 def test_a_faulty_line_is_named_and_the_others_are_read() -> None:
     text = b'{"a": 1}\n\nnot json\n{"b": 2,}\n\xff\n{"c": NaN}\n{"d": "\\ud800"}\n{"e": 5}'
     found = dict(told(text))
-    assert found.pop(4).startswith("it is not JSON: ")  # each Python says it in its own words
+    assert found.pop(4).startswith("it is not JSON: ")  # each Python finds it at a place of its own
     assert found == {
         1: {"a": 1},
-        3: "it is not JSON: expecting value (column 1)",
+        3: "it is not JSON: it begins with 'not json' (column 1)",
         5: "it is not text in UTF-8 (byte 0 is 0xff)",
         6: "it is not JSON: NaN is no JSON number",
         7: "it has a lone surrogate (half a character, such as \\ud800)",

@@ -27,6 +27,8 @@ STATUS: dict[str, tuple[int, dict[str, Any]]] = {
     "no_tools_vllm": (400, {"message": '"auto" tool choice requires --enable-auto-tool-choice and --tool-call-parser to be set'}),
     "no_tools_router": (404, {"message": "No endpoints found that support tool use", "code": 404}),
     "bad_tool_schema": (400, {"message": "Invalid schema for function 'read': no object", "param": "tools[0].function"}),
+    "bad_schema": (400, {"message": "Invalid schema for response_format 'answer': too many unions", "param": "response_format"}),
+    "bad_schema_anthropic": (400, {"message": "output_config.format.schema: too many parameters with union types"}),
     "no_custom": (400, {"message": "Invalid value: 'custom'. Supported values are: 'function'.", "param": "tools[0].type"}),
     "bad_grammar": (400, {"message": "Invalid grammar: lark syntax error in line 3"}),
     "422": (422, {"message": "unprocessable"}),

@@ -13,11 +13,14 @@ from .shared.params import (
     MaxTokens,
     ModelSpec,
     NoCache,
+    OnAnotherGraph,
     PriceOf,
     Rate,
 )
 
 __all__ = ["ask"]
+
+SEARCH = "Search"
 
 
 def ask(
@@ -49,6 +52,7 @@ def ask(
         ),
     ] = 2,
     again: Annotated[bool, typer.Option("--again", help="Ask anew what the state has an answer to.")] = False,
+    force: OnAnotherGraph = False,
     chunks: ChunksFile = None,
     output_format: Annotated[
         Literal["auto", "plain", "json"],
@@ -56,6 +60,57 @@ def ask(
             "--format", help="plain: the answer's text. json: one document with all steps and evidence. auto: plain."
         ),
     ] = "auto",
+    search: Annotated[
+        Literal["greedy", "beam", "mcts"] | None,
+        typer.Option(
+            "--search",
+            show_default=False,
+            rich_help_panel=SEARCH,
+            help="Try several plans, each on a copy of the state, and keep the best that answers; --max-steps counts plans.",
+        ),
+    ] = None,
+    width: Annotated[
+        int, typer.Option("--width", metavar="N", min=1, rich_help_panel=SEARCH, help="States that beam keeps.")
+    ] = 3,
+    branching: Annotated[
+        int,
+        typer.Option(
+            "--branching", metavar="N", min=1, max=8, rich_help_panel=SEARCH, help="The most plans tried in a state."
+        ),
+    ] = 3,
+    depth: Annotated[
+        int,
+        typer.Option("--depth", metavar="N", min=1, rich_help_panel=SEARCH, help="The most plans one after the other."),
+    ] = 8,
+    value: Annotated[
+        Literal["judge", "filled"],
+        typer.Option(
+            "--value",
+            rich_help_panel=SEARCH,
+            help="What says how good a state is: the model, or how many keys hold something.",
+        ),
+    ] = "judge",
+    enough: Annotated[
+        float,
+        typer.Option(
+            "--enough",
+            metavar="X",
+            min=0.0,
+            max=1.0,
+            rich_help_panel=SEARCH,
+            help="The value of an answer that ends the search.",
+        ),
+    ] = 0.8,
+    tree: Annotated[
+        str | None,
+        typer.Option(
+            "--tree",
+            metavar="FILE",
+            show_default=False,
+            rich_help_panel=SEARCH,
+            help="Write the tree: as .json, .mmd (Mermaid) or .dot (Graphviz), else as text; - is stderr.",
+        ),
+    ] = None,
     prompt_characters: Annotated[
         int | None,
         typer.Option(
@@ -91,18 +146,20 @@ def ask(
 
     The answer goes to stdout; hypotheses, commands, decisions and evidence to stderr as they come.
 
+    With --search several plans are tried side by side. --state gets what was found at the end, in one piece.
+
     With --state the same command goes on after Ctrl-C, a kill or a limit, and pays for nothing twice.
 
     Example: knotwork ask nx:les_miserables "Who meets the most people?" --state run/ --llm openai:gpt-5-mini
     """
-    from .asking.asked import Question
+    from .asking.asked import Question, Searched
     from .asking.running import run
     from .execution.asked import Ground, Limits
 
     limits = Limits(max_calls, max_tokens, max_cost, price, rate, not no_cache)
     return run(
         Question(
-            question, Ground(graph, state, chunks, question), llm, max_steps, max_repairs, prompt_characters, time_limit, again,
-            output_format, max_concurrency, limits,
+            question, Ground(graph, state, chunks, question, force), llm, max_steps, max_repairs, prompt_characters, time_limit, again,
+            output_format, max_concurrency, limits, Searched(search, width, branching, depth, value, enough, tree),
         )
     )  # fmt: skip

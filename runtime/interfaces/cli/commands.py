@@ -29,6 +29,7 @@ from . import (
     state,
 )
 from .shared.exit import MEANINGS, Exit, Misused
+from .shared.words import in_our_words
 
 __all__ = ["app", "command"]
 
@@ -38,6 +39,9 @@ _LIKELY = {
     "ls": "runs", "list": "runs", "history": "runs", "log": "state log", "models": "model", "pull": "model pull",
     "explain": "rules", "rule": "rules", "resume": "run --resume", "compute": "seed compute", "extract": "seed run",
     "seeds": "seed", "formula": "seed", "sensitivity": "seed sensitivity", "convert": "seed convert", "schema": "seed schema",
+    **dict.fromkeys(("anot", "sort", "rerank", "order", "ranking"), "rank"),
+    **dict.fromkeys(("hdt", "question", "traverse", "explore", "hypothesize"), "ask"), "search": "ask --search beam",
+    "compile": "seed compile", "compiler": "seed compile",
     "generate": "answer", "generate-answer": "answer", "judge": "answer",
     "server": "serve", "http": "serve", "web": "serve", "lab": "serve", "keys": "serve --list-keys",
 }  # fmt: skip
@@ -125,7 +129,7 @@ def command(argv: list[str]) -> int:
         return Exit.USAGE
     except typer.TyperException as error:
         context = getattr(error, "ctx", None)
-        message = error.format_message().replace(": Value error, ", ": ").rstrip(".")
+        message = in_our_words(error.format_message())
         if message and type(error).__name__ != "NoArgsIsHelpError":  # then the help has been printed
             complain(message, _likely(message, argv))
             if context is not None:
@@ -138,8 +142,10 @@ def _likely(message: str, argv: list[str]) -> str:
     """Say what was probably meant, where the message itself does not."""
     if argv[:1] == ["run"] and message.startswith("Got unexpected extra argument"):
         return "run takes one script; its input is given with --input FILE"
-    if argv[:1] == ["answer"]:
-        return _likely_answer(message)
+    if argv[:1] in (["answer"], ["ask"], ["rank"]) or argv[:2] == ["seed", "compile"]:
+        return _likely_of_loop(argv, message)
+    if argv[:1] == ["seed"] and len(argv) > 1 and argv[1].endswith((".md", ".txt")):
+        return f"a task in words is compiled by: knotwork seed compile {argv[1]}"
     if argv[:1] == ["seed"] and message.startswith("No such command"):
         return "a seed is run by: knotwork seed run SEED CONTEXTS"
     if argv[:2] == ["seed", "run"] and message.startswith("No such option: --input"):
@@ -160,9 +166,28 @@ def _likely(message: str, argv: list[str]) -> str:
     return ""
 
 
-def _likely_answer(message: str) -> str:
+_QUOTED = {
+    "answer": 'an instruction of several words stands in quotes: knotwork answer "Explain tides"',
+    "ask": 'a question of several words stands in quotes: knotwork ask GRAPH "Who meets the most people?"',
+    "rank": 'what is wanted is given with --request: knotwork rank ITEMS --request "cafe with drive-thru"',
+    "seed": "a task is one file; what it is tried on is given with --example CONTEXTS",
+}
+_MODELS = {"answer": "the model is named by --llm, that of the judge by --judge-llm"}
+_MISSING = {
+    "'GRAPH'": 'for example: knotwork ask nx:les_miserables "Who meets the most people?"',
+    "'QUESTION'": 'the graph stands first: knotwork ask GRAPH "Who meets the most people?"',
+    "'TASK'": "for example: knotwork seed compile task.md --output task.seed.json",
+}
+
+
+def _likely_of_loop(argv: list[str], message: str) -> str:
+    """Say what was probably meant of a command that puts a task in words to a model."""
     if message.startswith("Got unexpected extra argument"):
-        return 'an instruction of several words stands in quotes: knotwork answer "Explain tides"'
+        return _QUOTED[argv[0]]
     if message.startswith("No such option: --model"):
-        return "the model is named by --llm, that of the judge by --judge-llm"
-    return ""
+        return _MODELS.get(argv[0], "the model is named by --llm")
+    if argv[0] == "ask" and message.startswith("No such option: --graph"):
+        return 'the graph stands before the question: knotwork ask GRAPH "Who meets the most people?"'
+    if argv[0] == "rank" and message.startswith("No such option: --items"):
+        return 'the items stand first: knotwork rank ITEMS --request "cafe with drive-thru"'
+    return next((hint for name, hint in _MISSING.items() if message == f"Missing argument {name}"), "")

@@ -4,7 +4,7 @@ from typing import Annotated, Literal
 
 import typer
 
-from .shared.params import ChunksFile, GraphSource, StateFolder
+from .shared.params import ChunksFile, GraphSource, OnAnotherGraph, StateFolder
 
 __all__ = ["gasl"]
 
@@ -24,6 +24,7 @@ def gasl(
         typer.Option("--llm", metavar="SPEC", show_default=False, help="Who answers PROCESS, CLASSIFY and ANALYZE."),
     ] = None,
     chunks: ChunksFile = None,
+    force: OnAnotherGraph = False,
     output_format: Annotated[
         Literal["auto", "table", "json"],
         typer.Option("--format", help="A table, or JSON. auto: a table where a person looks on, else JSON."),
@@ -38,4 +39,4 @@ def gasl(
     from .execution.asked import Ground
     from .programs.oneshot import run_commands
 
-    return run_commands(commands or [], bare or [], Ground(graph, state, chunks), llm, output_format)
+    return run_commands(commands or [], bare or [], Ground(graph, state, chunks, force=force), llm, output_format)

@@ -33,7 +33,14 @@ def rank(
     ] = None,
     limit: Annotated[
         int | None,
-        typer.Option("--limit", "-n", metavar="N", min=1, show_default=False, help="Only the first N requests."),
+        typer.Option(
+            "--limit",
+            "-n",
+            metavar="N",
+            min=1,
+            show_default=False,
+            help="Only the first N requests; of one it changes nothing.",
+        ),
     ] = None,
     llm: ModelSpec = None,
     output_format: Annotated[

@@ -73,7 +73,10 @@ def run(
     ] = None,
     force: Annotated[
         bool,
-        typer.Option("--force", help="Resume though the script or the input changed; what is affected is asked again."),
+        typer.Option(
+            "--force",
+            help="Resume though script or input changed, and ask again what is affected; go on with a state of another graph.",
+        ),
     ] = False,
     dry_run: Annotated[
         bool,
@@ -108,6 +111,6 @@ def run(
         Asked(
             file, input_file, llm, tuple(model or ()), output_format, resume, force, dry_run, schedule, max_concurrency,
             all_steps, lenient, Limits(max_calls, max_tokens, max_cost, price, rate, not no_cache),
-            Ground(graph, state, chunks, query),
+            Ground(graph, state, chunks, query, force),
         )
     )  # fmt: skip

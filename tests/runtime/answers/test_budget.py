@@ -29,7 +29,7 @@ def test_a_budget_used_up_in_the_middle_leaves_the_best_of_what_was_done():
 
 def test_a_budget_used_up_before_anything_was_evaluated_is_a_failure():
     model = Model(["one"], [4])
-    with pytest.raises(answers.AnswerFailed, match="the budget of 1 calls is used up") as caught:
+    with pytest.raises(answers.AnswerFailed, match="the budget of 1 call is used up") as caught:
         answers.generate_answer_sync("Explain it.", "", "It is clear.", model=model, max_calls=1)
     made = caught.value.result
     assert (made.status, made.stopped, made.total_iterations, made.iterations[0].answer) == (

@@ -1,18 +1,16 @@
 """The live display: which iteration is under way and the figures. Iterations that are over stay above it."""
 
-import sys
 from time import perf_counter
 from typing import Any
 
 from rich.console import Console
-from rich.live import Live
-from rich.spinner import Spinner
 from rich.table import Table
 from rich.text import Text
 
 from .....lang.diagnostic import printable
 from ....events import AnswerStarted, CandidateWritten, Event, IterationFinished, IterationStarted
 from ..programs.progress import Calls
+from ..shared.live import Foot, clock
 from .telling import Line, figures, iteration, noted
 
 __all__ = ["Screen"]
@@ -26,13 +24,7 @@ class Screen:
         self._most, self._threshold, self._attempts = 0, 0.0, 1
         self._at, self._written = 1, 0
         self._began = perf_counter()
-        self._spinner = Spinner("dots", style="cyan")
-        self._console = console or Console(file=sys.stderr, highlight=False)
-        # What others print to stderr meanwhile (the local model, while it fetches its weights) goes above the display.
-        self._live = Live(
-            get_renderable=self._drawn, console=self._console, refresh_per_second=8, transient=True,
-            redirect_stdout=False, redirect_stderr=True,
-        )  # fmt: skip
+        self._foot = Foot(self._drawn, console)
 
     def __call__(self, event: Event) -> None:
         """Take in one event; print what should stay."""
@@ -40,7 +32,7 @@ class Screen:
             case AnswerStarted():
                 self._most, self._threshold, self._attempts = event.iter_max, event.score_threshold, event.attempts
                 self._began = perf_counter()
-                self._live.start(refresh=True)  # else what it was made with, before the limits were known, is shown
+                self._foot.start()
             case IterationStarted():
                 self._at, self._written = event.iteration, 0
             case CandidateWritten():
@@ -58,20 +50,19 @@ class Screen:
 
     def stop(self) -> None:
         """Take the display away."""
-        self._live.stop()
+        self._foot.stop()
 
     def _print(self, line: Line) -> None:
-        self._console.print(Text.assemble((printable(line.head), line.style), printable(line.rest)))
+        self._foot.line(Text.assemble((printable(line.head), line.style), printable(line.rest)))
 
     def _drawn(self) -> Any:
         drawn = Table.grid(padding=(0, 1))
-        seconds = int(perf_counter() - self._began)
         drawn.add_row(
-            self._spinner,
+            self._foot.spinner,
             Text(f"iteration {self._at} of {self._most}", style="bold"),
             Text(self._doing()),
             Text(self._spent()),
-            Text(f"{seconds // 60}:{seconds % 60:02}", style="dim"),
+            Text(clock(perf_counter() - self._began), style="dim"),
         )
         return drawn
 

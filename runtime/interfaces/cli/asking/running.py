@@ -2,55 +2,82 @@
 
 import asyncio
 import os
+import shlex
 import sys
+from contextlib import suppress
 from pathlib import Path
 
 from attrs import evolve
 
 from .....adapters.llm import NotConfigured
+from .....adapters.state import StoreError
 from ....debuglog import DebugLog, level
 from ....events import Events
 from ....folders import RunError
 from ....hdt.opening import Wanted, answered_before, room_for, traverse
 from ....hdt.results import Asked
-from ....hdt.settings import Bounds
+from ....hdt.settings import Bounds, checked_folder, searching
 from ....refusals import RequestError
-from ....wiring import default_spec
+from ....wiring import default_spec, open_graph
 from ..execution.interrupt import cancelling
 from ..execution.models import close_models
 from ..programs.opening import Opened, open_executor
 from ..programs.progress import Calls
+from ..shared.checked import Checked
+from ..shared.checking import show
 from ..shared.exit import Exit, Misused
-from ..shared.output import complain, say
-from .asked import Question
+from ..shared.files import STDIN, Unreadable, read_source
+from ..shared.output import complain, is_terminal, say
+from .asked import Question, Searched
 from .summary import finish
-from .telling import Lines
+from .telling import Display, Lines
 
 __all__ = ["run"]
 
 _OPTIONS = {
     "question": "QUESTION", "max_steps": "--max-steps", "max_repairs": "--max-repairs", "time_limit": "--time-limit",
-    "prompt_characters": "--max-prompt",
+    "prompt_characters": "--max-prompt", "state": "--state",
 }  # fmt: skip
+_OF_SEARCH = {
+    "width": "--width",
+    "branching": "--branching",
+    "depth": "--depth",
+    "value": "--value",
+    "enough": "--enough",
+}
 
 
 def run(asked: Question) -> int:
     """Answer the question and return the exit code. Raises ``AdapterError``, ``StoreError``, ``NotConfigured`` and ``Misused``."""
-    text = sys.stdin.read() if asked.text == "-" else asked.text
+    _check(asked)
+    try:
+        text = read_source(STDIN).text if asked.text == STDIN else asked.text
+    except Unreadable as error:
+        show([Checked((error.diagnostic,), error.source)], sys.stderr)
+        say("nothing was asked")
+        return Exit.ERRORS
     spec = asked.llm or _default()
     bounds = Bounds(
         asked.max_steps, asked.max_repairs, asked.prompt_characters or room_for(spec or ""), asked.time_limit
     )
-    folder = None if asked.ground.state is None else Path(asked.ground.state)
     try:
-        wanted = Wanted(text, bounds, folder, asked.again, spec=spec or "")
+        folder = checked_folder(asked.ground.state)
+        search = searching(asked.search.settings, asked.search.value if asked.search.strategy else None)
+        source = str(asked.ground.graph)
+        wanted = Wanted(
+            text, bounds, folder, asked.again, spec=spec or "", searching=search, graph=source, force=asked.ground.force
+        )
+        before = answered_before(wanted, lambda: open_graph(source).adapter.schema.hash)
     except RequestError as error:
-        raise Misused(f"{_OPTIONS.get(error.parameter, error.parameter)}: {error.message}", error.hint) from None
+        option = _OPTIONS.get(error.parameter, error.parameter)
+        raise Misused(f"{option}: {error.message}", error.hint.replace("force", "--force")) from None
+    if asked.search.tree is not None and search is None and (before is None or before.tree is None):
+        hint = "add --search beam, or leave it out" if before is None else "--again --search beam asks anew"
+        raise Misused("--tree is for a search" if before is None else "this answer was found without a search", hint)
     calls = Calls()
-    before = answered_before(wanted)
     if before is not None:
         return finish(before, calls, asked)
-    events, lines = Events(), None if level() else Lines(asked.max_steps)
+    events, lines = Events(), _display(calls, wanted.question, asked.max_steps)
     for subscriber in (calls, lines or DebugLog(level())):
         events.subscribe(subscriber)
     note = lines.note if lines is not None else say
@@ -59,13 +86,64 @@ def run(asked: Question) -> int:
         asks=True, warn=lambda message: note(f"warning: {message}"),
     )  # fmt: skip
     try:
-        made = asyncio.run(_answered(wanted, opened))
-        return finish(made, calls, asked)
+        try:
+            made = asyncio.run(_answered(wanted, opened, lines))
+        finally:
+            if lines is not None:
+                lines.stop()
+        return finish(made, calls, asked, _unkept(made, opened))
     except RunError as error:
         complain(error.message, error.hint)
         return Exit.FAILED
+    except StoreError as error:
+        complain(
+            error.message, "once that is mended, the same command goes on where it stood" if folder else error.hint
+        )
+        return Exit.FAILED
     finally:
+        with suppress(StoreError):  # it was told
+            opened.state.close()
+
+
+def _unkept(made: Asked, opened: Opened) -> str:
+    """Close the state, before anybody is told that it is kept; return why it, or the question in it, is not, "" where all is."""
+    try:
         opened.state.close()
+    except StoreError as error:
+        return error.message
+    return made.unkept
+
+
+def _check(asked: Question) -> None:
+    """Refuse, before anything is spent: a question in the graph's place, options of a search where there is none, and a file
+    that can't be written."""
+    graph, text, search = str(asked.ground.graph), asked.text, asked.search
+    if not _is_source(graph) and (_is_source(text) or " " in graph.strip()):
+        example = (text, graph) if _is_source(text) else ("GRAPH", graph)
+        raise Misused("the graph stands first, then the question", f"knotwork ask {shlex.join(example)}")
+    if search.strategy is None:
+        for name, option in _OF_SEARCH.items():
+            if getattr(search, name) != getattr(Searched(), name):
+                raise Misused(f"{option} is for a search", "add --search beam, or leave it out")
+    if search.tree is not None and search.tree != "-":
+        folder = Path(search.tree).parent
+        if Path(search.tree).is_dir() or not folder.is_dir():
+            raise Misused(f"--tree {search.tree} is no file in a folder that is there")
+
+
+def _is_source(text: str) -> bool:
+    return text.startswith("nx:") or Path(text).exists()
+
+
+def _display(calls: Calls, question: str, most: int) -> Display | None:
+    """Return the display: live on a terminal, lines in a pipe, none beside the debug log."""
+    if level():
+        return None
+    if not is_terminal(sys.stderr):
+        return Lines(most)
+    from .screen import Screen  # brings rich, which a pipe does not need
+
+    return Screen(calls, question, most)
 
 
 def _default() -> str | None:
@@ -76,10 +154,15 @@ def _default() -> str | None:
         return None
 
 
-async def _answered(wanted: Wanted, opened: Opened) -> Asked:
+async def _answered(wanted: Wanted, opened: Opened, lines: Display | None) -> Asked:
     cancel = asyncio.Event()
-    with cancelling(cancel, lambda: say("stopping; Ctrl-C again leaves at once"), lambda: None):
+    note, stop = (say, _nothing) if lines is None else (lines.note, lines.stop)
+    with cancelling(cancel, lambda: note("stopping; Ctrl-C again leaves at once"), stop):
         try:
             return await traverse(wanted, opened.executor, opened.models.default, cancel=cancel)
         finally:
             await close_models(opened.models)
+
+
+def _nothing() -> None:
+    """Nothing is open."""

@@ -2,14 +2,19 @@
 
 import shlex
 import sys
+from pathlib import Path
+
+from attrs import evolve
 
 from .....lang.diagnostic import printable
 from ....commands.excerpts import clipped, excerpt
-from ....hdt.results import Asked, Finding
+from ....hdt.results import Asked, Explored, Finding
+from ....search import Tree
 from ..programs.progress import Calls
 from ..shared.exit import Exit
-from ..shared.output import colour, is_terminal, json_text, paint, say, write
-from .asked import Question
+from ..shared.output import colour, complain, is_terminal, json_text, paint, say, write
+from ..shared.replacing import replace_file
+from .asked import Question, Searched
 
 __all__ = ["finish"]
 
@@ -17,10 +22,12 @@ _STYLES = {"complete": "green", "stopped": "yellow", "failed": "red", "cancelled
 _CODES = {"complete": Exit.DONE, "stopped": Exit.FAILED, "failed": Exit.FAILED, "cancelled": Exit.INTERRUPTED}
 _FINDINGS = 10
 _ITEM, _SOURCE = 160, 120
+_TREE = 15
+"""Lines of a tree that are shown; of a larger one the way to the best state."""
 
 
-def finish(made: Asked, calls: Calls, asked: Question) -> int:
-    """Write the answer and the report; return the exit code."""
+def finish(made: Asked, calls: Calls, asked: Question, unkept: str = "") -> int:
+    """Write the answer and the report; return the exit code. ``unkept``: why not all of it is kept, where it should be."""
     if asked.form == "json":
         print(json_text(made.as_json()))
     elif made.status == "complete":
@@ -28,11 +35,53 @@ def finish(made: Asked, calls: Calls, asked: Question) -> int:
     sys.stdout.flush()
     if made.status == "complete" and is_terminal(sys.stdout) and is_terminal(sys.stderr):
         say()
-    _report(made, calls, asked)
-    return _CODES[made.status]
+    if made.search is not None:
+        _searched(made.search, whole=asked.search.tree == "-")
+    _report(made, calls, asked, unkept)
+    code = _CODES[made.status]
+    if unkept and code == Exit.DONE:
+        code = Exit.FAILED
+    return (
+        code
+        if asked.search.tree in (None, "-") or _written(made.tree, Path(asked.search.tree))
+        else code or Exit.FAILED
+    )
 
 
-def _report(made: Asked, calls: Calls, asked: Question) -> None:
+def _searched(search: Explored, whole: bool) -> None:
+    """Tell how the search went: of a large tree the way to the best state only."""
+    lines = [] if search.tree is None else search.tree.text().splitlines()
+    way = [line for line in lines if line.startswith("*")]
+    value = "of a value that could not be told" if search.value is None else f"worth {search.value:.2f}"
+    plans = f"{search.plans} plan{'' if search.plans == 1 else 's'}"
+    count = 0 if search.tree is None else len(search.tree.nodes)
+    states = f", {count} state{'' if count == 1 else 's'}" if count else ""
+    say(f"{search.strategy}: {plans}{states}, the best {value}")
+    for line in lines if whole or len(lines) <= _TREE else way:
+        say(printable(line))
+    if not whole and len(lines) > _TREE:
+        beside = len(lines) - len(way)
+        say(
+            f"  and {beside} branch{'' if beside == 1 else 'es'} beside; --tree - shows {'it' if beside == 1 else 'them'}"
+        )
+
+
+def _written(tree: Tree | None, path: Path) -> bool:
+    """Write the tree in the form that the file's name asks for; say whether that was possible."""
+    if tree is None:
+        complain(f"there is no tree to write to {path}", "it is there after --search")
+        return False
+    forms = {".json": tree.dumps, ".mmd": tree.mermaid, ".dot": tree.dot}
+    text = forms.get(path.suffix.lower(), tree.text)()
+    try:
+        replace_file(path, text if text.endswith("\n") else f"{text}\n")
+    except OSError as error:
+        complain(f"{path} can't be written: {error.strerror or error}")
+        return False
+    return True
+
+
+def _report(made: Asked, calls: Calls, asked: Question, unkept: str) -> None:
     if made.evidence:
         say("evidence:")
         for found in made.evidence[:_FINDINGS]:
@@ -51,8 +100,13 @@ def _report(made: Asked, calls: Calls, asked: Question) -> None:
     if made.reason:
         say(printable(made.reason))
     if asked.ground.state is None:
+        if made.status != "complete":
+            say("with --state DIR the same command goes on where it stood")
         return
-    say(f"kept in {printable(asked.ground.state)}")
+    if unkept:
+        say(printable(f"not all of it is kept in {asked.ground.state}: {unkept}"))
+    else:
+        say(f"kept in {printable(asked.ground.state)}")
     if made.status != "complete":
         say(f"go on with: {_command(made, asked)}")
 
@@ -80,8 +134,29 @@ def _command(made: Asked, asked: Question) -> str:
     words = ["knotwork", "ask", str(asked.ground.graph), made.question, "--state", str(asked.ground.state)]
     if asked.llm is not None:
         words += ["--llm", asked.llm]
+    words += ["--force"] if asked.ground.force else []
+    words += _search_options(asked.search, made.stopped == "exhausted")
     if made.stopped == "steps":
         words += ["--max-steps", str(2 * asked.max_steps)]
     elif asked.max_steps != 12:
         words += ["--max-steps", str(asked.max_steps)]
     return shlex.join(words)
+
+
+def _search_options(search: Searched, exhausted: bool) -> list[str]:
+    """Return the options of a search that are not the usual ones; of one that tried everything those of a larger one.
+
+    What it asked for is kept, so that more branches would change nothing where it was.
+    """
+    strategy, depth = search.strategy, search.depth
+    if strategy is None:
+        return []
+    if exhausted and strategy == "greedy":
+        strategy = "beam"
+    elif exhausted:
+        depth += 4
+    search, words = evolve(search, depth=depth), ["--search", strategy]
+    for name in ("width", "branching", "depth", "value", "enough"):
+        if (given := getattr(search, name)) != getattr(Searched(), name):
+            words += [f"--{name}", str(given)]
+    return words

@@ -25,12 +25,16 @@ class Limits:
 
 @frozen
 class Ground:
-    """What GASL runs on: a graph, a state's folder (None: in memory), the chunks' file, and the question that it is about."""
+    """What GASL runs on: a graph, a state's folder (None: in memory), the chunks' file, and the question that it is about.
+
+    ``force``: go on with a state whose findings are of another graph.
+    """
 
     graph: str | None = None
     state: str | None = None
     chunks: str | None = None
     query: str | None = None
+    force: bool = False
 
 
 @frozen

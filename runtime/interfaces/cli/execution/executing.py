@@ -5,6 +5,7 @@ import sys
 
 from .....adapters.chunks import open_chunks
 from ....debuglog import DebugLog, level
+from ....eventlog import logged
 from ....events import Events
 from ....facade.workshop import folder_of, on_graph
 from ....results import Run, ScriptError
@@ -36,7 +37,8 @@ def execute(asked: Asked, job: Job, spec: str | None, named: dict[str, str]) -> 
     for subscriber in (tally, screen or DebugLog(level())):
         events.subscribe(subscriber)
     try:
-        run = asyncio.run(_executed(asked, job, models, events, recorder, screen))
+        with logged(events, recorder.path):
+            run = asyncio.run(_executed(asked, job, models, events, recorder, screen))
     except ScriptError as error:  # the run's own check has the last word
         show([Checked(error.diagnostics, error.source, job.script)], sys.stderr)
         return Exit.ERRORS

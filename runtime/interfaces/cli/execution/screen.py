@@ -1,18 +1,16 @@
 """The live display: the figures, a bar, and the steps under way. What fails or is tried again stays above it."""
 
-import sys
 from time import perf_counter
 from typing import Any
 
 from rich.console import Console, Group
-from rich.live import Live
 from rich.progress_bar import ProgressBar
-from rich.spinner import Spinner
 from rich.table import Table
 from rich.text import Text
 
 from .....lang.diagnostic import printable
 from ....events import CallFinished, CallStarted, Event, RunStarted, StepFinished, StepSkipped, StepStarted
+from ..shared.live import Foot, clock
 from .progress import Tally, told
 
 __all__ = ["Screen"]
@@ -40,20 +38,14 @@ class Screen:
         self._name = printable(name)
         self._began = perf_counter()
         self._rows: dict[str, _Row] = {}
-        self._spinner = Spinner("dots", style="cyan")
-        self._console = console or Console(file=sys.stderr, highlight=False)
-        # What others print to stderr meanwhile (the local model, while it fetches its weights) goes above the display.
-        self._live = Live(
-            get_renderable=self._drawn, console=self._console, refresh_per_second=8, transient=True,
-            redirect_stdout=False, redirect_stderr=True,
-        )  # fmt: skip
+        self._foot = Foot(self._drawn, console)
 
     def __call__(self, event: Event) -> None:
         """Take in one event; print what should stay."""
         match event:
             case RunStarted():
                 self._began = perf_counter()
-                self._live.start()
+                self._foot.start()
             case StepStarted():
                 self._rows[event.step] = _Row(event.step)
             case StepFinished() | StepSkipped():
@@ -73,33 +65,28 @@ class Screen:
 
     def note(self, text: str, style: str = "yellow") -> None:
         """Print a line above the display."""
-        self._console.print(Text(printable(text), style=style))
+        self._foot.note(text, style)
 
     def stop(self) -> None:
         """Take the display away."""
-        self._live.stop()
+        self._foot.stop()
 
     def _drawn(self) -> Any:
         tally, now = self._tally, perf_counter()
         ended = tally.done + tally.failed
         head = Table.grid(padding=(0, 1))
         head.add_row(
-            self._spinner,
+            self._foot.spinner,
             Text(self._name, style="bold", overflow="ellipsis", no_wrap=True),
             ProgressBar(total=max(1, tally.steps), completed=ended, width=20),
             Text(tally.line()),
-            Text(_clock(now - self._began), style="dim"),
+            Text(clock(now - self._began), style="dim"),
         )
         rows = list(self._rows.values())
         shown = Table.grid(padding=(0, 1))
         for row in rows[:_ROWS]:
             calls = f"{row.answered} of {row.asked} answered" if row.is_each else ""
-            shown.add_row("  ", Text(f"({row.step})", style="cyan"), Text(_clock(now - row.began), style="dim"), calls)
+            shown.add_row("  ", Text(f"({row.step})", style="cyan"), Text(clock(now - row.began), style="dim"), calls)
         if len(rows) > _ROWS:
             shown.add_row("  ", Text(f"and {len(rows) - _ROWS} more", style="dim"), "", "")
         return Group(head, shown)
-
-
-def _clock(seconds: float) -> str:
-    minutes, rest = divmod(int(seconds), 60)
-    return f"{minutes}:{rest:02}" if minutes < 60 else f"{minutes // 60}:{minutes % 60:02}:{rest:02}"

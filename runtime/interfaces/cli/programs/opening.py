@@ -2,18 +2,20 @@
 
 import os
 import sys
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from typing import Any
 
 from attrs import frozen
 
 from .....adapters.chunks import open_chunks
-from .....adapters.state import StateStore
+from .....adapters.state import StateStore, StoreError
 from .....lang.diagnostic import printable
 from .....lang.gasl import Analyze, Classify, Process, Program
 from .....lang.node import walk
 from ....events import Events
 from ....executor import GASLExecutor
+from ....executor.grounds import is_of_another, told_of_another
 from ....wiring import default_spec, open_graph, open_state
 from ..execution.asked import Ground, Limits
 from ..execution.models import Models, open_models
@@ -61,7 +63,8 @@ def open_executor(
         raise Misused(f"{ground.state} is a file; --state takes a folder, in which the state is kept", hint)
     # A folder is made when all else is known to be there, and one that is there is locked before a graph is loaded, which may
     # take a while.
-    state = None if ground.state is not None and not os.path.exists(ground.state) else open_state(ground.state)
+    with _hinting():
+        state = None if ground.state is not None and not os.path.exists(ground.state) else open_state(ground.state)
     try:
         kept = {} if state is None else state.replay_info()
         source = ground.graph or graph_of(kept)
@@ -71,10 +74,16 @@ def open_executor(
         loaded = open_graph(source)
         spec = llm or (default_spec(os.environ) if asks else None)
         models = open_models(spec, named, limits, max_concurrency, warn)
+        if state is not None and is_of_another(state, loaded.adapter.schema.hash):
+            told = told_of_another(ground.state, graph_of(kept), str(source))
+            if not ground.force:
+                raise Misused(told, "another graph takes another --state; --force goes on in this one all the same")
+            warn(told)
         texts = ground.chunks or chunks_of(kept)
         chunks = open_chunks(texts) if texts is not None else None
         if state is None:
-            state = open_state(ground.state)
+            with _hinting():
+                state = open_state(ground.state)
         for notice in state.notices:
             warn(notice)
         params = {} if texts is None else {"chunks": texts}
@@ -92,6 +101,19 @@ def open_executor(
     return Opened(executor, state, models)
 
 
+@contextmanager
+def _hinting() -> Iterator[None]:
+    """Give a hint to the error of a state whose folder can't be made, or written."""
+    try:
+        yield
+    except StoreError as error:
+        if error.hint or not any(each in error.message for each in _NOT_WRITTEN):
+            raise
+        raise StoreError(error.message, hint=_WRITABLE) from None
+
+
+_NOT_WRITTEN = ("can't be made", "can't be written", "is not ours to write")
+_WRITABLE = "--state takes a folder that can be written; it is made where it is not there"
 _SLOW = 4 << 20
 """Bytes of a graph's file whose reading takes seconds."""
 

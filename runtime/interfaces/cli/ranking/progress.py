@@ -6,13 +6,13 @@ from attrs import define
 
 from .....lang.diagnostic import printable
 from ....commands.excerpts import clipped
-from ....events import BudgetReached, CallRetried, Event, PhaseFinished, RepairAsked, ToolCalled, Warned
+from ....events import Event, PhaseFinished, RepairAsked, ToolCalled, Warned
+from ..answers.telling import noted as noted_of_calls
 from ..shared.output import say
 
-__all__ = ["Lines"]
+__all__ = ["Lines", "noted"]
 
 _LONGEST = 100
-_AGAIN = {"retry": "sent again", "again": "asked again", "repair": "asked to mend its answer"}
 
 
 @define
@@ -32,21 +32,27 @@ class Lines:
                 self.note(
                     f"expanded in {event.count} iteration{'' if event.count == 1 else 's'}, {event.seconds:.1f} s"
                 )
-            case RepairAsked():
-                found = str(event.diagnostics[0]["message"]) if event.diagnostics else "it can't be used"
-                self.note(f"the plan goes back ({event.attempt}): {clipped(found, _LONGEST)}")
+            case PhaseFinished(phase="expand", status="pass-through"):
+                self.note("pass-through: the plan needs no expansion")
             case ToolCalled() if event.call != "done()":
                 self.note(f"  {clipped(event.call or 'no call of a tool', _LONGEST)}{'' if event.ok else ' refused'}")
-            case CallRetried():
-                self.note(f"{_AGAIN.get(event.kind, event.kind)} ({event.attempt}): {event.reason}")
-            case BudgetReached():
-                self.note(f"the budget is reached: {event.message}")
-            case Warned() if not event.message.startswith("skipped:"):
-                self.note(f"warning: {event.message}")
             case _:
-                pass
+                if text := noted(event):
+                    self.note(text)
 
     def note(self, text: str) -> None:
         """Print a line."""
         say(f"{f'[R{self.number:02}] ' if self.several else ''}{printable(text)}")
         sys.stderr.flush()
+
+
+def noted(event: Event) -> str:
+    """Return the line for what a person should know beside the phases, else nothing."""
+    match event:
+        case RepairAsked():
+            found = str(event.diagnostics[0]["message"]) if event.diagnostics else "it can't be used"
+            return f"the plan goes back ({event.attempt}): {clipped(found, _LONGEST)}"
+        case Warned() if event.message.startswith("skipped:"):  # the summary says which step failed
+            return ""
+        case _:
+            return noted_of_calls(event)

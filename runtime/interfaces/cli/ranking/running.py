@@ -2,14 +2,17 @@
 
 import asyncio
 import os
-from collections.abc import Callable
+import sys
+from collections.abc import Callable, Sequence
 from time import perf_counter
+from typing import TYPE_CHECKING
 
+from .....adapters.llm_means import means_of
 from ....calls import Caller
 from ....debuglog import DebugLog, level
+from ....eventlog import EventLog
 from ....events import Event, Events
 from ....planner.keeping import RunError, ranked_done, start, totals_done
-from ....planner.native import has_tools
 from ....planner.results import Ranked
 from ....planner.running import rank_many
 from ....results import Trace
@@ -19,11 +22,14 @@ from ..execution.interrupt import cancelling
 from ..execution.models import Models, close_models, open_models
 from ..programs.progress import Calls
 from ..shared.exit import Exit
-from ..shared.output import complain, say
+from ..shared.output import complain, is_terminal, say
 from .asked import RankAsked, resume_command
 from .progress import Lines
 from .ready import Ready
 from .summary import finish
+
+if TYPE_CHECKING:
+    from .screen import Screen
 
 __all__ = ["run"]
 
@@ -34,19 +40,25 @@ def run(asked: RankAsked, ready: Ready) -> int:
     spec = (
         asked.llm or (str(ready.stored.head["model"]) if ready.stored is not None else "") or default_spec(os.environ)
     )
-    ready.work.native = has_tools(spec)
-    models = open_models(spec, {}, asked.limits, asked.max_concurrency, lambda text: say(f"warning: {text}"))
+    ready.work.means = means_of(spec)
+    screen = _screen(calls, ready.requests)
+    note = say if screen is None else screen.note
+    models = open_models(spec, {}, asked.limits, asked.max_concurrency, lambda text: note(f"warning: {text}"))
     try:
         recorder = _recorder(asked, ready, spec)
     except RunError as error:
         complain(error.message, error.hint)
         return Exit.USAGE if ready.stored is not None else Exit.FAILED
+    began = perf_counter()
     try:
-        ranked = asyncio.run(_ranked(asked, ready, models, recorder, calls))
+        ranked = asyncio.run(_ranked(asked, ready, models, recorder, calls, screen))
     finally:
+        if screen is not None:
+            screen.stop()
         recorder.close()
     several = asked.requests is not None or len(ready.requests) > 1
-    return finish(ranked, calls, asked, recorder, resume_command(recorder.run_id, asked, spec), several=several)
+    resume = resume_command(recorder.run_id, asked, spec)
+    return finish(ranked, calls, asked, recorder, resume, perf_counter() - began, several=several)
 
 
 def _recorder(asked: RankAsked, ready: Ready, spec: str) -> Recorder:
@@ -58,31 +70,56 @@ def _recorder(asked: RankAsked, ready: Ready, spec: str) -> Recorder:
 
 
 async def _ranked(
-    asked: RankAsked, ready: Ready, models: Models, recorder: Recorder, calls: Calls
+    asked: RankAsked, ready: Ready, models: Models, recorder: Recorder, calls: Calls, screen: "Screen | None"
 ) -> list[Ranked]:  # fmt: skip
     cancel, began = asyncio.Event(), perf_counter()
     gate = Caller(models.default, {}, None, Trace(), asked.max_concurrency).gate
     several = len(ready.requests) > 1
+    log = EventLog.open(recorder.path)
 
     def caller(number: int) -> Caller:
         events = Events()
-        for subscriber in (calls, _teller(number, several=several)):
+        for subscriber in (calls, _teller(number, screen, several=several), log.of(events, number)):
             events.subscribe(subscriber)
         made = Caller(models.default, models.named, events, Trace(), asked.max_concurrency, recorder)
         made.gate = gate
         return made
 
-    with cancelling(cancel, lambda: say("stopping; Ctrl-C again leaves at once"), lambda: None):
+    def over(ranked: Ranked) -> None:
+        ranked_done(recorder, ranked)
+        if screen is not None:
+            screen.ranked(ranked)
+
+    def first() -> None:
+        (say if screen is None else screen.note)("stopping; Ctrl-C again leaves at once")
+
+    def last() -> None:
+        if screen is not None:
+            screen.stop()
+
+    with cancelling(cancel, first, last):
+        if screen is not None:
+            screen.start()
         try:
-            ranked = await rank_many(
-                ready.work, ready.requests, caller, cancel=cancel, on_ranked=lambda each: ranked_done(recorder, each)
-            )
+            ranked = await rank_many(ready.work, ready.requests, caller, cancel=cancel, on_ranked=over)
         finally:
+            log.close()
             await close_models(models)
     totals_done(recorder, ranked, perf_counter() - began)
     return ranked
 
 
-def _teller(number: int, *, several: bool) -> Callable[[Event], None]:
-    """Return what tells of one request: the debug log where it is asked for, else lines."""
-    return DebugLog(level(), 1, number) if level() else Lines(number, several)
+def _screen(calls: Calls, requests: Sequence[str]) -> "Screen | None":
+    """Return the live display where a person looks on; None in a pipe and beside the debug log."""
+    if level() or not is_terminal(sys.stderr):
+        return None
+    from .screen import Screen  # brings rich, which a pipe does not need
+
+    return Screen(calls, requests)
+
+
+def _teller(number: int, screen: "Screen | None", *, several: bool) -> Callable[[Event], None]:
+    """Return what tells of one request: the debug log where it is asked for, else the display or lines."""
+    if level():
+        return DebugLog(level(), 1, number)
+    return Lines(number, several) if screen is None else screen.of(number)

@@ -24,9 +24,9 @@ _LISTED = 20
 
 
 def finish(
-    ranked: Sequence[Ranked], calls: Calls, asked: RankAsked, recorder: Recorder, resume: str, *, several: bool
-) -> int:
-    """Write rankings and report; return the exit code."""
+    ranked: Sequence[Ranked], calls: Calls, asked: RankAsked, recorder: Recorder, resume: str, seconds: float, *, several: bool
+) -> int:  # fmt: skip
+    """Write rankings and report; return the exit code. ``seconds``: what all of it took, requests side by side."""
     statuses = Counter(each.status for each in ranked)
     status = _status(statuses)
     form = asked.form
@@ -42,7 +42,7 @@ def finish(
     sys.stdout.flush()
     if is_terminal(sys.stdout) and is_terminal(sys.stderr):
         say()
-    _report(ranked, status, statuses, calls, recorder, resume, several=several)
+    _report(ranked, status, statuses, calls, recorder, resume, seconds, several=several)
     return {"complete": Exit.DONE, "partial": Exit.PARTIAL, "failed": Exit.FAILED, "cancelled": Exit.INTERRUPTED}[
         status
     ]
@@ -92,7 +92,8 @@ def _short(text: str) -> str:
 
 
 def _report(
-    ranked: Sequence[Ranked], status: str, statuses: Counter[Any], calls: Calls, recorder: Recorder, resume: str, *, several: bool
+    ranked: Sequence[Ranked], status: str, statuses: Counter[Any], calls: Calls, recorder: Recorder, resume: str, seconds: float,
+    *, several: bool,
 ) -> None:  # fmt: skip
     on = colour(sys.stderr)
     bad = [each for each in ranked if each.status in ("failed", "cancelled")]
@@ -101,7 +102,6 @@ def _report(
         say(f"{paint(each.status, _STYLES[each.status], on)} {place}{printable(each.reason)}")
     if len(bad) > _LISTED:
         say(f"and {len(bad) - _LISTED} more")
-    seconds = max((each.seconds for each in ranked), default=0.0)
     sent, tokens = calls.calls - calls.cached, (calls.tokens,)
     told = figures(sent, calls.cached, tokens, calls.cost, f"{seconds:.2f} s")
     what = ", ".join(f"{count:,} {each}" for each, count in statuses.items()) if several else _ranking(ranked[0])

@@ -30,6 +30,8 @@ _STYLES = {"done": "green", "failed": "red", "cancelled": "yellow"}
 _LONGEST = 200
 _FAULTS = 3
 """Faults of a draft that a line tells of; the model is told of more."""
+_DRAFT = 20_000
+"""Characters of a draft that failed that are shown."""
 
 
 @define
@@ -100,6 +102,8 @@ def show_draft(made: Compiled) -> None:
     if draft is None:
         return
     say(f"the best draft of the {_NAMES[draft.phase]}:")
-    say(for_terminal(draft.text))
+    say(for_terminal(draft.text[:_DRAFT]))
+    if len(draft.text) > _DRAFT:
+        say(f"… and {len(draft.text) - _DRAFT:,} characters more")
     say()
     show([Checked(draft.diagnostics, draft.source).without_remarks], sys.stderr)

@@ -1,24 +1,30 @@
 """What ``seed compile`` does: the task read, the model opened, the steps shown, the seed written whole or not at all."""
 
 import asyncio
+import json
 import os
 import sys
+from contextlib import nullcontext
 from itertools import islice
 from pathlib import Path
 
 from attrs import frozen
 
+from .....adapters.llm_means import means_of
 from .....lang.diagnostic import printable
 from .....lang.source import Source
 from ....calls import Caller
 from ....compiler.compiling import compile_task
+from ....compiler.keeping import CompileRecorder, start
 from ....compiler.remembering import Compilations
 from ....compiler.requests import CompileRequest
 from ....compiler.results import Compiled
 from ....compiler.seeds import Check
 from ....debuglog import DebugLog, level
+from ....eventlog import logged
 from ....events import Events
 from ....facade.compiling import ANSWER_TOKENS, checker
+from ....folders import RunError
 from ....formulas.reviews import ContextError
 from ....refusals import RequestError
 from ....results import Trace
@@ -31,6 +37,7 @@ from ..shared.checked import Checked
 from ..shared.checking import show
 from ..shared.exit import Exit, Misused
 from ..shared.files import STDIN, Unreadable, only_one_stdin, read_source
+from ..shared.kinds import is_seed
 from ..shared.output import complain, say, write
 from ..shared.replacing import replace_file
 from .compile_lines import Lines, finished, show_draft
@@ -39,6 +46,8 @@ from .outgoing.writing import same_file
 
 __all__ = ["CompileAsked", "perform"]
 
+_GOES_ON = ("cancelled", "time", "budget")
+"""What ends a compilation that the same command, or one with a higher limit, goes on with."""
 _CONTEXTS = 100
 """Contexts of --example that are read."""
 
@@ -68,7 +77,7 @@ def perform(asked: CompileAsked) -> int:
     only_one_stdin([asked.task, asked.example])
     _check_output(asked)
     try:
-        source = read_source(asked.task)
+        source = _task(asked.task)
         request = _request(asked, source)
         contexts = _contexts(asked.example)
         check = checker(contexts)
@@ -84,8 +93,27 @@ def perform(asked: CompileAsked) -> int:
     calls, events = Calls(), Events()
     for subscriber in (calls, DebugLog(level()) if level() else shown):
         events.subscribe(subscriber)
-    made = asyncio.run(_compiled(asked, request, check, models, events, shown))
-    return _end(asked, made, calls.cached)
+    recorder = _recorder(request, spec, source.name, shown)
+    try:
+        with logged(events, recorder.path) if recorder is not None else nullcontext():
+            made = asyncio.run(_compiled(asked, request, check, models, events, shown))
+        if recorder is not None:
+            recorder.ended(made)
+    finally:
+        if recorder is not None:
+            recorder.close()
+    if recorder is not None:
+        say(printable(f"kept in {recorder.path}"))
+    return _end(asked, made, calls.cached, cached=asked.limits.cache and cache_file(spec) is not None)
+
+
+def _recorder(request: CompileRequest, spec: str, name: str, shown: Lines) -> CompileRecorder | None:
+    """Return what keeps the run; None, with a warning, where it can't be kept: nothing is resumed from it."""
+    try:
+        return start(request, model=spec, name=f"compile {name}")
+    except RunError as error:
+        shown.note(f"warning: {error.message}")
+        return None
 
 
 def _check_output(asked: CompileAsked) -> None:
@@ -102,6 +130,36 @@ def _check_output(asked: CompileAsked) -> None:
         raise Misused(f"{asked.to_file} is there already", "--force writes it anew")
     if not path.parent.is_dir():
         raise Misused(f"{asked.to_file} can't be written: there is no folder {path.parent}")
+
+
+def _task(name: str) -> Source:
+    """Read a task. Raises ``Unreadable``, and ``Misused`` for what is surely none."""
+    words = "a task in words goes through stdin: echo '...' | knotwork seed compile -"
+    source = read_source(name, like="*.md", missing=words if any(map(str.isspace, name)) else _EXAMPLE)
+    if not source.text.strip():
+        raise Misused(f"{source.name}: the task is empty", _EXAMPLE)
+    if is_seed(source):
+        raise Misused(f"{source.name} is a Formula Seed already", f"it is checked by: knotwork check {source.name}")
+    if source.name.lower().endswith((".csv", ".tsv", ".lwt", ".gasl")) or _is_document(source.text):
+        raise Misused(f"{source.name} is no task in words", f"{_EXAMPLE}; contexts are given with --example FILE")
+    return source
+
+
+_EXAMPLE = "a task says which values are wanted, and how they come from reviews: knotwork seed compile task.md"
+
+
+def _is_document(text: str) -> bool:
+    """Say whether a text is a JSON object or list as a whole, or lines of them."""
+    lines = text.strip().split("\n")
+    if text.lstrip()[:1] not in ("{", "["):
+        return False
+    for whole in (text, lines[0]):
+        try:
+            json.loads(whole)
+        except (ValueError, RecursionError):
+            continue
+        return True
+    return False
 
 
 def _request(asked: CompileAsked, source: Source) -> CompileRequest:
@@ -146,7 +204,7 @@ async def _compiled(
         try:
             return await compile_task(
                 request, caller, check=check, options={"max_tokens": ANSWER_TOKENS} if limited else {},
-                cancel=cancel, time_limit=asked.time_limit, cache=cache,
+                cancel=cancel, time_limit=asked.time_limit, cache=cache, means=means_of(models.spec),
             )  # fmt: skip
         finally:
             if cache is not None:
@@ -154,13 +212,15 @@ async def _compiled(
             await close_models(models)
 
 
-def _end(asked: CompileAsked, made: Compiled, cached_calls: int) -> int:
-    """Write the seed, or show the best draft; say what it cost; return the exit code."""
+def _end(asked: CompileAsked, made: Compiled, cached_calls: int, *, cached: bool) -> int:
+    """Write the seed, or show the best draft; say what it cost; return the exit code. ``cached``: answers are kept in a cache."""
     if made.status != "done":
         show_draft(made)
         finished(made, cached_calls)
         complain(made.reason, made.hint)
         say("nothing was written")
+        if made.stopped in _GOES_ON and cached:
+            say("the same command goes on: what was answered is in the cache")
         return Exit.INTERRUPTED if made.stopped == "cancelled" else Exit.FAILED
     checked = Checked(made.diagnostics, Source(made.text, asked.to_file or "<seed>"))
     show(

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, NoReturn
 
-from attrs import frozen
+from attrs import evolve, frozen
 
 from .....lang.diagnostic import Diagnostic, nearest
 from .....lang.source import Source, Span
@@ -37,10 +37,17 @@ def only_one_stdin(names: Sequence[str | None]) -> None:
         raise Misused("stdin (-) can be read only once", "put the script or the input into a file and name that")
 
 
-def read_source(name: str) -> Source:
-    """Return the text of the script ``name`` (``-`` is stdin). Raises ``Unreadable``."""
+def read_source(name: str, *, like: str = "*.lwt", missing: str = "") -> Source:
+    """Return the text of the script ``name`` (``-`` is stdin). Raises ``Unreadable``.
+
+    ``like``: what files of the kind that is wanted are called, for the hint where ``name`` is a folder ("": no hint). ``missing``:
+    the hint where there is no such file, nor one with a name like it.
+    """
     shown = "<stdin>" if name == STDIN else name
-    return Source(_text(name, shown, MAX_SCRIPT), shown)
+    try:
+        return Source(_text(name, shown, MAX_SCRIPT), shown)
+    except Unreadable as error:
+        raise _fitted(error, name, like, missing) from None
 
 
 def read_input(name: str) -> Any:
@@ -59,9 +66,11 @@ def read_input(name: str) -> Any:
             json.dumps(value, ensure_ascii=False).encode()
         return value
     except json.JSONDecodeError as error:
+        from .....adapters.llm_answers import json_words  # late: it brings what checks schemas
+
         span = Span(error.pos, min(error.pos + 1, len(text)))
         hint = _why_not_json(text, error.pos, shown)
-        what = "the input is empty" if not text.strip() else f"the input is not JSON: {_lower(error.msg)}"
+        what = "the input is empty" if not text.strip() else f"the input is not JSON: {json_words(error)}"
         raise Unreadable(Diagnostic("KW004", "error", what, span, (hint,) if hint else ()), source) from None
     except RecursionError:
         what = "the input is nested too deeply"
@@ -72,6 +81,19 @@ def read_input(name: str) -> Any:
     except ValueError as error:
         what = f"the input is not JSON: {error}"
         raise Unreadable(Diagnostic("KW004", "error", what, Span(0, 1)), source) from None
+
+
+def _fitted(error: Unreadable, name: str, like: str, missing: str) -> Unreadable:
+    """Return what is wrong with a file with the hints of the command that wants it."""
+    found = error.diagnostic
+    if found.message.endswith(_A_FOLDER) and like:
+        return evolve(error, diagnostic=evolve(found, hints=(f"name a file in it: {os.path.join(name, like)}",)))
+    if found.message.endswith(_NO_FILE) and missing and not found.hints:
+        return evolve(error, diagnostic=evolve(found, hints=(missing,)))
+    return error
+
+
+_A_FOLDER, _NO_FILE = "it is a folder", "there is no such file"
 
 
 def _why_not_json(text: str, at: int, name: str) -> str:
@@ -89,10 +111,6 @@ def _why_not_json(text: str, at: int, name: str) -> str:
     if text.lstrip()[:1] in ("{", "["):
         return ""
     return f"plain text is given as a JSON string: jq -Rs . {file} | knotwork run SCRIPT --input -"
-
-
-def _lower(message: str) -> str:
-    return message[:1].lower() + message[1:].split(" (char", maxsplit=1)[0]
 
 
 def _text(name: str, shown: str, limit: int) -> str:
@@ -140,9 +158,9 @@ def _not_opened(name: str, shown: str, error: Exception) -> Unreadable:
     reason = getattr(error, "strerror", None) or str(error)
     hints = []
     if isinstance(error, IsADirectoryError):
-        reason, hints = "it is a folder", [f"name the files: {name.rstrip('/')}/*.lwt"]
+        reason = _A_FOLDER
     elif isinstance(error, FileNotFoundError):
-        reason = "there is no such file"
+        reason = _NO_FILE
         if name.lstrip()[:1] in ("{", "[", '"'):
             hints = ["JSON on the command line goes through stdin: echo '...' | knotwork run FILE --input -"]
             shown = shown if len(shown) <= 40 else shown[:37] + "..."

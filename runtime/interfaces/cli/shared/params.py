@@ -6,7 +6,7 @@ import typer
 
 __all__ = [
     "LIMITS", "ChunksFile", "GraphSource", "InputFile", "Lenient", "MaxCalls", "MaxConcurrency", "MaxCost", "MaxTokens", "ModelSpec",
-    "NoCache", "PriceOf", "Rate", "ScriptFile", "ScriptFiles", "StateFolder",
+    "NoCache", "OnAnotherGraph", "PriceOf", "Rate", "ScriptFile", "ScriptFiles", "StateFolder",
 ]  # fmt: skip
 
 LIMITS = "Limits and models"
@@ -48,6 +48,9 @@ ChunksFile = Annotated[
         help="The texts that the graph was made from, a JSON object by chunk id: for snippets of evidence.",
         show_default=False,
     ),
+]
+OnAnotherGraph = Annotated[
+    bool, typer.Option("--force", help="Go on with a state whose findings are of another graph.")
 ]
 ModelSpec = Annotated[
     str | None,

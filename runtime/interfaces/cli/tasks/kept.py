@@ -7,7 +7,8 @@ from typing import Any, Literal
 from attrs import define, field
 
 from .....lang.diagnostic import printable
-from ....folders import FILE, SEED
+from ....folders import FILE, LOOPS, SEED, find_folder, whole_records
+from ....journal import Damage
 from ....runs import RunError, list_runs, load
 from ..shared.exit import Exit
 from ..shared.output import complain, json_text, say
@@ -40,7 +41,7 @@ def list_kept(form: Literal["table", "json"], limit: int) -> int:
         done, steps, tokens = _figures(info.path, info.kind)
         rows.append(
             {
-                "run": info.run_id, "script": info.script, "status": info.status, "done": done, "steps": steps,
+                "run": info.run_id, "kind": info.kind, "script": info.script, "status": info.status, "done": done, "steps": steps,
                 "started": info.started, "tokens": tokens, "model": info.model, "path": str(info.path),
             }
         )  # fmt: skip
@@ -52,10 +53,10 @@ def list_kept(form: Literal["table", "json"], limit: int) -> int:
         return Exit.DONE
     from ..shared.tables import render
 
-    columns = ["run", "script", "status", "steps", "started", "tokens"]
+    columns = ["run", "kind", "script", "status", "steps", "started", "tokens"]
     body = [
         [
-            row["run"], row["script"], row["status"], f"{row['done']}/{row['steps']}",
+            row["run"], row["kind"], row["script"], row["status"], f"{row['done']}/{row['steps']}",
             str(row["started"])[:19].replace("T", " "), f"{row['tokens']:,}",
         ]
         for row in rows
@@ -67,7 +68,12 @@ def list_kept(form: Literal["table", "json"], limit: int) -> int:
 
 
 def _figures(path: Path, kind: str) -> tuple[int, int, int]:
-    """Return how many steps of a run are done, how many there are, and its tokens. A seed's steps are its contexts."""
+    """Return how many steps of a run are done, how many there are, and its tokens. A seed's steps are its contexts, a ranking's its
+    requests, a compilation's its phases."""
+    if kind in LOOPS:
+        from .kept_loops import loop_figures
+
+        return loop_figures(path, kind)
     if kind == SEED:
         from .kept_seeds import read_contexts
 
@@ -79,11 +85,16 @@ def _figures(path: Path, kind: str) -> tuple[int, int, int]:
 
 def show_kept(run: str, form: Literal["table", "json"]) -> int:
     """Write one run to stdout."""
-    from .kept_seeds import is_seed_run, show_seed_run
-
     try:
-        if is_seed_run(run):
+        kind = _kind(run)
+        if kind == SEED:
+            from .kept_seeds import show_seed_run
+
             return show_seed_run(run, form)
+        if kind in LOOPS:
+            from .kept_loops import show_loop_run
+
+            return show_loop_run(run, form)
         stored = load(run)
     except RunError as error:
         complain(error.message, error.hint)
@@ -98,7 +109,7 @@ def show_kept(run: str, form: Literal["table", "json"]) -> int:
         print(
             json_text(
                 {
-                    "run": stored.run_id, "script": head["name"], "status": status, "started": head["time"],
+                    "run": stored.run_id, "kind": "script", "script": head["name"], "status": status, "started": head["time"],
                     "model": head["model"], "path": str(stored.path), "tokens": told.tokens, "steps": steps,
                 }
             )
@@ -119,6 +130,12 @@ def show_kept(run: str, form: Literal["table", "json"]) -> int:
     if status != "complete":
         print(f"\ngo on with: knotwork run --resume {stored.run_id}")
     return Exit.DONE
+
+
+def _kind(run: str) -> str | None:
+    """Return the kind of a kept run, None for a script's. Raises ``RunError``."""
+    first = next(whole_records(find_folder(run)), None)
+    return None if first is None or isinstance(first, Damage) else first[1].get("kind")
 
 
 def _excerpt(record: dict[str, Any]) -> str:

@@ -9,13 +9,12 @@ from typing import Literal
 from attrs import frozen
 
 from .....lang.diagnostic import printable
-from ....folders import FILE, SEED, find_folder, whole_records
+from ....folders import FILE, SEED
 from ....formulas.keeping import load
-from ....journal import Damage
 from ..shared.exit import Exit
 from ..shared.output import json_text
 
-__all__ = ["KeptContext", "is_seed_run", "read_contexts", "show_seed_run"]
+__all__ = ["KeptContext", "read_contexts", "show_seed_run"]
 
 _LISTED = 50
 """Contexts that are listed one by one."""
@@ -32,12 +31,6 @@ class KeptContext:
     kept: int
     extracted: int
     failed: int
-
-
-def is_seed_run(run: str) -> bool:
-    """Say whether a kept run is a seed's. Raises ``RunError``."""
-    first = next(whole_records(find_folder(run)), None)
-    return first is not None and not isinstance(first, Damage) and first[1].get("kind") == SEED
 
 
 def read_contexts(path: Path) -> tuple[dict[int, KeptContext], int]:
@@ -65,7 +58,7 @@ def show_seed_run(run: str, form: Literal["table", "json"]) -> int:
     head, status = stored.head, stored.status or "running or interrupted"
     if form == "json":
         told = {
-            "run": stored.run_id, "script": head["name"], "status": status, "started": head["time"], "model": head["model"],
+            "run": stored.run_id, "kind": SEED, "script": head["name"], "status": status, "started": head["time"], "model": head["model"],
             "path": str(stored.path), "tokens": tokens, "extractions": stored.extracted, "options": head.get("options", {}),
             "contexts": [
                 {

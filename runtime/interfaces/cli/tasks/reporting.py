@@ -1,15 +1,21 @@
-"""What ``report`` does: reads a state, finds its graph again, writes the page whole or not at all."""
+"""What ``report`` does: finds out what it is told of, reads it, writes the page whole or not at all.
 
+A folder with ``run.jsonl`` is a run's, a name that is no path is looked for among the kept runs, all else is a state's.
+"""
+
+import os
 import sys
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
 from .....adapters.graph import AdapterError, GraphAdapter
-from .....lang.diagnostic import printable
-from ....report import render
+from .....lang.diagnostic import nearest, printable
+from ....folders import FILE, RunError, base_directory, find_folder
+from ....hdt.keeping import FOLDER
+from ....report import Account, read_account, render, render_run
 from ....wiring import open_graph, read_brief
-from ..shared.exit import Exit
+from ..shared.exit import Exit, Misused
 from ..shared.files import STDIN
 from ..shared.output import say
 from ..shared.replacing import replace_file
@@ -17,18 +23,86 @@ from ..shared.states import graph_of, there
 
 __all__ = ["write_report"]
 
+_QUESTIONS = 20
+"""Questions of a state that its page tells, the latest."""
 
-def write_report(folder: str, output: str | None, graph: str | None) -> int:
-    """Write the page and say where it is."""
-    state = read_brief(there(folder))
-    page = render(state, _graph(state, graph))
+
+def write_report(named: str, output: str | None, graph: str | None) -> int:
+    """Write the page and say where it is. Raises ``Misused``, ``StoreError`` and ``AdapterError``."""
+    run = _run_named(named)
+    if run is not None:
+        if graph is not None:
+            raise Misused("--graph is for the report of a state", "a run's has no drawing of the graph")
+        page, beside = _of_run(run), run / "report.html"
+    else:
+        page, beside = _of_state(named, graph), _beside(Path(named))
     if output == STDIN:
         sys.stdout.write(page + "\n")
         return Exit.DONE
-    path = Path(output) if output is not None else _beside(Path(folder))
+    path = Path(output) if output is not None else beside
     replace_file(path, page)
     say(printable(f"written to {path}"))
     return Exit.DONE
+
+
+def _run_named(named: str) -> Path | None:
+    """Return a run's folder; None where a state is meant. Raises ``Misused`` where nothing has the name."""
+    path = Path(named)
+    if (path / FILE).is_file():
+        return path
+    if path.exists():
+        return None
+    try:
+        return find_folder(named)
+    except RunError:
+        pass
+    if path.name == named and (near := nearest(named, _kept())) is not None and not _like(path):
+        raise Misused(f"there is no run and no state {named}", f"did you mean {near}?")
+    there(named)  # says what it has to say of a state that is not there
+    return None
+
+
+def _kept() -> list[str]:
+    try:
+        return os.listdir(base_directory())
+    except OSError:
+        return []
+
+
+def _like(path: Path) -> bool:
+    """Say whether something beside where the state would be has a name like it."""
+    try:
+        return nearest(path.name, os.listdir(path.absolute().parent)) is not None
+    except OSError:
+        return False
+
+
+def _of_run(folder: Path) -> str:
+    try:
+        return render_run(read_account(folder))
+    except RunError as error:
+        raise Misused(error.message, error.hint) from None
+
+
+def _of_state(folder: str, graph: str | None) -> str:
+    state = read_brief(there(folder))
+    questions, left_out = _questions(Path(folder))
+    return render(state, _graph(state, graph), questions, left_out)
+
+
+def _questions(state: Path) -> tuple[list[Account], int]:
+    """Return the latest questions that were asked of a state, and how many there are before them."""
+    try:
+        folders = sorted((each for each in (state / FOLDER).iterdir() if (each / FILE).is_file()), reverse=True)
+    except OSError:
+        return [], 0
+    found: list[Account] = []
+    for folder in folders[:_QUESTIONS]:
+        try:
+            found.append(read_account(folder))
+        except RunError as error:
+            say(printable(f"a question is left out: {error.message}"))
+    return found, max(0, len(folders) - _QUESTIONS)
 
 
 def _beside(state: Path) -> Path:

@@ -116,7 +116,7 @@ class Contexts:
         try:
             stream = open(self.name, "rb", buffering=0)  # noqa: SIM115 - __iter__ closes it
         except (OSError, ValueError):
-            read_source(self.name)  # fails for the same reason, and says it well
+            read_source(self.name, like="*.jsonl")  # fails for the same reason, and says it well
             raise
         found = os.fstat(stream.fileno())
         self.size = found.st_size if stat.S_ISREG(found.st_mode) else None

@@ -26,7 +26,7 @@ def open_seed(name: str, order: str, *, warn: bool = False) -> FormulaSeed | Che
         if name.lower().endswith(suffix):
             raise Misused(f"{name} is {noun}, not a Formula Seed", f"it is run by: knotwork run {name}")
     try:
-        source = read_source(name)
+        source = read_source(name, like="*.seed.json")
     except Unreadable as error:
         if error.diagnostic.code == "KW003":
             _compare(name, _beginning(name), order)

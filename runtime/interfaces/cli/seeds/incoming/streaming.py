@@ -12,6 +12,8 @@ from typing import Any, BinaryIO, Literal, NoReturn
 
 from attrs import define, frozen
 
+from ......adapters.llm_answers import json_words
+
 __all__ = ["MAX_VALUE", "Item", "NotJSON", "values"]
 
 MAX_VALUE = 64 << 20
@@ -260,7 +262,7 @@ def _parsed(index: int, line: int, data: bytes) -> Item:
     except UnicodeEncodeError:
         return Item(index, line, fault="it has a lone surrogate (half a character, such as \\ud800)")
     except json.JSONDecodeError as error:
-        return Item(index, line, fault=f"it is not JSON: {error.msg[:1].lower()}{error.msg[1:]} (column {error.colno})")
+        return Item(index, line, fault=f"it is not JSON: {json_words(error)} (column {error.colno})")
     except RecursionError:
         return Item(index, line, fault="it is nested too deeply")
     except ValueError as error:

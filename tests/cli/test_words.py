@@ -1,0 +1,36 @@
+"""What others say of the command line, in our words; and how requests to models are counted."""
+
+import pytest
+from knotwork.runtime.events import CallFinished, CallStarted
+from knotwork.runtime.interfaces.cli.programs.progress import Calls
+from knotwork.runtime.interfaces.cli.shared.words import in_our_words
+
+
+@pytest.mark.parametrize(
+    ("theirs", "ours"),
+    [
+        ("Invalid value for '--max-steps': Input should be greater than or equal to 1", "--max-steps: it is at least 1"),
+        ("Invalid value for '--enough': Input should be less than or equal to 1.0", "--enough: it is at most 1"),
+        ("Invalid value for '--limit' / '-n': Input should be a valid integer, unable to parse string as an integer",
+         "--limit: a whole number is wanted"),
+        ("Invalid value for '--rate': Input should be a valid number, unable to parse string as a number", "--rate: a number is wanted"),
+        ("Invalid value for '--search': 'deep' is not one of 'greedy', 'beam'.", "--search: 'deep' is not one of 'greedy', 'beam'"),
+        ("Missing argument 'GRAPH'.", "Missing argument 'GRAPH'"),
+    ],
+)  # fmt: skip
+def test_option_errors_have_no_words_of_libraries(theirs: str, ours: str) -> None:
+    assert in_our_words(theirs) == ours
+
+
+def finished(attempts: int, cached: bool = False) -> CallFinished:
+    return CallFinished("s", "", 1, 1, None, cached, 0.1, attempts=attempts)
+
+
+def test_calls_are_requests_that_were_sent_those_under_way_too() -> None:
+    calls = Calls()
+    for event in (CallStarted("s", "?"), finished(3), CallStarted("s", "?"), finished(0), CallStarted("s", "?")):
+        calls(event)
+    assert calls.calls == 4  # three attempts, none within the budget, one stopped under way
+    calls(finished(1, cached=True))
+    assert (calls.calls, calls.cached) == (4, 1)
+    assert calls.line().startswith("4 calls (1 cached)")
