@@ -152,11 +152,9 @@ def sessions(page: Path, rest: str) -> list[re.Match[str]]:
 
 
 def pages(rest: str) -> list[pytest.param]:
-    """Return the pages with such sessions. Those of the tutorials take seconds: processes, one after the other."""
+    """Return the pages with such sessions. They take seconds, processes one after the other: only the README's are quick enough."""
     return [
-        pytest.param(
-            page, id=str(page.relative_to(ROOT)), marks=pytest.mark.slow if page.name.startswith("tutorial") else ()
-        )
+        pytest.param(page, id=str(page.relative_to(ROOT)), marks=() if page.name == "README.md" else pytest.mark.slow)
         for page in PAGES
         if sessions(page, rest)
     ]

@@ -32,7 +32,7 @@ NESTED = {f"d{n}": {"allOf": [{"$ref": f"#/$defs/d{n + 1}"}] * 2} if n < 39 else
         (json.dumps({"a" * 40 + "!": 1}), {"patternProperties": {"^(a|a)+$": False}, "additionalProperties": False}),
         (json.dumps([{"a": n} for n in range(20_000)]), {"type": "array", "uniqueItems": True}),
         ("1", {"$ref": "#"}),
-        ("1", {"$defs": NESTED, "$ref": "#/$defs/d0"}),
+        pytest.param("1", {"$defs": NESTED, "$ref": "#/$defs/d0"}, marks=pytest.mark.slow),
         ("1", {"$ref": "http://127.0.0.1:9/x.json"}),
         ("1", {"pattern": "("}),
     ],

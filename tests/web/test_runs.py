@@ -289,6 +289,7 @@ def test_ids_sort_by_time_also_within_a_millisecond_and_when_the_clock_is_set_ba
     asyncio.run(run())
 
 
+@pytest.mark.slow
 def test_many_runs_at_once_all_end_and_all_are_kept(tmp_path: Path) -> None:
     async def run() -> None:
         async with lab(tmp_path, limits=Limits(runs=60)) as server:

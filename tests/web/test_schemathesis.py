@@ -102,6 +102,7 @@ def each(server: Address, run: str, examples: int, use: Callable[[Any], None]) -
     return made
 
 
+@pytest.mark.slow
 def test_a_few_requests_of_each_kind_are_answered_as_documented(server: Address, run: str) -> None:
     assert each(server, run, 1, lambda case: ask(server, case)) > 20
 
