@@ -66,7 +66,8 @@ async def rank(items: Any, request: str, llm: Any = None, **settings: "Unpack[Se
 
     - ``models``: clients by name that a step may name by ``model=``. ``temperature``: of planning and expansion.
     - ``max_iterations`` of the expansion (10). ``max_concurrency``: steps at a time (8).
-    - ``max_calls``, ``max_tokens``, ``max_cost`` (US dollars; needs ``price``), ``time_limit`` (seconds a request), ``cancel``.
+    - ``max_calls`` (100 for each request; None: no limit), ``max_tokens``, ``max_cost`` (US dollars; needs ``price``), ``time_limit``
+      (seconds a request), ``cancel``.
     - ``cache``: a file of answers of models, for models named by spec.
     - ``record=True`` keeps the run in a folder; ``resume`` goes on with one, by id or folder; ``force`` though items or request changed.
     - ``events``: what happens, as it happens.
@@ -81,33 +82,40 @@ async def rank(items: Any, request: str, llm: Any = None, **settings: "Unpack[Se
 async def rank_many(
     items: Any, requests: Sequence[str], llm: Any = None, **settings: "Unpack[Settings]"
 ) -> "list[Ranked]":
-    """Rank the same items for several requests, side by side, under one budget. See ``rank``."""
+    """Rank the same items for several requests, side by side, under one budget. See ``rank``.
+
+    Requests begin in their order, fewer side by side where ``max_calls`` are few, and none begins on less than a ranking takes.
+    """
     from time import perf_counter
 
     from ...adapters.llm_means import means_of
     from ..calls import Caller
     from ..eventlog import EventLog
     from ..events import Events
+    from ..planner.budget import CALLS
     from ..planner.keeping import load, ranked_done, start, totals_done
-    from ..planner.running import prepare
+    from ..planner.running import check_requests, prepare
     from ..planner.running import rank_many as run_many
     from ..refusals import RequestError
     from ..results import Trace
-    from ..settings import check_limits
+    from ..settings import call_options, check_limits, check_listeners
     from .clients import Clients, Warnings
 
     given: dict[str, Any] = dict(settings)
     _check_names(given)
-    limits = {name: given.pop(name) for name in _CLIENTS if name in given}
+    asked = _listed(requests)
+    check_requests(asked)
+    check_listeners(given.get("events"), given.get("cancel"))
+    limits = {"max_calls": CALLS * len(asked), **{name: given.pop(name) for name in _CLIENTS if name in given}}
     check_limits(limits)
     shape = {name: given.pop(name) for name in _WORK if name in given}
     listed = _read(items)
-    options = {"temperature": given["temperature"]} if given.get("temperature") is not None else {}
+    options = call_options({"temperature": given.get("temperature")})
     work = prepare(listed, options=options, **shape)
-    named = given.get("models") or {}
-    if not requests:
-        raise RequestError("requests", "there are none")
-    stored = load(given["resume"]) if given.get("resume") is not None else None
+    named = _models(llm, given.get("models"))
+    if (resumed := given.get("resume")) is not None and not isinstance(resumed, str | Path):
+        raise RequestError("resume", f"a run's id or folder is wanted, not {type(resumed).__name__}")
+    stored = load(resumed) if resumed is not None else None
     if llm is None and stored is not None:
         llm = stored.head["model"] or None
     warned = Warnings(given.get("events"))
@@ -119,9 +127,9 @@ async def rank_many(
         work.means = means_of(models.spec or llm)
         keep: Recorder | None = None
         if stored is not None:
-            keep = stored.resume(listed, requests, force=bool(given.get("force")))
+            keep = stored.resume(listed, asked, force=bool(given.get("force")))
         elif given.get("record"):
-            keep = start(listed, requests, model=models.spec)
+            keep = start(listed, asked, model=models.spec)
         events, began = given.get("events"), perf_counter()
         log = EventLog.open(keep.path) if keep is not None else None
         shared = Caller(models.llm, clients, events, Trace(), work.max_concurrency, keep)
@@ -138,7 +146,7 @@ async def rank_many(
 
         try:
             ranked = await run_many(
-                work, requests, caller, cancel=given.get("cancel"),
+                work, asked, caller, cancel=given.get("cancel"), max_calls=limits["max_calls"],
                 on_ranked=lambda each: ranked_done(keep, each) if keep is not None else None,
             )  # fmt: skip
             if keep is not None:
@@ -154,6 +162,42 @@ async def rank_many(
 def rank_sync(items: Any, request: str, llm: Any = None, **settings: "Unpack[Settings]") -> "Ranked":
     """Rank from code that is not async; in code that is (a notebook too), ``await knotwork.rank(...)``."""
     return run_here(lambda: rank(items, request, llm, **settings), "knotwork.rank")
+
+
+def _listed(requests: Any) -> list[str]:
+    """Return the requests as a list. Raises ``RequestError`` for none, and for one text, which is no list of its letters."""
+    from collections.abc import Iterable
+
+    from ..refusals import RequestError
+
+    if isinstance(requests, str | bytes | Mapping) or not isinstance(requests, Iterable):
+        hint = "rank(items, request) takes one" if isinstance(requests, str) else ""
+        kind = "one text" if isinstance(requests, str) else type(requests).__name__
+        raise RequestError("requests", f"a list of requests is wanted, not {kind}", hint)
+    listed = list(requests)
+    if not listed:
+        raise RequestError("requests", "there are none")
+    return listed
+
+
+def _models(llm: Any, models: Any) -> Mapping[str, Any]:
+    """Return the models by name. Raises ``RequestError`` where they are no mapping, or one of all is nothing that can be asked."""
+    from ...adapters.llm_layers import as_client
+    from ..refusals import RequestError
+
+    named = {} if models is None else models
+    if not isinstance(named, Mapping) or not all(isinstance(name, str) for name in named):
+        hint = 'models={"small": "openai:gpt-5-mini"}'
+        raise RequestError("models", f"models by name are wanted, not {type(named).__name__}", hint)
+    for parameter, model in (("llm", llm), *((f"models[{name[:60]!r}]", each) for name, each in named.items())):
+        if (model is None and parameter == "llm") or isinstance(model, str):
+            continue
+        try:
+            as_client(model)
+        except TypeError as error:
+            hint = "a spec such as openai:MODEL, or an object with generate(prompt, **options)"
+            raise RequestError(parameter, str(error), hint) from None
+    return named
 
 
 def _read(items: Any) -> Any:

@@ -8,7 +8,8 @@ from attrs import define, field
 from ...adapters.llm_means import Means
 from ..answers.asking import Asker, Losses
 from ..calls import Caller
-from ..events import Events, PhaseFinished, PhaseStarted, Warned
+from ..events import BudgetReached, Events, PhaseFinished, PhaseStarted, Warned
+from ..results import StepFailed
 from ..spending import Spent
 from .results import Repair, ToolUse
 
@@ -51,8 +52,16 @@ class Job:
 
     async def ask(self, phase: str, place: int, prompt: str, spent: Spent, **options: Any) -> str:
         """Return a model's text, kept and found again where the run is kept. Raises ``StepFailed``."""
-        asker = Asker(self.caller, f"{self.label}.{phase}", self.events, losses=self.losses)
-        return await asker.ask(place, prompt, {**self.options, **options}, None, spent)
+        asker, unasked = (
+            Asker(self.caller, f"{self.label}.{phase}", self.events, losses=self.losses),
+            self.losses.budget,
+        )
+        try:
+            return await asker.ask(place, prompt, {**self.options, **options}, None, spent)
+        except StepFailed:
+            if unasked is not None and self.events:
+                self.events.emit(BudgetReached(asker.step, unasked.message))
+            raise
 
     def started(self, phase: str, detail: str = "", count: int = 0) -> None:
         """Tell that a phase begins."""

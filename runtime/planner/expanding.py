@@ -13,7 +13,7 @@ from ..events import ToolCalled
 from ..prompting import fill, read_prompt
 from ..spending import Spent
 from .asking import Job
-from .faults import as_lines, as_objects, fault
+from .faults import as_lines, as_objects, excerpts, fault
 from .native import TOOLS
 from .planning import Planned
 from .reading import read_path
@@ -27,6 +27,8 @@ MAX_ITERATIONS = 10
 """Answers of the model, where the caller says nothing."""
 _HISTORY = 24_000
 """Characters of earlier calls and what they gave that a prompt repeats; older ones are left out."""
+_CALL, _RESULT, _MESSAGE = 6_000, 12_000, 6_000
+"""Characters of one call, of what one gave, and of the plan's message that a prompt repeats."""
 
 
 @frozen
@@ -65,7 +67,7 @@ class _Work:
         return fill(
             read_prompt(__package__, "expand"),
             {
-                "context": fenced(self.job.request), "message": fenced(self.planned.read.message),
+                "context": fenced(self.job.request), "message": fenced(excerpts(self.planned.read.message, (), _MESSAGE)),
                 "lwt_skeleton": fenced(self.skeleton.listed()), "history": self._history(),
             },
         )  # fmt: skip
@@ -118,7 +120,8 @@ class _Work:
         left = _HISTORY
         for use in reversed(self.job.tools):
             how = "" if use.ok else " (refused; nothing was changed)"
-            text = f"{use.call or 'your answer'}{how}\n{fenced(use.result)}"
+            call = excerpts(use.call, (), _CALL) or "your answer"
+            text = f"{call}{how}\n{fenced(excerpts(use.result, (), _RESULT))}"
             left -= len(text)
             if left < 0 and kept:
                 kept.append("(earlier calls are left out)")

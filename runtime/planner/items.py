@@ -1,22 +1,14 @@
-"""The items as the planner's prompt shows them: a line each, short values first, long ones only named. Seed 001, "Phase 1: Planning"."""
+"""The items of a ranking as they are given: a list, or an object with one; what is none is refused."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from typing import Any
 
-from ..commands.excerpts import excerpt
 from ..refusals import RequestError
 
-__all__ = ["MOST_ITEMS", "Data", "compact", "read_items"]
+__all__ = ["MOST_ITEMS", "Data", "read_items"]
 
 MOST_ITEMS = 2_000
 """Items of one ranking; more do not fit a prompt."""
-_ALL = 60_000
-"""Characters that all items together take in a prompt."""
-_ONE = (60, 1_200)
-"""The fewest and the most characters of one item."""
-_SHORT = 120
-"""Characters of a text that is shown as it is."""
-
 _FORM = 'items are a JSON list, or {"items": [...]}'
 
 Data = Mapping[str, Any]
@@ -49,25 +41,3 @@ def _called(value: Any) -> str:
         return "null" if value is None else str(value).lower()
     kinds = ((str, "a text"), (Mapping, "an object"), (int | float, "a number"))
     return next((name for kind, name in kinds if isinstance(value, kind)), type(value).__name__)
-
-
-def compact(items: Sequence[Any]) -> str:
-    """Return a line for each item, ``[index] {...}``: at most about 60,000 characters, each item its share of them."""
-    least, most = _ONE
-    share = max(least, min(most, _ALL // len(items) - 8))
-    return "\n".join(f"[{index}] {excerpt(_brief(item), share)}" for index, item in enumerate(items))
-
-
-def _brief(item: Any) -> Any:
-    """Return an item with what is short before what is long; lists of records and long texts are only named."""
-    if not isinstance(item, Mapping):
-        return item
-    short, rest = {}, {}
-    for key, value in item.items():
-        if isinstance(value, str) and len(value) > _SHORT:
-            rest[key] = f"{value[:_SHORT]}… [text of {len(value):,} characters]"
-        elif isinstance(value, list | tuple) and any(isinstance(each, Mapping | list | tuple) for each in value):
-            rest[key] = f"[list of {len(value):,}]"
-        else:
-            short[key] = value
-    return {**short, **rest}

@@ -65,13 +65,23 @@ class StoredRanking:
         except (OSError, ValueError) as error:
             raise RunError(f"{name} of run {self.run_id} can't be read: {error}") from error
 
+    def _hash(self, name: str) -> str:
+        try:
+            return hash_of((self.path / name).read_bytes())
+        except OSError as error:
+            raise RunError(f"{name} of run {self.run_id} can't be read: {error}") from error
+
     def resume(self, items: Any = None, requests: Sequence[str] | None = None, *, force: bool = False) -> Recorder:
         """Open the run for more and return its recorder, which recalls the answers there are. Raises ``RunError``.
 
         Refused where the items or the requests (each only if given) are not as they were, or a record is damaged, unless ``force``
-        is set: then is asked again what that changes.
+        is set: then is asked again what that changes. What is not given is taken from the run's folder, whose files are held against
+        its head in the same way.
         """
         changed = []
+        for given, name, kept in ((items, _ITEMS, "input_hash"), (requests, _REQUESTS, "script_hash")):
+            if given is None and self._hash(name) != self.head[kept]:
+                changed.append(f"{name} in its folder is not what was kept")
         if items is not None and hash_of(_written(items)) != self.head["input_hash"]:
             changed.append("the items changed")
         if requests is not None and hash_of(_written(list(requests))) != self.head["script_hash"]:

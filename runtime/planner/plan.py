@@ -23,6 +23,7 @@ _CONDITIONS = re.compile(_FIELD.format(name="CONDITIONS"), re.MULTILINE | re.IGN
 _REMAINING = re.compile(_FIELD.format(name="REMAINING"), re.MULTILINE | re.IGNORECASE)
 _EXPANSION = re.compile(_FIELD.format(name="NEEDS[_ ]EXPANSION"), re.MULTILINE | re.IGNORECASE)
 _INDICES = re.compile(r"(?<![\w.])(\d{1,6})(?:[ \t]*(?:-|\u2013|to)[ \t]*(\d{1,6}))?(?![\w.]*\w)")
+_NOTHING = re.compile(r"[ \t\"'`*]*(?:none|nothing|no\b|empty|0 items|\[[ \t]*\]|-+[ \t]*$)", re.IGNORECASE)
 _MOST = 10_000
 _LONGEST = 400_000
 """Characters of an answer that are looked at."""
@@ -33,7 +34,8 @@ class Plan:
     """What was read of a plan.
 
     ``skeleton`` is the script's text, ``message`` all of the message. ``expand``: whether it says that the skeleton needs expansion.
-    ``remaining``: the indices that it names, as far as there are such items. ``faults`` are errors, ``notes`` what was made of
+    ``remaining``: the indices that it names, as far as there are such items; ``nothing``: it says that there is none.
+    ``faults`` are errors, ``notes`` what was made of
     something that was not as it should be.
     """
 
@@ -41,6 +43,7 @@ class Plan:
     message: str
     conditions: str = ""
     remaining: tuple[int, ...] = ()
+    nothing: bool = False
     expand: bool = False
     faults: tuple[Diagnostic, ...] = ()
     notes: tuple[str, ...] = ()
@@ -66,7 +69,8 @@ def read_plan(text: str, items: int) -> Plan:
     expand, said = _expansion(message)
     conditions = _CONDITIONS.search(message)
     return Plan(
-        skeleton, message, conditions["value"].strip() if conditions else "", remaining, expand, tuple(faults), (*notes, *said)
+        skeleton, message, conditions["value"].strip() if conditions else "", remaining, _is_none(message), expand, tuple(faults),
+        (*notes, *said),
     )  # fmt: skip
 
 
@@ -102,6 +106,12 @@ def _remaining(message: str, items: int) -> tuple[tuple[int, ...], tuple[int, ..
             continue
         found.update(dict.fromkeys(range(int(low), last + 1)))
     return tuple(each for each in found if each < items), tuple(each for each in found if each >= items)
+
+
+def _is_none(message: str) -> bool:
+    """Say whether the message says that nothing matches."""
+    said = _REMAINING.search(message)
+    return said is not None and _NOTHING.match(said["value"]) is not None
 
 
 def _expansion(message: str) -> tuple[bool, list[str]]:

@@ -3,6 +3,8 @@
 What is wrong with a plan goes back to the model, at most twice: the script as it was read, and the linter's diagnostics as JSON.
 """
 
+import asyncio
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from attrs import frozen
@@ -16,9 +18,9 @@ from ..prompting import fill, read_prompt
 from ..results import Failed, StepFailed
 from ..spending import Spent
 from .asking import Job
-from .faults import as_lines, as_objects, told
+from .compact import Shown, compact
+from .faults import as_lines, as_objects, excerpts, told
 from .grammar import SMALL_TOKENS, plan_grammar
-from .items import compact
 from .plan import Plan, read_plan
 from .results import Repair
 from .skeleton import Checked, checked
@@ -29,6 +31,10 @@ REPAIRS = 2
 """How often a plan goes back."""
 _LINE = 300
 """Characters of the request in the skeleton's example; the whole of it stands above."""
+_QUICK = 8_000
+"""Characters of a script that is read and checked at once."""
+_WRITTEN = 12_000
+"""Characters of a refused script that go back whole; of a longer one excerpts do."""
 
 
 @frozen
@@ -39,9 +45,9 @@ class Planned:
     script: Script
 
 
-def plan_prompt(job: Job) -> str:
-    """Return the prompt of the phase."""
-    values = {"context": fenced(job.request), "items_compact": fenced(compact(job.items)), "wanted": _line(job)}
+def plan_prompt(job: Job, shown: Shown) -> str:
+    """Return the prompt of the phase. ``shown``: the items in it."""
+    values = {"context": fenced(job.request), "items_compact": fenced(shown.text), "wanted": _line(job)}
     return fill(read_prompt(__package__, "plan"), values)
 
 
@@ -62,12 +68,16 @@ def _held(job: Job) -> dict[str, Any]:
 
 async def plan(job: Job, spent: Spent) -> Planned:
     """Return a plan that can run. Raises ``StepFailed`` where a call fails, or the plan is still wrong after the last repair."""
-    first = prompt = plan_prompt(job)
+    shown = compact(job.items)
+    if shown.warning:
+        job.warn(shown.warning)
+    first = prompt = plan_prompt(job, shown)
     repairs, held = job.repairs, _held(job)
     while True:
         text = await job.ask("plan", len(repairs), prompt, spent, **held)
         read = read_plan(text, len(job.items))
-        found = _check(job, read)
+        # A long script takes its time, in which a time limit has to be heard.
+        found = await asyncio.to_thread(_check, job, read) if len(read.skeleton) > _QUICK else _check(job, read)
         if not has_errors(found.diagnostics):
             for note in read.notes:
                 job.warn(note)
@@ -82,8 +92,14 @@ async def plan(job: Job, spent: Spent) -> Planned:
             job.events.emit(RepairAsked("rank", "plan", len(repairs), written, objects, job.number))
         prompt = fill(
             read_prompt(__package__, "again"),
-            {"prompt": first, "written": fenced(written), "diagnostics": fenced(as_lines(objects))},
+            {"prompt": first, "written": fenced(_part(written, objects)), "diagnostics": fenced(as_lines(objects))},
         )
+
+
+def _part(written: str, objects: Sequence[Mapping[str, Any]]) -> str:
+    """Return of a refused script what a prompt shows of it: all, or excerpts around what is wrong."""
+    spans = (each["span"] for each in objects if each.get("span"))
+    return excerpts(written, [(span["start"], span["end"]) for span in spans], _WRITTEN)
 
 
 def _check(job: Job, read: Plan) -> Checked:

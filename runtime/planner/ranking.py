@@ -17,16 +17,26 @@ __all__ = ["Order", "name_of", "read_order"]
 _NAMES = ("name", "item_name", "title", "label", "id", "item_id")
 _LONGEST = 20_000
 _LABEL = re.compile(
-    r"^(?:(?:the )?(?:final |best |top |matching )*(?:answer|ranking|rank|index|indices|indexes|item|items|item\(s\)|output|result|order)"
+    r"^(?:(?:the )?(?:final |best |top |matching )*(?:answer|ranking|rank(?=[^\n]*\d[^\n\d]+\d)"
+    r"|index|indices|indexes|items|item(?:\(s\))?|output|result"
+    r"|order(?=[^\n]*\d[^\n\d]+\d))"
     r"(?: index| indices)?(?: is| are)?)?\s*[:=]?\s*",
     re.IGNORECASE,
 )
 _LISTED = re.compile(r"(?:[\s,;>→#\[\]()]|and\b|items?\b|\d{1,6}\b)+", re.IGNORECASE)
 _DIGITS = re.compile(r"\d{1,6}")
-_ORDINAL = re.compile(r"^\s*(?:\d{1,4}[.):]|[-*•])\s+")
+_COUNT = re.compile(r"\b\d{1,6}\s+items?(?:\(s\))?(?!\s*[#\[:(]?\s*\d)(?!\w)", re.IGNORECASE)
+"""How many there are: "2 items", "0 items"; no index."""
+_COUNTED = re.compile(
+    r"^\W*(?:(?:items|indices|indexes|results|matches)\W*[:=]\W*(\d{1,6})|(\d{1,6})\s+items?(?:\(s\))?)\W*$",
+    re.IGNORECASE,
+)
+_PLACE = re.compile(r"^\W*(?:rank|order|place|position)\W*(\d{1,6})\W*$", re.IGNORECASE)
+_PLACES = {"rank", "order"}
+_ORDINAL = re.compile(r"^\s*(?:(?:rank|place|position)\s*#?\d{1,4}\s*[.):\-]|\d{1,4}[.):]|[-*•])\s+", re.IGNORECASE)
 _MENTIONED = (
     re.compile(
-        r"\b(?:best|answer|winner|choice|recommend(?:ed|ation)?)\b(?:(?!\bnot\b)[^.\n\d]){0,60}?(?:item|index|is|:|#)\s*\[?(\d{1,6})\b(?!\.\d)",
+        r"\b(?:best|answer|winner|choice|recommend(?:ed|ation)?)\b(?:(?!\bnot\b)[^.\n\d]){0,60}?(?:item|index|is|:|#)\s*\[?(\d{1,6})\b(?!\.\d)(?!\s+items?\b)",
         re.IGNORECASE,
     ),
     re.compile(
@@ -81,13 +91,20 @@ def _as_value(text: str) -> list[Any] | None:
     got = read(text)
     value = got.value if isinstance(got, Reading) else None
     if isinstance(value, dict):
-        lists = [each for key, each in value.items() if _LABEL.fullmatch(str(key).replace("_", " "))]
+        lists = [each for key, each in value.items() if _is_label(str(key).replace("_", " "), each)]
         value = lists[0] if len(lists) == 1 else None
     if value is None or isinstance(value, dict | bool):
         return None
     listed = value if isinstance(value, list) else [value]
     made = [_whole(each) for each in listed]
     return made if all(each is not None for each in made) else None
+
+
+def _is_label(key: str, value: Any) -> bool:
+    """Say whether a key of an object stands for the answer; "rank" and "order" do so before a list only, before a number for a place."""
+    if key.strip().casefold() in _PLACES:
+        return isinstance(value, list)
+    return _LABEL.fullmatch(key) is not None
 
 
 def _whole(value: Any) -> int | None:
@@ -104,9 +121,14 @@ def _whole(value: Any) -> int | None:
 def _as_lines(text: str) -> list[Any] | None:
     """Read the last lines that are indices and nothing else, once a label and an ordinal number are taken off."""
     lines = [line.strip().strip("`*\"'.").strip() for line in text.strip().splitlines()]
+    lines = _placed([line for line in lines if line])
     found: list[int] = []
     before = ""
-    for line in reversed([line for line in lines if line]):
+    for line in reversed(lines):
+        count = _COUNTED.match(line)
+        if count is not None and found and int(count[1] or count[2]) == len(found):  # how many follow
+            before = "."
+            break
         bare = _bare(_ORDINAL.sub("", line)) or _bare(line)
         if bare is None:
             before = line
@@ -117,7 +139,17 @@ def _as_lines(text: str) -> list[Any] | None:
     return found if found and not counted else None
 
 
+def _placed(lines: list[str]) -> list[str]:
+    """Return the lines without those that say a place ("Rank: 1") of the line behind them; all where places are not 1, 2, 3 ..."""
+    places = [int(found[1]) for line in lines if (found := _PLACE.match(line))]
+    if places != list(range(1, len(places) + 1)):
+        return lines
+    return [line for line in lines if not _PLACE.match(line)]
+
+
 def _bare(line: str) -> list[int] | None:
+    if _COUNT.search(line) or _COUNTED.match(line):
+        return None
     rest = _LABEL.sub("", line, count=1).strip().strip("`*\"'.[]()").strip()
     found = _DIGITS.findall(rest) if _LISTED.fullmatch(rest) else []
     return list(map(int, found)) or None

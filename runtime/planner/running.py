@@ -9,15 +9,17 @@ from typing import Any, Literal
 from attrs import define, field
 
 from ...adapters.llm_means import Means
+from ..answers.asking import Losses
 from ..answers.requests import LONGEST
 from ..calls import Caller
 from ..ending import Ending
 from ..events import Events
 from ..refusals import RequestError, check_pairs
-from ..results import StepFailed
+from ..results import Failed, StepFailed
 from ..settings import seconds as checked_seconds
 from ..spending import Spent
 from .asking import NONE, Job
+from .budget import Room, raised
 from .executing import Executed, execute
 from .expanding import MAX_ITERATIONS, Expanded, expand
 from .items import read_items
@@ -78,16 +80,18 @@ async def rank(
     number: int = 0,
     events: Events | None = None,
     cancel: asyncio.Event | None = None,
+    short: Failed | None = None,
 ) -> Ranked:
     """Rank the items for ``request`` with the models of ``caller``.
 
     ``number`` is the request's, from 0 (``R00``). ``events``: the caller's own if None. Setting ``cancel``, or the work's time limit,
-    stops the calls under way. Where the caller has a record every finished call is kept in it and found again. Raises ``RequestError``.
+    stops the calls under way. ``short``: why plan and expansion may ask for nothing that is not kept.
+    Where the caller has a record every finished call is kept in it and found again. Raises ``RequestError``.
     """
     checked = _request(request)
     data = {**work.beside, "request": checked, "items": work.items}
     heard = caller.events if events is None else events
-    job = Job(number, checked, work.items, data, caller, heard, work.options, work.means)
+    job = Job(number, checked, work.items, data, caller, heard, work.options, work.means, Losses(budget=short))
     return await _Ranking(job, work).run(cancel)
 
 
@@ -98,24 +102,33 @@ async def rank_many(
     *,
     cancel: asyncio.Event | None = None,
     on_ranked: Callable[[Ranked], None] = lambda ranked: None,
+    max_calls: int | None = None,
 ) -> list[Ranked]:
     """Rank for every request, some side by side, and return the results in the order of the requests.
 
     ``caller`` gives the caller of a request by its number, with the events of that request; they may share models, gate and record.
-    ``on_ranked`` hears of each as it ends. A request that has not begun when ``cancel`` is set is cancelled.
+    ``on_ranked`` hears of each as it ends. ``max_calls`` is the budget of them all, which the models keep; here it only says how many
+    begin. A request that has not begun when ``cancel`` is set is cancelled.
     Raises ``RequestError`` before any call.
     """
     check_requests(requests)
-    places = asyncio.Semaphore(work.max_concurrency)
+    room = Room(max_calls if len(requests) > 1 else None, work.max_concurrency)
+    turn = asyncio.Lock()  # which is given in the order of asking
 
     async def one(number: int, request: str) -> Ranked:
-        async with places:
+        async with turn:
+            short = await room.begin()
+        sent = 0
+        try:
             if cancel is not None and cancel.is_set():
                 ranked = Ranked(request, number, "cancelled", reason="cancelled before it began")
             else:
-                ranked = await rank(work, request, caller(number), number=number, cancel=cancel)
+                ranked = await rank(work, request, caller(number), number=number, cancel=cancel, short=short)
+            sent = ranked.calls
             on_ranked(ranked)
             return ranked
+        finally:
+            room.ended(sent)
 
     async with asyncio.TaskGroup() as group:
         tasks = [group.create_task(one(number, request)) for number, request in enumerate(requests)]
@@ -193,13 +206,13 @@ class _Ranking:
             self._end("done" if count else "pass-through", self.expanded.text, count)
         except StepFailed as error:
             failed = error.failed
-            reason = f"{failed.message} ({failed.hint})" if failed.hint else failed.message
+            reason = raised(f"{failed.message} ({failed.hint})" if failed.hint else failed.message)
             self._end("failed", reason)
             return f"{self._phase}: {reason}"
         self._begin("execute", count=len(self.expanded.script.steps))
         self.executed = await execute(job, self.expanded.script, self.stop, self.work.max_concurrency)
         run, order = self.executed.run, self.executed.order
-        self._spent.add(run.calls, run.usage, run.cost)
+        self._spent.add(self.executed.sent, run.usage, run.cost)
         if run.status == "cancelled":
             self._end("cancelled", self.stopped)
             return self.stopped or "cancelled"
@@ -229,6 +242,8 @@ class _Ranking:
             status = "partial" if executed.run.status == "partial" else "complete"
         if order is not None and order.unknown and indices:
             job.warn(f"the output names what is not there, which is left out: {', '.join(order.unknown[:5])}")
+        if planned is not None and planned.read.nothing and indices:
+            job.warn("ranked although the plan says that no item matches")
         if planned is not None and planned.read.remaining:
             pruned = [str(index + 1) for index in indices if index not in planned.read.remaining]
             if pruned:

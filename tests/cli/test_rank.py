@@ -289,6 +289,37 @@ def test_ctrl_c_ends_it_in_order(folder: Path) -> None:
     assert told[-1].startswith("go on with: knotwork rank --resume ")
 
 
+def test_the_calls_of_a_run_are_bounded_and_help_says_how_many(folder: Path) -> None:
+    assert "100 for each request" in " ".join(rank("--help").out.replace("│", " ").split())
+    script = '(a)=EACH({(input)}["items"], LLM("x {(item)}"))\n(final)=LLM("Items: {(a)} Best?")'
+    plan = f"===LWT_SKELETON===\n{script}\n===MESSAGE===\nREMAINING: 5\nNEEDS_EXPANSION: no"
+    (folder / "many.json").write_text(json.dumps([{"name": f"Cafe {n}"} for n in range(120)]), encoding="utf-8")
+    bad = cassette(folder / "long.jsonl", {"Analyze": plan, "Items:": "5", "x ": "good"})
+    told = rank("many.json", "--request", "x", "--llm", bad)
+    assert (told.code, told.json["usage"]["calls"]) == (1, 100)
+    assert "the budget of 100 calls is used up" in told.err
+    assert "(max_calls, or --max-calls, raises it)" in told.err
+    assert rank("many.json", "--request", "x", "--llm", bad, "--max-calls", "200").json["ranking"] == [6]
+
+
+def test_what_the_prompt_could_not_show_is_told(folder: Path) -> None:
+    items = [{"name": f"Cafe {n}", "story": "y" * 5_000} for n in range(1_500)]
+    (folder / "many.json").write_text(json.dumps(items), encoding="utf-8")
+    model = cassette(folder / "short.jsonl", {"Analyze": PLAN.format("no"), "Items": "5"})
+    told = rank("many.json", "--request", "x", "--llm", model)
+    assert told.json["ranking"] == [6]
+    assert "of 1,500 items only name is shown; begun: story" in told.err
+
+
+def test_a_kept_run_whose_items_were_changed_is_refused() -> None:
+    run = rank(ITEMS, "--request", REQUEST, "--llm", MODEL).json["run"]
+    kept = Path(os.environ["KNOTWORK_HOME"]) / "runs" / run / "items.json"
+    kept.write_text(kept.read_text(encoding="utf-8").replace("Milkcrate", "Milkcrates"), encoding="utf-8")
+    told = rank("--resume", run)
+    assert (told.code, told.out) == (2, "")
+    assert "items.json in its folder is not what was kept" in told.err
+
+
 def test_every_request_ends_by_its_time_limit(folder: Path) -> None:
     with silent_server() as (spec, _):
         told = rank(ITEMS, "--requests", REQUESTS, "--llm", spec, "--time-limit", "0.2")

@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 from knotwork.lang.diagnostic import Diagnostic
-from knotwork.runtime.planner.items import compact
+from knotwork.runtime.planner.compact import compact
 from knotwork.runtime.planner.reading import SHOWN, read_path
 from knotwork.runtime.planner.skeleton import Edited, Skeleton, checked
 
@@ -105,7 +105,7 @@ def test_what_read_gives_is_bounded() -> None:
 
 def test_items_of_any_size_make_a_bounded_prompt() -> None:
     items = [{"reviews": [{"text": "x" * 10_000}] * 50, "attributes": {"Tea": True}, "story": "y" * 9_000}] * 2_000
-    shown = compact(items)
-    assert len(shown) < 150_000
-    assert shown.count("\n") == 1_999
-    assert '"Tea": true' in compact(items[:10]).splitlines()[0]
+    shown = compact(items).text
+    assert len(shown) <= 100_000
+    assert shown.count("\n[") == 2_000
+    assert '"Tea": true' in compact(items[:10]).text.splitlines()[0]

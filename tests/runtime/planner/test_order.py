@@ -22,6 +22,9 @@ ITEMS = [{"name": f"Cafe {name}"} for name in ("Ada", "Bo", "Cy", "Di", "Ed", "M
         ("All conditions hold for one of them.\n\n5", (5,)), ("Ranking:\n1. 5\n2. 2", (5, 2)), ("- 5\n- 2", (5, 2)),
         ("1) item 5\n2) item 2", (5, 2)), ("Cafe Milkcrate", (5,)), ("1. Cafe Milkcrate\n2. cafe ada", (5, 0)),
         ("Item 5 is the best match, since it has a drive-thru.", (5,)), ("5, 5, 2", (5, 2)), ("[]5", (5,)),
+        ("Rank: 1\nItem: 7", (7,)), ("Rank: 1\nItem: 7\nRank: 2\nItem: 3", (7, 3)), ("Order: 1\n4", (4,)), ("Items: 2\n4\n5", (4, 5)),
+        ("Rank 1: item 4\nRank 2: item 2", (4, 2)), ("Rank: 5, 2", (5, 2)), ('{"rank": [5, 2]}', (5, 2)), ("Items: 4, 5", (4, 5)),
+        ("2 items:\n4\n5", (4, 5)), ("item 5, item 2", (5, 2)),
     ],
 )  # fmt: skip
 def test_indices(text: str, indices: tuple[int, ...]) -> None:
@@ -34,7 +37,9 @@ def test_indices(text: str, indices: tuple[int, ...]) -> None:
     [
         "", "none", "No item matches.", "I looked at 3 cafes.", "3 items match", "null", "[]", "{}", "true", "-1", "10", "[42, 99]",
         "Item 3 does not match.", "Item 3 is close, item 5 too.", "I can't tell.", "5.5", "Cafe Unknown", "1000000000000", "five",
-        "Cafes that I looked at:\n3", "The best index is not 5", "item 5.2",
+        "Cafes that I looked at:\n3", "0 items", "Result: 0 items", "2 items", "Answer: 2 items", "Rank: 5", "Order: 3",
+        '{"rank": 5}', "2 item(s)",
+         "The best index is not 5", "item 5.2",
     ],
 )  # fmt: skip
 def test_what_names_no_item_is_a_failure_and_no_rank(text: str) -> None:

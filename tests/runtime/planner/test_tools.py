@@ -19,7 +19,9 @@ def calls(text: str) -> list[tuple[str, tuple[object, ...]]]:
     [
         "done()", "  done()\n", "`done()`", "```\ndone()\n```", "```python\ndone()\n```", "- done()", "1. done()", "Action: done()",
         "**Action:** done()", "Action 1: `done()`", "done();", "done().", "done( )", "The plan is complete.\n\ndone()",
-        "done()\nObservation: finished", '{"tool": "done", "arguments": {}}', '```json\n{"name": "done", "arguments": {}}\n```',
+        "done()  # all is well", "tools.done()", "**done()**", "<tool_call>{\"name\": \"done\"}</tool_call>",
+        "done()\nObservation: finished",
+        '{"tool": "done", "arguments": {}}', '```json\n{"name": "done", "arguments": {}}\n```',
     ],
 )  # fmt: skip
 def test_done(text: str) -> None:
@@ -86,6 +88,54 @@ def test_what_stands_like_a_call_and_is_none_is_told(text: str, said: str) -> No
     assert read.fault.hints
 
 
+EDIT = 'lwt_insert(1, "(b)=LLM("Is item 2 good?")")'
+MADE = ("lwt_insert", (1, '(b)=LLM("Is item 2 good?")'))
+
+
+@pytest.mark.parametrize(
+    "dressed",
+    [
+        "{} # why", "{}  // why", "{},", "{} and then", "{}: adds a step", "{};", "**{}**", "`{}`", "| {} |", "- {}", "1) {}", "Step 1: {}",
+        "→ {}", "tools.{}", "functions.{}", "await {}", "x = {}", "x = await tools.{}", "Some words.\n{} -- why",
+    ],
+)  # fmt: skip
+def test_calls_in_any_dress_are_carried_out(dressed: str) -> None:
+    assert calls(f"{dressed.format(EDIT)}\ndone()") == [MADE, ("done", ())]
+
+
+@pytest.mark.parametrize(
+    ("text", "made"),
+    [
+        (EDIT[:-1], MADE), (EDIT.replace("(1, ", "(1,\n  ")[:-1] + "\n)", MADE), ("lwt_delete(1) # why", ("lwt_delete", (1,))),
+        ('lwt_insert(1, \u201c(b)=LLM("Is item 2 good?")\u201d)', MADE),
+        ("lwt_insert(1, '(b)=LLM('q')')", ("lwt_insert", (1, "(b)=LLM('q')"))),
+        ('lwt_set(0, "(b)=LLM("line\ndone()\nmore")")', ("lwt_set", (0, '(b)=LLM("line\ndone()\nmore")'))),
+        ('lwt_set(0, "(b)=LLM("Is it?\nOutput: yes or no")")', ("lwt_set", (0, '(b)=LLM("Is it?\nOutput: yes or no")'))),
+        ('lwt_set(0, "(b)=LLM("a\nb")"', ("lwt_set", (0, '(b)=LLM("a\nb")'))),
+        ('{"tool": "lwt_delete", "arguments": {"idx": 1}}', ("lwt_delete", (1,))),
+        ('<tool_call>\n{"name": "lwt_delete", "arguments": "{\\"idx\\": 1}"}\n</tool_call>', ("lwt_delete", (1,))),
+    ],
+)  # fmt: skip
+def test_calls_over_several_lines_unclosed_and_in_json(text: str, made: tuple[str, object]) -> None:
+    assert calls(f"{text}\ndone()") == [made, ("done", ())]
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        'lwt_insert[1, "(b)=LLM("q")"]', 'lwt_insert 1 "(b)=LLM("q")"', 'lwt_insert("(b)=LLM("q")")', "lwt_delete(1) would be wrong",
+        f"I call {EDIT}", f"First {EDIT} and so on.", 'lwt_set(0, "(b)=LLM("a "q"\ndone()\nb")',
+        '{"tool": "lwt_delete", "arguments": {"idx": 1}',
+        '{"name": "lwt_delete", "arguments": {"idx": "first"}}', "done(1)", f"lwt_list() {EDIT}",
+    ],
+)  # fmt: skip
+def test_what_begins_like_a_call_and_cannot_be_read_ends_the_answer(text: str) -> None:
+    read = read_calls(f"lwt_list()\n{text}\nlwt_delete(0)\ndone()")
+    assert read.calls == (Call("lwt_list"),)
+    assert read.fault is not None
+    assert read.fault.code == "RANK004"
+
+
 def test_what_stands_before_a_faulty_call_counts() -> None:
     read = read_calls("lwt_list()\nlwt_set(one)\ndone()")
     assert read.calls == (Call("lwt_list"),)
@@ -119,6 +169,6 @@ def test_no_text_raises(text: str) -> None:
 )
 def test_long_odd_texts_are_read_quickly(piece: str) -> None:
     began = time.perf_counter()
-    read_calls(piece * (99_000 // len(piece)))
+    read_calls(piece * (59_000 // len(piece)))
     assert time.perf_counter() - began < 3
     assert read_calls(piece * 100_000).calls == ()

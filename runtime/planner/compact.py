@@ -1,0 +1,268 @@
+"""The items as the plan's prompt shows them: a line each, in a bound for all of them together. Seed 001, "Phase 1: Planning".
+
+Where everything fits, an item is its JSON, long texts begun and lists of records counted. Where it does not, fields are flattened
+(``attributes.DriveThru=false``) and go in one after the other, the same for all items: numbers and booleans first, then short texts and
+lists, then long texts, begun as far as there is room, records last. Where names of fields are what takes the room they stand once, above
+columns. What is left out is said in the prompt and to whoever asked: a ranking over what nobody saw is none.
+"""
+
+import json
+from collections.abc import Mapping, Sequence
+from itertools import islice
+from typing import Any
+
+from attrs import define, field, frozen
+
+from ..commands.excerpts import clipped, shortened
+
+__all__ = ["ALL", "Shown", "compact"]
+
+ALL = 100_000
+"""Characters that all items together take in a prompt at most."""
+_ONE = 1_200
+"""Characters of one item's JSON."""
+_SHORT = 120
+"""Characters of a text that is shown as it is; of a longer one the beginning is."""
+_LEAST = 12
+"""Characters of a text below which its beginning says nothing."""
+_DEEPEST, _FIELDS, _KEPT = 6, 200, 1_000
+"""Levels of an item, its fields, and fields of all items together that are looked at."""
+_ALIKE = 40
+"""Characters by which texts of two fields differ in length on average for the shorter to go first."""
+_HEADER = 8_000
+"""Characters that may name fields above the items."""
+_NAME = 80
+_NAMED = 12
+"""Fields that are named; more are counted."""
+_SCALAR, _TEXT, _LIST, _LONG, _RECORDS = range(5)
+"""Kinds of values, in the order in which they are shown."""
+
+
+@frozen
+class Shown:
+    """The items' lines, and what should be known of them: "" where all of each is shown."""
+
+    text: str
+    warning: str = ""
+
+
+def compact(items: Sequence[Any]) -> Shown:
+    """Return a line for each item, ``[index] ...``: at most ``ALL`` characters altogether."""
+    whole = _whole(items)
+    if whole is not None:
+        return Shown(whole)
+    fields, more = _fields(items)
+    made = _chosen(fields, items, columns=False)
+    if made.left:
+        table = _chosen(fields, items, columns=True)
+        made = table if table.shown > made.shown else made
+    made.more = more
+    return made.written()
+
+
+def _whole(items: Sequence[Any]) -> str | None:
+    """Return all items as JSON; None where they don't fit, or one would lose a part of itself."""
+    lines: list[str] = []
+    left = ALL
+    for index, item in enumerate(items):
+        brief = _brief(item)
+        cut = shortened(brief)
+        line = f"[{index}] {json.dumps(cut, ensure_ascii=False, separators=(', ', ': '))}"
+        left -= len(line) + 1
+        if left < 0 or len(line) > _ONE or cut != brief:
+            return None
+        lines.append(line.translate(_BREAKS))
+    return "\n".join(lines)
+
+
+_BREAKS = {ord(c): f"\\u{ord(c):04x}" for c in "\x7f\x85\u2028\u2029"}
+"""What some take for a line break, and JSON leaves as it is."""
+
+
+def _brief(item: Any) -> Any:
+    """Return an item with what is short before what is long; lists of records and long texts are only named."""
+    if not isinstance(item, Mapping):
+        return item
+    short, rest = {}, {}
+    for key, value in item.items():
+        if isinstance(value, str) and len(value) > _SHORT:
+            rest[key] = f"{value[:_SHORT]}… [text of {len(value):,} characters]"
+        elif _is_records(value):
+            rest[key] = f"[list of {len(value):,}]"
+        else:
+            short[key] = value
+    return {**short, **rest}
+
+
+def _is_records(value: Any) -> bool:
+    return isinstance(value, list | tuple) and any(isinstance(each, Mapping | list | tuple) for each in value)
+
+
+@define
+class _Field:
+    """A field of the items by its name, which is its path: what each item that has it says there."""
+
+    name: str
+    kind: int = _SCALAR
+    values: dict[int, str] = field(factory=dict)
+
+    @property
+    def size(self) -> int:
+        """Characters of all values."""
+        return sum(map(len, self.values.values()))
+
+
+def _fields(items: Sequence[Any]) -> tuple[list[_Field], bool]:
+    """Return what there is to show, and whether there is more: by kind, then what more items have, then the shorter, then as it stands."""
+    found: dict[str, _Field] = {}
+    more = False
+    for index, item in enumerate(items):
+        leaves = _leaves(item)
+        more |= len(leaves) >= _FIELDS
+        for path, kind, text in leaves:
+            if path not in found and len(found) == _KEPT:
+                more = True
+                continue
+            made = found.setdefault(path, _Field(clipped(path, _NAME)))
+            made.kind = max(made.kind, kind)
+            made.values[index] = text
+
+    def first(each: _Field) -> tuple[int, int, int]:
+        return each.kind, -(4 * len(each.values) // len(items)), each.size // len(each.values) // _ALIKE
+
+    return sorted(found.values(), key=first), more
+
+
+def _leaves(item: Any) -> list[tuple[str, int, str]]:
+    """Return the item's values with path and kind, flat; at most 200 of them."""
+    made: list[tuple[str, int, str]] = []
+    waiting: list[tuple[str, Any, int]] = [("", item, 0)]
+    while waiting and len(made) < _FIELDS:
+        path, value, depth = waiting.pop()
+        if isinstance(value, Mapping) and value and depth < _DEEPEST:
+            inner = [
+                (f"{path}{'.' if path else ''}{_part(key)}", each, depth + 1)
+                for key, each in islice(value.items(), _FIELDS)
+            ]
+            waiting += reversed(inner)
+        else:
+            made.append((path, *_leaf(value)))
+    return made
+
+
+def _part(key: Any) -> str:
+    """Return a key as it stands in a path: such that it can't be taken for another thing."""
+    text = str(key)
+    return text if text and all(c.isalnum() or c in "_- " for c in text) else _json(text)
+
+
+def _leaf(value: Any) -> tuple[int, str]:
+    if isinstance(value, str):
+        if len(value) <= _SHORT:
+            return _TEXT, _json(value)
+        return _LONG, _json(f"{value[:_SHORT]}…")
+    if isinstance(value, Mapping):
+        return _RECORDS, f"[object of {len(value):,}]"
+    if not isinstance(value, list | tuple):
+        return _SCALAR, _json(value)
+    listed = _json(value) if len(value) <= 20 and not _is_records(value) else ""
+    return (_LIST, listed) if 0 < len(listed) <= _SHORT else (_RECORDS, f"[list of {len(value):,}]")
+
+
+def _json(value: Any) -> str:
+    return json.dumps(shortened(value), ensure_ascii=False, separators=(", ", ": ")).translate(_BREAKS)
+
+
+@define
+class _Chosen:
+    """Which fields are shown, and how wide each is at most (None: whole). ``left``: those that are not, or only begun.
+
+    ``more``: whether there are fields that were not even looked at.
+    """
+
+    items: Sequence[Any]
+    columns: bool
+    fields: list[tuple[_Field, int | None]] = field(factory=list)
+    left: list[_Field] = field(factory=list)
+    more: bool = False
+
+    @property
+    def shown(self) -> int:
+        """Values that are shown whole."""
+        return sum(len(each.values) for each, width in self.fields if width is None)
+
+    def written(self) -> Shown:
+        """Return the lines, and below a first one what is left out."""
+        lines = [f"[{index}] {self._line(index)}".rstrip() for index in range(len(self.items))]
+        if self.columns:
+            lines.insert(0, f"[index] {'|'.join(each.name for each, _ in self.fields)}")
+        if not self.left and not self.more:
+            return Shown("\n".join(lines))
+        said = _said(self, len(self.items))
+        lines.insert(0, f"({said}; read(path) in the expansion gives the rest)")
+        missed = self.more or any(each.kind != _RECORDS for each in self.left)
+        return Shown("\n".join(lines), said if missed else "")
+
+    def _line(self, index: int) -> str:
+        parts = []
+        for each, width in self.fields:
+            text = each.values.get(index)
+            text = text if text is None or width is None else _begun(text, width)
+            if self.columns:
+                parts.append(text or "")
+            elif text is not None:
+                parts.append(f"{each.name}={text}" if each.name else text)
+        return ("|" if self.columns else ", ").join(parts)
+
+
+def _chosen(fields: Sequence[_Field], items: Sequence[Any], *, columns: bool) -> _Chosen:
+    """Choose fields as long as all items fit. A text that does not fit whole is begun as far as there is room."""
+    made, count = _Chosen(items, columns), len(items)
+    left = ALL - sum(len(str(index)) + 4 for index in range(count)) - 2 * _NAMED * (_NAME + 10) - 400
+    header = _HEADER
+    for each in fields:
+        name = len(each.name) + 3
+        beside = name + count if columns else name * len(each.values)
+        if columns and name > header:
+            made.left.append(each)
+            continue
+        size = beside + each.size
+        width: int | None = None
+        if size > left:
+            width = (left - beside) // len(each.values)
+            if each.kind not in (_TEXT, _LONG) or width < _LEAST:
+                made.left.append(each)
+                continue
+            made.left.append(each)
+            size = beside + sum(min(width, len(text)) for text in each.values.values())
+        left -= size
+        header -= name if columns else 0
+        made.fields.append((each, width))
+    return made
+
+
+def _begun(text: str, width: int) -> str:
+    """Return a text's JSON in at most ``width`` characters."""
+    if len(text) <= width:
+        return text
+    body = text[: width - 2]
+    if (len(body) - len(body.rstrip("\\"))) % 2:  # half of an escape
+        body = body[:-1]
+    return f'{body}…"'
+
+
+def _said(made: _Chosen, count: int) -> str:
+    whole = [each for each, width in made.fields if width is None]
+    begun = [each for each, width in made.fields if width is not None]
+    out = [each for each in made.left if all(each is not other for other in begun)]
+    told = [f"of {count:,} items only {_names(whole) or 'the indices'} {'is' if len(whole) == 1 else 'are'} shown"]
+    told += [f"begun: {_names(begun)}"] if begun else []
+    told += [f"left out: {_names(out)}"] if out else []
+    told += ["and fields beyond the first 1,000, or beyond 200 of an item"] if made.more else []
+    return "; ".join(told)
+
+
+def _names(fields: Sequence[_Field]) -> str:
+    named = [each.name or "the items' own values" for each in fields[:_NAMED]]
+    more = len(fields) - _NAMED
+    return ", ".join(named) + (f" and {more:,} more" if more > 0 else "")
