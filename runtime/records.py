@@ -12,7 +12,7 @@ from ..lang.diagnostic import Diagnostic
 from .context import Value
 
 __all__ = [
-    "STOPPING", "ExecutionRecord", "ExecutionResult", "Status", "as_history", "cut", "excerpt", "kept_text",
+    "NAMING", "STOPPING", "ExecutionRecord", "ExecutionResult", "Status", "as_history", "cut", "excerpt", "kept_text",
     "last_with_value", "plan_status", "storable",
 ]  # fmt: skip
 
@@ -154,6 +154,8 @@ def cut(text: str, most: int) -> str:
     return text if len(text) <= most else text[: most - 1] + "…"
 
 
+NAMING = ("id", "name", "label", "title", "source", "target")
+"""Fields that say which one an item is: an excerpt keeps them before all others."""
 _SHOWN = 10
 """Items of a list, or keys of an object, that an excerpt looks at."""
 _DEEPEST = 6
@@ -177,6 +179,8 @@ def _excerpt(value: Any, most: int, depth: int) -> Any:
         return "…"
     if isinstance(value, Mapping):
         first = list(islice(value.items(), 2 * _SHOWN))
+        known = {name for name, _ in first}
+        first += [(name, value[name]) for name in NAMING if name in value and name not in known]
         made = {cut(str(name), most): _excerpt(item, most, depth - 1) for name, item in first}
         return made if len(value) == len(first) else {**made, "…": f"{len(value) - len(first)} more"}
     items = [_excerpt(item, most, depth - 1) for item in value[:_SHOWN]]

@@ -22,6 +22,7 @@ from ..context import ContextStore
 from ..dispatcher import CommandDispatcher
 from ..events import Events, PlanFinished, PlanStarted, Warned
 from ..records import ExecutionRecord, ExecutionResult, plan_status
+from ..refusals import shown
 from ..session import Session
 from .answers import Remembering, Turns
 from .errors import ExecutionError, PlanError
@@ -29,6 +30,7 @@ from .flow import Flow
 from .planning import checked, faults_of, is_document
 from .recording import Clock, Place, recorded
 from .refusals import produced, refusal, refused_plan
+from .saying import answer_of, plan_of
 from .watching import watched
 
 __all__ = ["GASLExecutor", "Step"]
@@ -37,7 +39,6 @@ T = TypeVar("T")
 Step = Callable[["GASLExecutor", Sequence[ExecutionRecord]], "str | Mapping[str, Any] | Awaitable[Any]"]
 """``step(executor, last records) -> command, plan or "COMPLETE: answer"``; may be async."""
 
-_COMPLETE = "COMPLETE:"
 _WITH_VALUES = 50
 """Records of ``command_history`` that keep their values."""
 _OF_PROGRAMS = frozenset({"GASL053"})
@@ -107,6 +108,7 @@ class GASLExecutor:
         self._runner: asyncio.Runner | None = None
         self._forgotten: finalize[[], GASLExecutor] | None = None
         self._busy = False
+        self._stepping = False
         self._looked = False
         self._steps: int | None = None
         self._flow = self._begin(self._base.plan_id, context=context)
@@ -235,29 +237,38 @@ class GASLExecutor:
         """Do what ``step_fn`` says, step by step, until it says ``COMPLETE: answer``; return the answer. Seed 003's loop.
 
         ``step_fn`` gets the executor and the records of the last step (none at first), and returns a command, a plan (an
-        object or JSON text) or ``COMPLETE: ...``. A plan that is refused comes back as one record with the status error and
-        all diagnostics. Raises ``ExecutionError`` after ``most`` steps without an answer.
+        object, JSON text or a list of commands) or the end: ``COMPLETE: ...``, or ``{"complete": "..."}``. A plan that is refused
+        comes back as one record with the status error and all diagnostics. Raises ``ExecutionError`` after ``most`` steps without
+        an answer, and where a step closes the executor.
         """
+        if type(most) is not int or most < 1:
+            raise ExecutionError(f"most is a whole number of at least 1, not {shown(most)}")
         last: Sequence[ExecutionRecord] = ()
         for _ in range(most):
-            said = step_fn(self, last)
-            if isawaitable(said):
-                said = await said
-            if isinstance(said, str) and said.lstrip().startswith(_COMPLETE):
-                return said.lstrip().removeprefix(_COMPLETE).strip()
+            self._stepping = True
+            try:
+                said = step_fn(self, last)
+                if isawaitable(said):
+                    said = await said
+            finally:
+                self._stepping = False
+            if (answer := answer_of(said)) is not None:
+                return answer
             if isinstance(said, str) and not is_document(said):
                 last = [await self.aexecute_one(said)]
                 continue
+            plan = plan_of(said)
             try:
-                last = await self.arun_plan(said)
+                last = await self.arun_plan(plan)
             except PlanError as error:
-                last = [refused_plan(error, said)]
+                last = [refused_plan(error, plan)]
         raise ExecutionError(f"no answer after {most} steps", hint="let the step function return COMPLETE: ...")
 
     # Its end
 
     def close(self) -> None:
         """Close the state, and the models that are the executor's own. From async code: ``await aclose()``."""
+        self._stay_open()
         if self._owned:
             self._wait(self._close_models, "aclose")
         self.state.close()
@@ -267,8 +278,13 @@ class GASLExecutor:
 
     async def aclose(self) -> None:
         """Close the state, and the models that are the executor's own."""
+        self._stay_open()
         await self._close_models()
         self.state.close()
+
+    def _stay_open(self) -> None:
+        if self._stepping:
+            raise ExecutionError("a step closes the executor that it is a step of", hint="close it behind the loop")
 
     async def _close_models(self) -> None:
         owned, self._owned = self._owned, ()

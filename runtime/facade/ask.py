@@ -44,7 +44,7 @@ async def ask(
     max_repairs: int = 2,
     prompt_characters: int | None = None,
     time_limit: float | None = None,
-    max_calls: int | None = None,
+    max_calls: int | None = 500,
     max_tokens: int | None = None,
     max_cost: float | None = None,
     price: Any = None,
@@ -65,12 +65,13 @@ async def ask(
 
     ``graph``, ``chunks``, ``caps`` and ``ceiling`` are as for ``gasl.open``. ``state``: a directory, in which findings and the loop
     itself are kept: the same call goes on where it stood, and pays nothing twice; a question that has its answer gets it without a
-    call, unless ``again``. A state whose findings are of another graph is refused, unless ``force``. None keeps nothing. ``llm`` plans,
-    and answers the plans' own commands: a spec (``openai:MODEL``, ``local`` ...) or a client.
+    call, unless ``again``, which begins anew. A state whose findings are of another graph is refused, unless ``force``. None keeps
+    nothing. ``llm`` plans, and answers the plans' own commands: a spec (``openai:MODEL``, ``local`` ...) or a client.
 
     It ends with the answer, or after ``max_steps`` plans (those of earlier attempts too), ``max_calls``, ``max_tokens``, ``max_cost``
     (US dollars; needs ``price``), ``time_limit`` (seconds), or when ``cancel`` is set: ``status`` says so, and nothing is raised for
-    it. ``max_repairs``: how often a refused plan goes back to the model. ``prompt_characters``: the most that a prompt has. ``options``
+    it. ``max_calls`` are those of this attempt, the plans' own too; None: no limit. ``max_repairs``: how often a refused plan goes back to
+    the model, at most 20. ``prompt_characters``: the most that a prompt has. ``options``
     are the planner's calls' (``temperature``, ``max_tokens`` ...); ``as_json`` asks for JSON by schema. ``choose`` picks among several
     next actions; the most confident one without.
 
@@ -86,29 +87,45 @@ async def ask(
     from ..hdt.choosing import highest
     from ..hdt.opening import Wanted, answered_before, room_for, traverse
     from ..hdt.settings import Bounds, checked_folder, searching
-    from ..refusals import RequestError
+    from ..refusals import RequestError, shown
+    from ..settings import call_options, check_limits, check_listeners
     from . import gasl
     from .clients import Clients, Warnings
 
     folder = checked_folder(state)
+    limits = {"max_calls": max_calls, "max_tokens": max_tokens, "max_cost": max_cost}
+    check_limits(limits)
+    check_listeners(events, cancel)
+    if type(max_concurrency) is not int or max_concurrency < 1:
+        raise RequestError("max_concurrency", f"{shown(max_concurrency)} is no whole number of at least 1")
+    if options is not None and not isinstance(options, Mapping):
+        raise RequestError(
+            "options", f"options by name are wanted, not {type(options).__name__}", '{"temperature": 0.2}'
+        )
+    if choose is not None and not callable(choose):
+        raise RequestError(
+            "choose", f"a function is wanted, not {type(choose).__name__}", "choose(actions, position) -> index"
+        )
     spec = _spec_of(llm)
     bounds = Bounds(max_steps, max_repairs, prompt_characters or room_for(spec), time_limit)
     if search is not None and choose is not None:
         raise RequestError("choose", "a search tries what is proposed, and chooses by value")
     wanted = Wanted(
-        question, bounds, folder, again, None, spec, dict(options or {}), as_json, choose or highest,
+        question, bounds, folder, again, None, spec, call_options(options or {}), as_json, choose or highest,
         searching(search, value, rollout), str(graph) if isinstance(graph, str | Path) else "", force,
     )  # fmt: skip
     if (kept := answered_before(wanted, lambda: _hash_of(graph))) is not None:
         return kept
     warned = Warnings(events)
-    limits = {"max_calls": max_calls, "max_tokens": max_tokens, "max_cost": max_cost, "price": price, "cache": cache}
-    async with Clients(llm, (), warned, **limits) as models:
+    async with Clients(llm, (), warned, **limits, price=price, cache=cache) as models:
         with gasl.open(
             graph, state, models.llm, chunks=chunks, caps=caps, ceiling=ceiling, query=question, events=events,
             max_concurrency=max_concurrency,
         ) as opened:  # fmt: skip
             made = await traverse(wanted, opened, models.llm, cancel=cancel)
+    if made.stopped == "budget" and max_calls is not None and made.calls >= max_calls:
+        hint = f"max_calls={max(1, 2 * max_calls)} allows more, None any number{'' if state is None else ': it goes on where it stood'}"
+        made = evolve(made, reason=f"{made.reason}; {hint}")
     return evolve(made, warnings=(*made.warnings, *warned.messages))
 
 

@@ -33,7 +33,7 @@ _TOKENS = 2_000
 
 
 def place_of(step: int, turn: int) -> int:
-    """Return the number of a planner's call: a step has its first one and its repairs."""
+    """Return the number of a planner's call: a step has its first one and its repairs, fewer than a hundred (``MOST_REPAIRS``)."""
     return step * _TURNS + turn
 
 
@@ -50,7 +50,8 @@ class Asker:
     """Asks the planner. ``model`` is a name of the caller's (None: its own); ``options`` are the port's, for its calls alone.
 
     ``as_json``: the answer's schema is asked for; without, the answer is text that is read leniently in any case. ``grammar`` is asked
-    for in the schema's place: for a model that keeps to it, and would come to nothing under a schema.
+    for in the schema's place: for a model that keeps to it, and would come to nothing under a schema. ``spec`` is the model's, as the
+    user wrote it: what another model answered is not recalled.
     """
 
     caller: Caller
@@ -59,6 +60,7 @@ class Asker:
     options: Mapping[str, Any] = field(factory=dict)
     as_json: bool = True
     grammar: str = ""
+    spec: str = ""
     spent: Spent = field(factory=Spent)
     _schema: dict[str, Any] | None = field(default=None, init=False)
     _asking: Caller | None = field(default=None, init=False)
@@ -67,9 +69,7 @@ class Asker:
         """Return the answer's text; raise ``StepFailed``. ``at``: where a search asks, which has no steps."""
         record = self.caller.record
         place = place_of(step if at is None else at.number, turn)
-        # A state's number depends on the search's settings, its way does not.
-        kept_at, way = (place, "") if at is None else (turn, at.way)
-        digest = blake3(f"{PLANNER} {kept_at} {way}{self.question}".encode()).hexdigest(length=16)
+        _, kept_at, digest = self.kept_at(step, turn, at)
         if record is not None and (earlier := record.recall(PLANNER, kept_at, digest)) is not None:
             return earlier.output
         tally, began = Spent(), perf_counter()
@@ -86,6 +86,13 @@ class Asker:
             )
             self.caller.item_done(PLANNER, kept_at, kept, perf_counter() - began)
         return outcome.output
+
+    def kept_at(self, step: int, turn: int, at: Place | None = None) -> tuple[str, int, str]:
+        """Return where an answer is kept: step, item and input's hash of its record."""
+        # A state's number depends on the search's settings, its way does not.
+        kept, way = (place_of(step, turn), "") if at is None else (turn, at.way)
+        named = f"{PLANNER} {kept} {way}{self.question}" + (f"\n{self.spec}" if self.spec else "")
+        return PLANNER, kept, blake3(named.encode("utf-8", "backslashreplace")).hexdigest(length=16)
 
     async def _asked(self, place: int, prompt: str, tally: Spent) -> Outcome:
         if self._asking is None:

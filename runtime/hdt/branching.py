@@ -11,6 +11,7 @@ from attrs import define, field, frozen
 from blake3 import blake3
 
 from ...adapters.state import StateStore
+from ...lang.ladder import Reading, read
 from ..events import (
     BudgetReached,
     CallFinished,
@@ -23,6 +24,7 @@ from ..events import (
     Warned,
 )
 from ..executor import GASLExecutor
+from ..executor.planning import is_document
 from ..records import plan_status
 from ..results import Failed, StepFailed
 from ..search import Action as Branch
@@ -30,7 +32,9 @@ from ..search import Node, Value
 from ..search.nodes import way_to
 from .asking import Paid, Place
 from .checking import Action, renamed
+from .keeping import AskRecorder
 from .planning import Planner, Proposal
+from .reading import NO_REASON
 from .results import Step, Supposed
 
 __all__ = ["Branching", "Held", "beside"]
@@ -65,6 +69,7 @@ class Branching:
     earlier: tuple[Step, ...]
     began: str
     wanted: int
+    record: AskRecorder | None = None
     lost: Failed | None = field(default=None, init=False)
     """The last failure of a call for a proposal."""
     refused: list[str] = field(factory=list, init=False)
@@ -81,10 +86,9 @@ class Branching:
         """Return what the planner would do next in a state, or its answer. Raises ``StepFailed``."""
         steps = self.steps(node)
         executor = self._executor(node.fork(), self.clients)  # it runs nothing: plans are checked with it
+        number, at = len(steps) + 1, Place(self._way(node), node.number)
         try:
-            proposal = await self.planner.propose(
-                executor, len(steps) + 1, steps, at=Place(self._way(node), node.number), branches=self.wanted
-            )
+            proposal = await self.planner.propose(executor, number, steps, at=at, branches=self.wanted)
         except StepFailed as error:
             self.lost = error.failed
             raise
@@ -93,6 +97,9 @@ class Branching:
             return [Branch(answer=proposal.completed.answer, rationale=proposal.completed.why)]
         if not proposal.actions:
             self.refused.append(proposal.faults)
+            if self.record is not None:
+                asker = self.planner.asker
+                self.record.in_vain([asker.kept_at(number, turn, at) for turn in range(proposal.repairs + 1)])
         used = {str(step.plan.get("plan_id")) for step in steps}
         made, tried = [], _in_vain(node)
         for action in proposal.actions:
@@ -107,14 +114,12 @@ class Branching:
     def open(self, state: StateStore, node: Node, action: Branch) -> GASLExecutor:
         """Return the executor of a plan: what its models answer is kept under the plan's way."""
         way = self._way(node, action.does)
-        taken, supposed = self._actions[action.does]
+        taken, supposed = self._taken(action)
         events = self.base.events
         if events:
             at, others = len(self.earlier) + node.depth + 1, len(node.branches) - 1
             events.emit(
-                HypothesisFormed(
-                    at, supposed.hypothesis, str(action.plan["plan_id"]), taken.commands, action.confidence, others
-                )
+                HypothesisFormed(at, supposed.hypothesis, taken.plan_id, taken.commands, action.confidence, others)
             )
         return self._executor(state, {name: client.at(way) for name, client in self.clients.items()})
 
@@ -124,17 +129,38 @@ class Branching:
         for each in way_to(node):
             if each.parent is None or each.action is None or each.action.answer is not None:
                 continue
-            taken, supposed = self._actions[each.action.does]
+            taken, supposed = self._taken(each.action)
+            ran = next((record.plan_id for record in each.records), taken.plan_id)
             proposal = self.proposals.get(each.parent.number)
             steps.append(
                 Step(
                     len(steps) + 1, supposed if proposal is None else proposal.supposed, plan_status(each.records),
-                    dict(each.action.plan), tuple(each.entries), each.action.confidence, each.action.rationale, taken.mended,
+                    {**taken.plan, "plan_id": ran}, tuple(each.entries), each.action.confidence, each.action.rationale, taken.mended,
                     tuple(other.action.as_json() for other in each.parent.branches if other.child is not each),
                     0 if proposal is None else proposal.repairs, seconds=sum(record.duration for record in each.records),
+                    state=each.snapshot.hash,
                 )
             )  # fmt: skip
         return steps
+
+    def _taken(self, action: Branch) -> tuple[Action, Supposed]:
+        """Return what is known of a branch's plan; of one that is not the planner's, but a rollout's own, what it says itself."""
+        found = self._actions.get(action.does)
+        if found is None:
+            made = action.as_plan("rollout")
+            if isinstance(made, str):
+                said = read(made) if is_document(made) else None
+                made = (
+                    said.value
+                    if isinstance(said, Reading) and isinstance(said.value, Mapping)
+                    else {"commands": [made]}
+                )
+            listed = made.get("commands")
+            commands = list(listed) if isinstance(listed, list | tuple) else [str(listed)]
+            plan = {"plan_id": "rollout", "why": action.rationale or NO_REASON, **made, "commands": commands}
+            found = Action(plan, action.confidence, action.rationale), Supposed("continue", action.rationale)
+            self._actions[action.does] = found
+        return found
 
     def _way(self, node: Node, *more: str) -> str:
         told = "\n".join([self.began, *(action.does for action in node.path), *more])

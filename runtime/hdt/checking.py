@@ -2,6 +2,7 @@
 
 import json
 from collections.abc import Mapping, Sequence
+from itertools import count
 from typing import Any
 
 from attrs import evolve, field, frozen
@@ -15,6 +16,7 @@ from ..executor import PlanError
 from ..executor.planning import Ready, checked
 from ..records import cut, storable
 from ..session import Session
+from .mending import keeping
 from .reading import NO_REASON, Draft
 
 __all__ = ["Action", "Refusal", "check_draft", "renamed", "told_faults"]
@@ -72,28 +74,47 @@ def check_draft(draft: Draft, why: str, session: Session, given: ContextStore, p
     fresh = evolve(session, context=given.copy())
     mended: list[str] = []
     error = _faults(text, fresh)
+    first = error  # what is told is about the plan as the model wrote it
     for _ in range(_ROUNDS):
         if isinstance(error, Ready):
             break
-        faulty = [each for each in error.diagnostics if each.severity == "error" and each.edits]
-        mended_text = apply_edits(text, (edit for each in faulty for edit in each.edits))
+        made = keeping(error.diagnostics, text)
+        mended_text = apply_edits(text, (edit for each in made for edit in each.edits))
         if mended_text == text:
             break
-        mended += [each.message for each in faulty]
+        mended += [each.message for each in made]
         text = mended_text
         error = _faults(text, fresh)
-    if not isinstance(error, Ready):
-        source = error.source
-        found = tuple(as_json(each, source) for each in error.diagnostics)
-        return Refusal(source.text, found, told_faults(error.diagnostics, source))
-    return Action(json.loads(text), draft.confidence, draft.rationale, tuple(dict.fromkeys(mended)))
+    if isinstance(error, Ready) or isinstance(first, Ready):
+        return Action(json.loads(text), draft.confidence, draft.rationale, tuple(dict.fromkeys(mended)))
+    source = first.source
+    found = tuple(as_json(each, source) for each in first.diagnostics)
+    return Refusal(source.text, found, _told_all(first, error))
 
 
 def _faults(text: str, session: Session) -> Ready | PlanError:
     try:
-        return checked(Source(text, "<plan>"), session)
+        ready = checked(Source(text, "<plan>"), session)
     except PlanError as error:
         return error
+    if ready.statements:
+        return ready
+    hint = "a plan has at least one command, as FIND nodes AS x; a line that starts with # is a remark"
+    return PlanError(
+        [Diagnostic("PLAN006", "error", "no command of this plan does anything", hints=(hint,))], Source(text, "<plan>")
+    )
+
+
+def _told_all(first: PlanError, left: PlanError) -> str:
+    """Picture the faults of the plan as it was written, and say what else there is when those with a fix are put right."""
+    told = told_faults(first.diagnostics, first.source)
+    known = {each.message for each in first.diagnostics}
+    later = [each.message for each in left.diagnostics if each.severity == "error" and each.message not in known]
+    if not later:
+        return told
+    return cut(
+        f"{told}\nwith what can be mended put right, there is still: {'; '.join(later[:_FAULTS])}", _FAULTS_LENGTH
+    )
 
 
 def told_faults(diagnostics: Sequence[Diagnostic], source: Source) -> str:
@@ -114,4 +135,9 @@ def renamed(action: Action, used: "frozenset[str] | set[str]", number: int) -> A
     program = parse_gasl(Source("\n".join(action.commands), "<plan>"))
     if any(isinstance(node, Cancel) and node.plan == action.plan_id for item in program.items for node in walk(item)):
         return action
-    return evolve(action, plan={**action.plan, "plan_id": f"{action.plan_id[:180]}-{number}"})
+    plan_id = f"{action.plan_id[:180]}-{number}"
+    tries = count(2)
+    made = plan_id
+    while made in used:
+        made = f"{plan_id}-{next(tries)}"
+    return evolve(action, plan={**action.plan, "plan_id": made})

@@ -59,7 +59,7 @@ class Explorer:
             judge = Held(Judged(self.asker.caller, self.question, self.asker.spent, model=self.asker.model))
         searched = await search(
             base.state, self.branching, self.branching, judge, settings=wanted.settings, rollout=wanted.rollout,
-            budget=Budget(max_steps=self.left, cancel=self.stop), events=base.events,
+            budget=Budget(max_steps=self.left, max_calls=None, cancel=self.stop), events=base.events,
         )  # fmt: skip
         return self._found(searched, record)
 
@@ -72,15 +72,33 @@ class Explorer:
             warnings.append(unkept)
         explored = Explored(searched.settings.strategy, searched.stopped, best.value, searched.steps, tree)
         steps = tuple(self.branching.steps(best))
-        proposal = None if best.parent is None else self.branching.proposals.get(best.parent.number)
-        if best.answer is None or proposal is None or proposal.completed is None or searched.stopped == "model":
+        proposal, unjudged = self._answered(best), self._unjudged(searched)
+        if proposal is None or searched.stopped == "model" or unjudged:
             stopped, reason = self._why(searched)
+            if unjudged and stopped == "budget":
+                reason = f"there is an answer, and its value is still to be asked for: {reason}"
             return Found(steps, explored, None, best, stopped, reason, tuple(warnings))
         enough = searched.settings.enough
         if enough is not None and best.worth < enough:
             told = "could not be told" if best.value is None else f"is {best.value:.2f}"
             warnings.append(f"the value of this answer {told}; {enough:g} would be enough")
         return Found(steps, explored, proposal, best, warnings=tuple(warnings))
+
+    def _answered(self, best: Node) -> Proposal | None:
+        """Return the proposal whose answer the best state has; one that a rollout said itself is as good as the planner's."""
+        if best.answer is None or best.parent is None:
+            return None
+        made = self.branching.proposals.get(best.parent.number)
+        if made is not None and made.completed is not None and made.completed.answer == best.answer:
+            return made
+        why = "" if best.action is None else best.action.rationale
+        return Proposal(Supposed("terminate", why), Completed(best.answer, why=why))
+
+    def _unjudged(self, searched: Searched) -> bool:
+        """Say whether the budget, or the time, ended before the value of an answer was told: the next attempt asks for it."""
+        if searched.stopped not in ("budget", "cancelled") or searched.status == "found":
+            return False
+        return any(each.answer is not None and each.value is None for each in searched.nodes)
 
     def _why(self, searched: Searched) -> tuple[Stopped, str]:
         """Say why a search came to no answer. A cancellation is told by who cancelled."""

@@ -46,10 +46,10 @@ def small_grammar(fields: Iterable[str]) -> str:
     given = dict(_DEFINITION.findall(constrain("gasl", "llguidance")))
     lines = [_FORM.format(fields=named, text=_TEXT - 1).strip()]
     lines += [f"{rule}:{_one(given[rule])}" for rule in _RULES]
-    lines += [f"{terminal}:{given[terminal].replace('[ ]+', ' ')}" for terminal in _TERMINALS]
+    lines += [f"{terminal}:{given[terminal]}" for terminal in _TERMINALS]
     return "\n".join((*lines, ""))
 
 
 def _one(body: str) -> str:
-    """Return a rule's body without its repetitions: ``x (_COMMA x)*`` is ``x``."""
-    return re.sub(r" \(_COMMA \w+\)\*", "", body)
+    """Return a rule's body without its repetitions: ``x (_COMMA _BLANK? x)*`` is ``x``."""
+    return re.sub(r" \(_COMMA _BLANK\? \w+\)\*", "", body)

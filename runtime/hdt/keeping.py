@@ -4,12 +4,14 @@
 
     {"record": "run_started", "kind": "ask", "run", "time", "script", "input_hash", "versions", "model", "name", ...}
     {"record": "item_done", "step", "item", "input_hash", "output", "value", "usage", "cost", "calls", "seconds"}
+    {"record": "in_vain", "answers": [[step, item, input_hash], ...]}
     {"record": "step_begun", "number", "supposed", "action", "alternatives", "mended", "repairs", "history", "state"}
     {"record": "step_done", "step": {...}}
     {"record": "found", "history", "state", "commands", "steps", "supposed", "answer", "cited", "search"}
     {"record": "run_finished", "status", "answer", "cited", "supposed", ...}
 
-``script`` is the question, ``input_hash`` the graph's. ``step_begun`` is written before the plan's first command: ``history`` and
+``script`` is the question, ``input_hash`` the graph's. ``in_vain`` names planner's answers that came to nothing: the next attempt asks
+for them anew. ``step_begun`` is written before the plan's first command: ``history`` and
 ``state`` are the history's length and the state's hash then, from which ``executing`` knows what of the plan was done. ``found`` is
 written before the state becomes the one that a search found; whether it became that is to be seen in the state's history.
 
@@ -17,25 +19,30 @@ A record that something in the state rests on is on the disk before the state ch
 cut may cost some of them, and no more. ``STATE/asks/RUN/tree.json`` is the tree of the search that ran last.
 """
 
+import json
 import os
-from collections.abc import Mapping
+import re
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
 from attrs import define, field
 
-from ..folders import ASK, RunError, begin, hash_of, read_run, resumed, versions
+from ..folders import ASK, FILE, RunError, begin, hash_of, read_run, resumed, versions
 from ..journal import Journal
 from ..results import Outcome, Recorded, Run, StepResult
 from ..search import Tree, TreeError
 from .results import Step
 
-__all__ = ["FOLDER", "AskRecorder", "Kept", "asks", "open_asks"]
+__all__ = ["FOLDER", "AskRecorder", "Kept", "asks", "last_asked", "open_asks"]
 
 FOLDER = "asks"
 """The folder of questions in a state's folder."""
 TREE = "tree.json"
+_RUN = re.compile(r"\d{8}-\d{6}-[0-9a-f]{4}")
+_LONGEST_HEAD = 1_000_000
+_ELSEWHERE = "the state is to be in a folder that can be read and written, and has room"
 
 
 @define
@@ -96,6 +103,9 @@ def _take(kept: Kept, record: dict[str, Any]) -> bool:
             case "item_done":
                 key = (record["step"], record["item"], record["input_hash"])
                 kept.answers[key] = Recorded(str(record["output"]), record.get("value", record["output"]))
+            case "in_vain":
+                for step, item, input_hash in record["answers"]:
+                    kept.answers.pop((step, item, input_hash), None)
             case "step_begun":
                 kept.begun = record
             case "step_done":
@@ -116,20 +126,74 @@ def _take(kept: Kept, record: dict[str, Any]) -> bool:
 
 def asks(state: Path) -> list[Kept]:
     """Return the questions that were asked of a state, the latest first. Those that can't be read are passed over."""
+    return [each for _, each in _read(state) if isinstance(each, Kept)]
+
+
+def _read(state: Path) -> Iterator[tuple[Path, "Kept | str"]]:
+    """Yield each question's folder, the latest first, with what is kept in it, or why it can't be read. Raises ``RunError``."""
     try:
         # Two of one second have names in no order; the time of the folder tells them apart.
         folders = sorted(
             (state / FOLDER).iterdir(), key=lambda each: (each.name[:15], each.stat().st_mtime_ns), reverse=True
         )
-    except OSError:  # there are none
-        return []
-    found = []
+    except (FileNotFoundError, NotADirectoryError):  # there are none
+        return
+    except OSError as error:
+        raise RunError(f"{state / FOLDER} can't be read: {error.strerror or error}", _ELSEWHERE) from error
     for folder in folders:
         try:
-            found.append(load(folder))
-        except RunError:
-            continue
-    return found
+            yield folder, load(folder)
+        except RunError as error:
+            yield folder, error.message
+        except OSError as error:  # a folder that may not be looked into
+            yield folder, error.strerror or str(error)
+
+
+def last_asked(state: Path, question: str) -> Kept | None:
+    """Return the latest attempt at a question, None where it was never asked of this state.
+
+    Raises ``RunError`` where a later folder can't be read that may be this question's: to ask again would be to pay again, and to run
+    again in the state what is done in it.
+    """
+    for folder, kept in _read(state):
+        if isinstance(kept, Kept):
+            if kept.question == question:
+                return kept
+        elif _may_be(folder, question):
+            path = folder / FILE
+            why = kept.removeprefix(f"{path} ") if path.is_file() else "there is no such file"
+            message = f"{path} can't be read, and may hold this question's answer: {why}"
+            raise RunError(message, f"--again asks anew; or put a copy of the file back, or move {folder} away")
+    return None
+
+
+def _may_be(folder: Path, question: str) -> bool:
+    """Say whether a folder that can't be read may be this question's: not one that never had a record, or that names another."""
+    if not _RUN.fullmatch(folder.name):
+        return False
+    try:
+        with open(folder / FILE, "rb") as file:
+            head = file.readline(_LONGEST_HEAD)
+        if (
+            not head.endswith(b"\n") and len(head) < _LONGEST_HEAD
+        ):  # a kill before the first record, and nothing was paid
+            return _has_more(folder)
+        told = json.loads(head)
+    except FileNotFoundError:
+        return _has_more(folder)
+    except NotADirectoryError:
+        return False
+    except (OSError, ValueError, RecursionError):
+        return True
+    script = told.get("script") if isinstance(told, Mapping) else None
+    if not isinstance(script, str) or script == question:
+        return True
+    # One byte that is wrong can't be in the question and in its hash too.
+    return bool(told.get("script_hash") != hash_of(script.encode("utf-8", "backslashreplace")))
+
+
+def _has_more(folder: Path) -> bool:
+    return any(each.name != FILE for each in folder.iterdir()) if folder.is_dir() else False
 
 
 def open_asks(
@@ -143,18 +207,21 @@ def open_asks(
 ) -> "AskRecorder | Kept":
     """Return the recorder of a question: of the one that was asked before, or of a new one; of one that has its answer the ``Kept``.
 
-    ``graph`` is the graph's hash, ``model`` a spec as the user wrote it. ``again``: ask anew what has its answer. Raises ``RunError``.
+    ``graph`` is the graph's hash, ``model`` a spec as the user wrote it. ``again``: begin anew, whatever there is. Raises ``RunError``.
     """
-    before = next((each for each in asks(state) if each.question == question), None)
-    if before is not None and not before.is_over:
-        return before.resume()
-    if before is not None and not again:
-        return before
+    before = None if again else last_asked(state, question)
+    if before is not None:
+        return before if before.is_over else before.resume()
+    if (state / FOLDER).exists() and not (state / FOLDER).is_dir():
+        raise RunError(f"{state / FOLDER} is a file, and questions are kept in a folder of this name", "move it away")
     head = {
         "kind": ASK, "script_hash": hash_of(question.encode()), "input_hash": graph, "versions": versions(), "model": model,
         "name": question[:100], "script": question, "mode": "", "options": dict(options or {}),
     }  # fmt: skip
-    run_id, path, journal = begin(state / FOLDER, head, {})
+    try:
+        run_id, path, journal = begin(state / FOLDER, head, {})
+    except RunError as error:
+        raise RunError(error.message, _ELSEWHERE) from error
     return AskRecorder(run_id, journal, Kept(run_id, path, head))
 
 
@@ -190,6 +257,10 @@ class AskRecorder:
                 "usage": [outcome.usage.prompt_tokens, outcome.usage.completion_tokens],
             }
         )  # fmt: skip
+
+    def in_vain(self, places: Sequence[tuple[str, int, str]]) -> None:
+        """Keep that answers (step, item, input's hash) came to nothing: this attempt is done with them, the next one asks anew."""
+        self.append({"record": "in_vain", "answers": [list(place) for place in places]})
 
     def step_begun(self, told: Mapping[str, Any]) -> None:
         """Keep what is about to be run, before anything of it is."""

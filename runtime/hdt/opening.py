@@ -19,7 +19,7 @@ from .asking import Asker, Paid
 from .choosing import Choose, highest
 from .ending import told_again
 from .grammar import small_grammar
-from .keeping import AskRecorder, Kept, asks, open_asks
+from .keeping import AskRecorder, Kept, last_asked, open_asks
 from .results import Asked
 from .running import Loop
 from .settings import LOCAL_CHARACTERS, MOST_CHARACTERS, Bounds, Searching, checked_question
@@ -58,11 +58,12 @@ def room_for(spec: str) -> int:
 def answered_before(wanted: Wanted, graph: Callable[[], str]) -> Asked | None:
     """Return the answer that the question has already: no model is asked for it, and no graph read that has the same name.
 
-    ``graph`` gives the hash of the one that is asked about now. Raises ``RequestError`` where the answer is another graph's.
+    ``graph`` gives the hash of the one that is asked about now. Raises ``RequestError`` where the answer is another graph's, ``RunError``
+    where it may be in a folder that can't be read.
     """
     if wanted.folder is None or wanted.again:
         return None
-    kept = next((each for each in asks(wanted.folder) if each.question == wanted.question), None)
+    kept = last_asked(wanted.folder, wanted.question)
     if kept is None or not kept.is_over:
         return None
     name = str(kept.head.get("options", {}).get("graph", ""))
@@ -99,7 +100,7 @@ async def traverse(
         return told_again(record)
     caller = Caller(llm, named, opened.events, Trace(), base.max_concurrency, record)
     grammar = small_grammar(opened.adapter.schema.node_attributes) if means_of(wanted.spec).small else ""
-    asker = Asker(caller, wanted.question, wanted.model, wanted.options, wanted.as_json, grammar)
+    asker = Asker(caller, wanted.question, wanted.model, wanted.options, wanted.as_json, grammar, wanted.spec)
     clients = {
         name: Paid(client, name, record, asker.spent)
         for name, client in {"": llm, **named}.items()

@@ -11,7 +11,8 @@ from ..executor import GASLExecutor
 from ..results import StepFailed
 from .asking import Asker, Place, failed_for_good
 from .checking import Action, Refusal, check_draft
-from .reading import Completed, Proposed, Unreadable, read_answer
+from .reading import MOST_ACTIONS, Completed, Proposed, Unreadable, read_answer
+from .repeating import repeated
 from .results import Step, Supposed
 from .settings import Bounds
 from .wording import Refused, build_prompt
@@ -71,7 +72,7 @@ class Planner:
         """
         refused: Refused | None = None
         last: tuple[dict[str, Any], ...] = ()  # what is wrong with the last answer
-        supposed = decided(None, steps)
+        supposed, told_again = decided(None, steps), False
         for turn in range(self.bounds.max_repairs + 1):
             if refused is not None and self.notify is not None:
                 self.notify(
@@ -95,12 +96,22 @@ class Planner:
             supposed = decided(said, steps)
             checked = [
                 check_draft(draft, said.why or said.hypothesis, executor.session, self.given, f"step-{number}")
-                for draft in said.drafts
+                for draft in said.drafts[:MOST_ACTIONS]
             ]
             actions = tuple(each for each in checked if isinstance(each, Action))
+            if at is None and not told_again and turn < self.bounds.max_repairs and actions:
+                again = [repeated(each, executor.state.hash, steps) for each in actions]
+                if all(again):  # once in a step: a model that keeps to its plan may have it
+                    last, told_again, refused = (), True, Refused(text, again[0])
+                    continue
+                actions = tuple(each for each, told in zip(actions, again, strict=True) if not told)
             bad = [each for each in checked if isinstance(each, Refusal)]
             if actions:
-                return Proposal(supposed, None, actions, tuple(each.told for each in bad), repairs=turn)
+                more = len(said.drafts) - MOST_ACTIONS
+                left_out = (*said.left_out, *(each.told for each in bad))
+                if more > 0:
+                    left_out += (f"{more} of {len(said.drafts)}: {MOST_ACTIONS} are tried at most, the surest ones",)
+                return Proposal(supposed, None, actions, left_out, repairs=turn)
             last = bad[0].diagnostics
             refused = Refused(text, bad[0].told)
         return Proposal(supposed, faults=refused.faults if refused is not None else "", repairs=self.bounds.max_repairs)

@@ -17,6 +17,7 @@ from ...lang.ladder import Reading, read
 from ...lang.parse.gasl import parse_gasl
 from ...lang.source import Source
 from ..records import cut, storable
+from .unwrapping import behind_complete, without_thoughts
 
 __all__ = [
     "DECISIONS",
@@ -33,6 +34,7 @@ __all__ = [
 
 DECISIONS = ("continue", "refine", "pivot", "terminate")
 MOST_ACTIONS = 8
+"""Plans of one answer that are looked at, the most confident ones."""
 _MOST_COMMANDS = 200
 _LONGEST = 200_000
 """Characters of an answer that are looked at."""
@@ -40,11 +42,8 @@ _TRIES = 3
 """Braces in prose from which an object is tried."""
 _SENTENCE = 1_000
 _CITED = 100
-_FEW = 4
-"""Next actions that the schema lets stand side by side."""
 NO_REASON = "no reason was given"
 
-_COMPLETE = re.compile(r"[\s*_#>\"'`]*COMPLETE:[\s*_]*")
 _PLACEHOLDER = re.compile(r"<[^<>]{0,60}>|\.{3}|…|the answer[.:]?", re.IGNORECASE)
 
 
@@ -68,12 +67,16 @@ class Draft:
 
 @frozen
 class Proposed:
-    """What the model wants to do next, the most confident first. ``decision`` is "" where it said none."""
+    """What the model wants to do next, the most confident first. ``decision`` is "" where it said none.
+
+    ``left_out`` says of plans that are not among ``drafts`` why, in clauses.
+    """
 
     drafts: tuple[Draft, ...]
     hypothesis: str = ""
     decision: str = ""
     why: str = ""
+    left_out: tuple[str, ...] = ()
 
 
 @frozen
@@ -91,9 +94,9 @@ def read_answer(text: str) -> Said:
     if len(text) > _LONGEST:
         return Unreadable(f"it has {len(text):,} characters; {_LONGEST:,} is the most")
     text = str(storable(text))
-    bare = unfenced(text.strip().removeprefix("\ufeff")).strip()
-    if found := _COMPLETE.match(bare):
-        return _completed(bare[found.end() :].rstrip().removesuffix("```").strip('*_"`').strip())
+    bare = unfenced(without_thoughts(text.strip().removeprefix("\ufeff"))).strip()
+    if (told := behind_complete(bare)) is not None:
+        return _completed(told)
     reason = "it holds neither a JSON object with a plan nor COMPLETE: at its beginning"
     for value in _values(bare):
         said = _said(value)
@@ -110,7 +113,7 @@ def read_answer(text: str) -> Said:
 def tidied(text: str) -> str:
     """Return what ``text`` says as JSON that fits ``answer_schema``, where it can be read; else the text as it is."""
     said = read_answer(text)
-    if isinstance(said, Unreadable):
+    if isinstance(said, Unreadable) or (isinstance(said, Proposed) and said.left_out):
         return text
     if isinstance(said, Completed):
         return json.dumps({"complete": said.answer, "evidence": list(said.cited)}, ensure_ascii=False)
@@ -122,7 +125,7 @@ def tidied(text: str) -> str:
     else:
         made["next_actions"] = [
             {"plan": draft.plan["commands"], "confidence": draft.confidence, "rationale": draft.rationale}
-            for draft in said.drafts[:_FEW]
+            for draft in said.drafts
         ]
     return json.dumps(made, ensure_ascii=False)
 
@@ -171,10 +174,8 @@ def _closing(text: str, begin: int) -> int:
 
 def _said(value: Any) -> Said:
     if isinstance(value, str):
-        found = _COMPLETE.match(value)
-        return (
-            _completed(value[found.end() :].strip()) if found else Unreadable("it is a text, not an object with a plan")
-        )
+        told = behind_complete(value)
+        return Unreadable("it is a text, not an object with a plan") if told is None else _completed(told)
     if isinstance(value, list):
         if value and all(isinstance(each, Mapping) and ("plan" in each or "confidence" in each) for each in value):
             value = {"next_actions": value}
@@ -185,18 +186,21 @@ def _said(value: Any) -> Said:
     value = {str(name): inner for name, inner in value.items()}
     if set(value) == {"answer"} and isinstance(value["answer"], Mapping | list):
         return _said(value["answer"])
-    for name in ("complete", "COMPLETE", "final_answer", "answer"):
-        told = value.get(name)
-        if isinstance(told, str) and told.strip() and "commands" not in value and not value.get("next_actions"):
-            cited = value.get("evidence")
-            listed = [str(each) for each in cited][:_CITED] if isinstance(cited, list) else ()
-            found = _COMPLETE.match(told)
-            return _completed(told[found.end() :] if found else told, tuple(listed), _text(value.get("why")))
+    unclear = ""
+    if not value.get("commands") and not value.get("next_actions") and not value.get("plan"):
+        for name in ("complete", "COMPLETE", "final_answer", "answer"):
+            if value.get(name) is None:
+                continue
+            answer = _answer(value[name])
+            if answer:
+                return _completed(answer, _cited(value.get("evidence")), _text(value.get("why")))
+            unclear = unclear or f"{name} takes a text, the answer"
     actions = value.get("next_actions")
-    drafts = [_draft(each) for each in actions[:MOST_ACTIONS]] if isinstance(actions, list) else [_draft(value)]
-    kept = [draft for draft in drafts if draft is not None]
+    drafts = [_draft(each) for each in actions] if isinstance(actions, list) else [_draft(value)]
+    kept = [draft for draft in drafts if isinstance(draft, Draft)]
+    long = [draft.reason for draft in drafts if isinstance(draft, Unreadable)]
     if not kept:
-        return Unreadable('it has no commands: a plan is {"why": ..., "commands": [...]}')
+        return Unreadable(next(iter(long), unclear or 'it has no commands: a plan is {"why": ..., "commands": [...]}'))
     kept.sort(key=lambda draft: -draft.confidence)
     decision = str(value.get("decision") or "").strip().lower()
     return Proposed(
@@ -204,7 +208,26 @@ def _said(value: Any) -> Said:
         _text(value.get("hypothesis")),
         decision if decision in DECISIONS and decision != "terminate" else "",
         _text(value.get("why")),
+        tuple(long),
     )
+
+
+def _answer(value: Any) -> str:
+    """Return the answer that a value is: a text, a number, or a list of these; "" where it is nothing of that."""
+    if isinstance(value, str):
+        told = behind_complete(value)
+        return value.strip() if told is None else told
+    if isinstance(value, int | float) and not isinstance(value, bool):
+        return str(value)
+    if isinstance(value, list) and not any(isinstance(each, list) for each in value):
+        listed = [_answer(each) for each in value]
+        return ", ".join(listed) if all(listed) else ""
+    return ""
+
+
+def _cited(value: Any) -> tuple[str, ...]:
+    listed = [value] if isinstance(value, str) else value
+    return tuple(str(each) for each in listed[:_CITED]) if isinstance(listed, list) else ()
 
 
 def _completed(answer: str, cited: tuple[str, ...] = (), why: str = "") -> Completed | Unreadable:
@@ -214,7 +237,7 @@ def _completed(answer: str, cited: tuple[str, ...] = (), why: str = "") -> Compl
     return Completed(answer, tuple(cut(each, 200) for each in cited), why)
 
 
-def _draft(value: Any) -> Draft | None:
+def _draft(value: Any) -> Draft | Unreadable | None:
     """Return the plan that an object holds, under ``plan`` or as its own keys; None where there are no commands."""
     if not isinstance(value, Mapping):
         value = {"plan": value}
@@ -230,7 +253,9 @@ def _draft(value: Any) -> Draft | None:
         commands = [commands]
     if not isinstance(commands, list):
         return None
-    listed = [_command(each) for each in commands[:_MOST_COMMANDS]]
+    if len(commands) > _MOST_COMMANDS:
+        return Unreadable(f"a plan has at most {_MOST_COMMANDS} commands; this one has {len(commands):,}")
+    listed = [_command(each) for each in commands]
     listed = [each for each in listed if each != ""]
     if not listed:
         return None
@@ -277,7 +302,7 @@ def answer_schema() -> dict[str, Any]:
         "hypothesis": {"type": "string", "description": "What is supposed and tested."},
     }
     action = _object({"plan": commands, "confidence": {"type": "number"}, "rationale": {"type": "string"}})
-    several = {"type": "array", "items": action, "minItems": 1, "maxItems": _FEW}
+    several = {"type": "array", "items": action, "minItems": 1}
     config = {name: value for name, value in plan["config"].items() if name != "default"}
     forms = [
         _object(

@@ -32,7 +32,8 @@ class Step:
     """One turn of the loop. ``status`` is the plan's as a whole, or "refused" where no plan could be run: ``faults`` say why.
 
     ``plan`` is seed 003's object, ``entries`` the records of its commands as the history has them. ``alternatives`` are the next
-    actions that were not taken. ``repairs`` counts answers that went back to the model.
+    actions that were not taken. ``repairs`` counts answers that went back to the model. ``state`` is the state's hash behind it, ""
+    where it is not known.
     """
 
     number: int
@@ -47,6 +48,7 @@ class Step:
     repairs: int = 0
     faults: str = ""
     seconds: float = 0.0
+    state: str = ""
 
     @property
     def commands(self) -> tuple[str, ...]:

@@ -18,6 +18,7 @@ from ..ending import Ending
 from ..events import DecisionMade, Event, HypothesisFormed, PhaseFinished, PhaseStarted, Warned
 from ..executor import GASLExecutor, PlanError
 from ..records import ExecutionRecord, as_history, plan_status
+from ..refusals import shown
 from ..results import StepFailed
 from .asking import Asker, Paid
 from .branching import Branching
@@ -64,6 +65,7 @@ class Loop:
     _stop: asyncio.Event = field(factory=asyncio.Event, init=False)
     _ids: set[str] = field(factory=set, init=False)
     _found: Found | None = field(default=None, init=False)
+    _earlier: int = field(default=0, init=False)
 
     async def run(self) -> Asked:
         """Run to the end. Raises ``StoreError`` where the state can't be kept."""
@@ -75,7 +77,7 @@ class Loop:
             self.steps += self.record.kept.steps
             self._ids |= {str(step.plan.get("plan_id")) for step in self.steps}
             begun = self.record.kept.begun
-        earlier = len(self.steps)
+        self._earlier = earlier = len(self.steps)
         watching = [asyncio.create_task(self._watch())]
         try:
             proposal = await self._turns(planner, given, begun)
@@ -144,7 +146,7 @@ class Loop:
         executor, earlier = self.executor, len(self.steps)
         began = f"{executor.adapter.schema.hash} {executor.state.hash} {earlier}"
         wanted = 1 if self.asker.grammar else searching.settings.branching  # the small grammar has one plan
-        branching = Branching(planner, executor, self.clients, tuple(self.steps), began, wanted)
+        branching = Branching(planner, executor, self.clients, tuple(self.steps), began, wanted, self.record)
         left = self.bounds.max_steps - earlier
         found = await Explorer(self.question, branching, self.asker, searching, left, self._stop).run(self.record)
         for message in found.warnings:
@@ -180,12 +182,18 @@ class Loop:
 
     async def _act(self, number: int, proposal: Proposal, planner: Planner, began: float) -> bool:
         """Run the chosen action; say whether the loop goes on."""
-        chosen = self.choose(proposal.actions, Position(self.executor, planner, tuple(self.steps), number))
+        chosen: Any = self.choose(proposal.actions, Position(self.executor, planner, tuple(self.steps), number))
         if isawaitable(chosen):
             told = await self._in_time(_awaited(chosen))
-            if told is None:
+            if self._stop.is_set():
                 return False
             chosen = told
+        if type(chosen) is not int or not 0 <= chosen < len(proposal.actions):
+            self.warn(
+                f"step {number}: choose returned {shown(chosen)}, which is the place of none of {len(proposal.actions)} plans: "
+                "the most confident one is taken"
+            )
+            chosen = highest(proposal.actions, Position(self.executor, planner, tuple(self.steps), number))
         action = renamed(proposal.actions[chosen], self._ids, number)
         others = [each.as_json() for at, each in enumerate(proposal.actions) if at != chosen]
         self._ids.add(action.plan_id)
@@ -254,7 +262,8 @@ class Loop:
             return True
         status = plan_status(records)
         entries = tuple(as_history(each) for record in records for each in (record, *_culprits(record)))
-        step = evolve(step, status=status, entries=entries, seconds=perf_counter() - began)
+        seconds = perf_counter() - began
+        step = evolve(step, status=status, entries=entries, seconds=seconds, state=self.executor.state.hash)
         if status == "cancelled" and self._stop.is_set():
             self.steps.append(step)
             return False
@@ -279,7 +288,7 @@ class Loop:
         if self._stop.is_set():
             return True
         refused = 0
-        for step in reversed(self.steps):
+        for step in reversed(self.steps[self._earlier :]):  # those of an attempt before may have been another model's
             if step.status != "refused":
                 break
             refused += 1
@@ -348,8 +357,8 @@ class Loop:
         self._emit(lambda: Warned("", message))
 
 
-async def _awaited(chosen: Any) -> int:
-    return int(await chosen)
+async def _awaited(chosen: Any) -> Any:
+    return await chosen
 
 
 def _kind(record: ExecutionRecord) -> str:

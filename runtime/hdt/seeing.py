@@ -23,6 +23,12 @@ _VALUE = 60
 _VALUES = 8
 _ATTRIBUTES = 60
 _KEYS = 40
+_HEAD = 240
+"""Characters of a key's line before its sample: name, type, size and description."""
+_SAMPLE, _ITEMS = 4_000, 40
+"""Characters and items of a key that are shown at most."""
+_OUTPUTS, _OUTPUT = 3, 2_000
+_MENDED = 5
 _COMMAND = 400
 _MESSAGE = 400
 
@@ -30,14 +36,14 @@ _MESSAGE = 400
 def fitted(lines: Iterable[str], most: int) -> str:
     """Return the lines that fit into ``most`` characters; where some are left out, the last line says so."""
     kept: list[str] = []
-    room = most - 30
+    room, left_out = most - 30, False
     for line in lines:
         if len(line) + 1 > room:
-            kept.append("… [more is left out]")
-            break
+            left_out = True
+            continue
         kept.append(line)
         room -= len(line) + 1
-    return "\n".join(kept)
+    return "\n".join([*kept, "… [more is left out]"] if left_out else kept)
 
 
 def graph_view(schema: Schema, caps: Caps, most: int) -> str:
@@ -88,17 +94,17 @@ def _quoted(value: Any) -> str:
 
 def state_view(state: StateStore, most: int) -> str:
     """Show the declared keys with type, size and description, and a few items of each; the largest rooms get the samples."""
-    declared = state.snapshot().declared()
+    snapshot = state.snapshot()
+    declared = snapshot.declared()
     if not declared:
         return "nothing is declared yet"
     lines = []
-    sample = max(60, min(400, (most - 200) // (min(len(declared), _KEYS) * 2)))
-    told = state.summary([each.key for each in declared[:_KEYS]])
+    room = max(60, min(_SAMPLE, (most - 60) // min(len(declared), _KEYS) - _HEAD))
     for each in declared[:_KEYS]:
         about = f" — {clipped(each.description, 120)}" if each.description else ""
         line = f"{_named(each.key)} {each.type}, {each.size:,}{about}"
-        if each.size and (shown := told[each.key]["sample"]):
-            line += f"; such as {excerpt(shown, sample)}"
+        if each.size and (shown := snapshot.sample(each.key, max(3, min(_ITEMS, room // 40)))[1]):
+            line += f"; such as {excerpt(shown, room, _ITEMS)}"
         lines.append(line)
     if len(declared) > _KEYS:
         lines.append(f"… {len(declared) - _KEYS:,} more keys")
@@ -107,27 +113,36 @@ def state_view(state: StateStore, most: int) -> str:
 
 def outcome_view(step: Step, most: int) -> str:
     """Show what a step's commands came to: status, count, message, and the beginning of what the last ones gave."""
-    values = max(80, min(800, most // 6))
+    given = sum(_gives(entry) for entry in step.entries)
+    values = max(80, min(_OUTPUT, most * 3 // 4 // max(1, min(_OUTPUTS, given))))
     lines, shown = [], 0
     for entry in reversed(step.entries):
         extra = []
-        if "output" in entry and shown < 3 and entry.get("output") not in (None, [], {}):
+        if shown < _OUTPUTS and _gives(entry):
             shown += 1
             extra.append(f"  {_named(str(entry.get('variable')))} = {excerpt(entry['output'], values)}")
         lines.append("\n".join([_entry(entry), *extra]))
-    return fitted(reversed(_last(lines, most - 60)), most)
+    mended = fitted((f"mended before it ran: {clipped(each, 200)}" for each in step.mended[:_MENDED]), most // 4)
+    room = most - len(mended) - 1
+    done = fitted(reversed(_last(lines, room - 60)), room)
+    return f"{mended}\n{done}" if mended else done
+
+
+def _gives(entry: Mapping[str, Any]) -> bool:
+    return entry.get("output") not in (None, [], {})
 
 
 def _last(lines: Sequence[str], most: int) -> list[str]:
-    """Return as many of the lines, which stand last first, as fit."""
-    kept = []
+    """Return as many of the lines, which stand last first, as fit; one that is too long is left out, and others behind it are not."""
+    kept: list[str] = []
+    left_out = False
     for line in lines:
         if len(line) + 1 > most:
-            kept.append("… [earlier commands are left out]")
-            break
+            left_out = True
+            continue
         kept.append(line)
         most -= len(line) + 1
-    return kept
+    return [*kept, "… [some are left out]"] if left_out else kept
 
 
 def _entry(entry: Mapping[str, Any]) -> str:

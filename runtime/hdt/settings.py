@@ -1,6 +1,7 @@
 """What bounds a loop, and how one is refused before it begins."""
 
 from collections.abc import Mapping
+from os import PathLike
 from pathlib import Path
 from typing import Any, Literal, get_args
 
@@ -14,6 +15,7 @@ from ..settings import seconds
 __all__ = [
     "LOCAL_CHARACTERS",
     "MOST_CHARACTERS",
+    "MOST_REPAIRS",
     "Bounds",
     "Searching",
     "Worth",
@@ -29,15 +31,19 @@ MOST_CHARACTERS = 24_000
 """Characters of a whole prompt, whatever graph and state are: some 6,000 tokens."""
 LOCAL_CHARACTERS = 9_000
 """The same for the local model, which reads slowly, and has room for 8,192 tokens with its answer."""
+MOST_REPAIRS = 20
+"""Times that an answer goes back in one step: a step has so many places for what is kept of it."""
 _LEAST = 6_000
 _LONGEST = 10_000
 """Characters of a question."""
 
 
-def _whole(least: int) -> Any:
+def _whole(least: int, most: int | None = None) -> Any:
     def check(bounds: "Bounds", attribute: Any, value: Any) -> None:
         if type(value) is not int or value < least:
             raise RequestError(attribute.name, f"{shown(value)} is no whole number of at least {least:,}")
+        if most is not None and value > most:
+            raise RequestError(attribute.name, f"{shown(value)} is too many: at most {most:,}")
 
     return check
 
@@ -51,7 +57,7 @@ class Bounds:
     """
 
     max_steps: int = field(default=12, validator=_whole(1))
-    max_repairs: int = field(default=2, validator=_whole(0))
+    max_repairs: int = field(default=2, validator=_whole(0, MOST_REPAIRS))
     prompt_characters: int = field(default=MOST_CHARACTERS, validator=_whole(_LEAST))
     time_limit: float | None = field(default=None, converter=seconds)
 
@@ -69,6 +75,8 @@ def checked_folder(state: "str | Path | None") -> Path | None:
     """Return the folder that a state is kept in. Raises ``RequestError`` for a file, and for "", which would be the current folder."""
     if state is None:
         return None
+    if not isinstance(state, str | PathLike):
+        raise RequestError("state", f"a folder is wanted, not {type(state).__name__}")
     if not str(state):
         raise RequestError("state", "it is empty", "a folder; . is the current one")
     folder = Path(state)
@@ -117,4 +125,6 @@ def searching(search: Any, value: Any = None, rollout: Rollout | None = None) ->
         value = Filled() if value == "filled" else None
     elif value is not None and not callable(value) and not hasattr(value, "value"):
         raise RequestError("value", f"{shown(value)} says nothing of a state", "a function of a node, or `value(node)`")
+    if rollout is not None and not hasattr(rollout, "choose"):
+        raise RequestError("rollout", f"{shown(rollout)} chooses nothing", "`async choose(node, known, random)`")
     return Searching(evolve(given, answers=True, outcomes=True), value, rollout)

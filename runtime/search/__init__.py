@@ -5,7 +5,7 @@
 
 from .actions import Action, ActionError, read_actions
 from .adopting import AdoptError, adopt
-from .budget import Budget, Stopped
+from .budget import MOST_CALLS, Budget, Stopped
 from .judging import Judged
 from .nodes import Branch, Node
 from .policies import Filled, Proposer, Rollout, Untaken, Value
@@ -14,7 +14,7 @@ from .stepping import Opener, Opening
 from .trees import Tree, TreeBranch, TreeError, TreeNode
 
 __all__ = [
-    "Action", "ActionError", "AdoptError", "Branch", "Budget", "Filled", "Judged", "Node", "Opener", "Opening", "Proposer",
+    "MOST_CALLS", "Action", "ActionError", "AdoptError", "Branch", "Budget", "Filled", "Judged", "Node", "Opener", "Opening", "Proposer",
     "Rollout", "Searched", "Settings", "Stopped", "Strategy", "Tree", "TreeBranch", "TreeError", "TreeNode", "Untaken",
     "Value", "adopt", "read_actions", "search",
 ]  # fmt: skip

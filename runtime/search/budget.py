@@ -10,19 +10,35 @@ from attrs import define, field, frozen
 from ...adapters.llm import LLMError, Usage
 from ..calls import HOPELESS
 from ..records import ExecutionRecord
+from ..refusals import shown
 from ..results import StepFailed
 from ..spending import Spent
 
-__all__ = ["Budget", "Meter", "Stopped"]
+__all__ = ["MOST_CALLS", "Budget", "Meter", "Stopped"]
 
 Stopped = Literal["", "found", "exhausted", "steps", "calls", "tokens", "cost", "time", "cancelled", "budget", "model"]
 """Why a search ended: a state that is good enough; nothing left to try; a limit of its own; a cancellation; the run's own
 budget, or a model that won't answer any call ("budget", "model")."""
 
 
-def _positive(budget: "Budget", attribute: Any, value: float | None) -> None:
-    if value is not None and not value >= 0:
-        raise ValueError(f"{attribute.name} is a number of at least 0, not {value}")
+MOST_CALLS = 500
+"""Calls of one search, or question, where nobody says how many."""
+
+
+def _positive(budget: "Budget", attribute: Any, value: Any) -> None:
+    fits = isinstance(value, int | float) and not isinstance(value, bool) and value >= 0
+    if value is not None and not fits:
+        raise ValueError(f"{attribute.name} is a number of at least 0, not {shown(value)}")
+
+
+def _whole(budget: "Budget", attribute: Any, value: Any) -> None:
+    if value is not None and not (type(value) is int and value >= 0):
+        raise ValueError(f"{attribute.name} is a whole number of at least 0, not {shown(value)}")
+
+
+def _event(budget: "Budget", attribute: Any, value: Any) -> None:
+    if value is not None and not isinstance(value, asyncio.Event):
+        raise ValueError(f"{attribute.name} is an asyncio.Event, not {shown(value)}")
 
 
 @frozen
@@ -34,12 +50,12 @@ class Budget:
     own limits let them. ``time_limit`` (seconds) and ``cancel`` end what is under way.
     """
 
-    max_steps: int | None = field(default=50, validator=_positive)
-    max_calls: int | None = field(default=None, validator=_positive)
-    max_tokens: int | None = field(default=None, validator=_positive)
+    max_steps: int | None = field(default=50, validator=_whole)
+    max_calls: int | None = field(default=MOST_CALLS, validator=_whole)
+    max_tokens: int | None = field(default=None, validator=_whole)
     max_cost: float | None = field(default=None, validator=_positive)
     time_limit: float | None = field(default=None, validator=_positive)
-    cancel: asyncio.Event | None = field(default=None, eq=False)
+    cancel: asyncio.Event | None = field(default=None, eq=False, validator=_event)
 
 
 @define

@@ -15,7 +15,7 @@ from ..records import cut, plan_status
 from ..results import StepFailed
 from .actions import Action
 from .nodes import Branch, Node, best_of, way_to
-from .policies import Proposer, Value, told
+from .policies import Proposer, Value, kept_going, told
 from .stepping import Outcome, Steps, key_of
 
 __all__ = ["Growing"]
@@ -89,7 +89,8 @@ class Growing:
     async def _proposed(self, node: Node) -> Sequence[Action]:
         async with self.gate:
             try:
-                actions = list(await self.proposer.propose(node))
+                with kept_going():
+                    actions = list(await self.proposer.propose(node))
             except Exception as error:  # a model's failure closes its node, not the search
                 self.failed(f"nothing could be proposed in state {node.number}", error)
                 return ()

@@ -15,10 +15,11 @@ from random import Random
 
 from attrs import define, field
 
+from ..refusals import shown
 from .actions import Action
 from .growing import Growing
 from .nodes import Branch, Node, way_to
-from .policies import Rollout
+from .policies import Rollout, kept_going
 
 __all__ = ["MCTS"]
 
@@ -181,7 +182,11 @@ class MCTS:
 
     async def _choose(self, node: Node, known: Sequence[Action], random: Random) -> Action | None:
         try:
-            return await self.rollout.choose(node, known, random)
+            with kept_going():
+                chosen = await self.rollout.choose(node, known, random)
+            if chosen is not None and not isinstance(chosen, Action):
+                raise TypeError(f"an Action or None is wanted, not {shown(chosen)}")
+            return chosen
         except Exception as error:  # somebody's policy that fails ends its rollout
             self.growing.failed(f"a rollout from state {node.number} ended", error)
             return None

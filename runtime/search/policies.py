@@ -1,7 +1,9 @@
 """What a search asks of others: what to do next, how good a state is, and how to go on cheaply from one."""
 
+import asyncio
 import inspect
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable, Iterator, Sequence
+from contextlib import contextmanager
 from math import isfinite
 from random import Random
 from typing import Protocol, TypeAlias
@@ -11,7 +13,19 @@ from attrs import frozen
 from .actions import Action
 from .nodes import Node
 
-__all__ = ["AsValue", "Filled", "Proposer", "Rollout", "Untaken", "Value", "valued"]
+__all__ = ["AsValue", "Filled", "Proposer", "Rollout", "Untaken", "Value", "kept_going", "told", "valued"]
+
+
+@contextmanager
+def kept_going() -> Iterator[None]:
+    """Make of a ``CancelledError`` that somebody's part raises by itself, while nobody cancelled, an error as any other."""
+    try:
+        yield
+    except asyncio.CancelledError as error:
+        task = asyncio.current_task()
+        if task is None or task.cancelling():
+            raise
+        raise RuntimeError("it raised CancelledError, and nobody had cancelled it") from error
 
 
 class Proposer(Protocol):
@@ -67,7 +81,8 @@ def valued(value: Valued) -> Value:
 
 async def told(value: Value, node: Node) -> float:
     """Return what ``value`` says of ``node``. Raises ``ValueError`` for what is no number from 0 to 1."""
-    said = await value.value(node)
+    with kept_going():
+        said = await value.value(node)
     if isinstance(said, bool) or not isinstance(said, int | float) or not isfinite(said) or not 0 <= said <= 1:
         raise ValueError(f"a value is a number from 0 to 1, not {said!r:.60}")
     return float(said)

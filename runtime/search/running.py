@@ -2,14 +2,16 @@
 
 import asyncio
 from collections.abc import Coroutine, Mapping
+from math import isfinite
 from typing import Any, Literal, TypeAlias, get_args
 
-from attrs import field, frozen
+from attrs import field, fields_dict, frozen
 
 from ...adapters.llm import Usage
 from ...adapters.state import StateStore
 from ..ending import Ending
 from ..events import Events
+from ..refusals import shown
 from ..spending import Spent
 from .actions import Action
 from .budget import Budget, Meter, Stopped
@@ -57,10 +59,28 @@ class Settings:
         if self.strategy not in get_args(Strategy):
             raise ValueError(f"{self.strategy!r:.60} is no strategy: {', '.join(get_args(Strategy))}")
         for name in ("width", "branching", "max_depth", "batch", "at_once"):
-            if (given := getattr(self, name)) < 1:
-                raise ValueError(f"{name} is at least 1, not {given}")
-        if self.rollout_depth < 0 or not self.exploration >= 0:
-            raise ValueError("rollout_depth and exploration are at least 0")
+            if not (_is_whole(given := getattr(self, name)) and given >= 1):
+                raise ValueError(f"{name} is at least 1, a whole number, not {shown(given)}")
+        for name in ("rollout_depth", "seed"):
+            if not (_is_whole(given := getattr(self, name)) and (given >= 0 or name == "seed")):
+                raise ValueError(
+                    f"{name} is a whole number{'' if name == 'seed' else ' of at least 0'}, not {shown(given)}"
+                )
+        if not (_is_number(self.exploration) and self.exploration >= 0):
+            raise ValueError(f"exploration is a number of at least 0, not {shown(self.exploration)}")
+        if self.enough is not None and not (_is_number(self.enough) and 0 <= self.enough <= 1):
+            raise ValueError(f"enough is a number from 0 to 1, or None, not {shown(self.enough)}")
+        for name in ("answers", "outcomes"):
+            if type(given := getattr(self, name)) is not bool:
+                raise ValueError(f"{name} is True or False, not {shown(given)}")
+
+
+def _is_whole(value: Any) -> bool:
+    return type(value) is int
+
+
+def _is_number(value: Any) -> bool:
+    return isinstance(value, int | float) and not isinstance(value, bool) and isfinite(value)
 
 
 @frozen
@@ -137,9 +157,13 @@ async def search(
     caches are shared by all branches. ``value`` says
     how good a state is, 0 to 1: a ``Value``, or a function of a node. ``spent``: where a proposer, a value or a rollout that
     asks models counts what it spends, so that the budget holds for all of it. What others' parts raise closes a branch, and
-    nothing is under way when this returns or raises.
+    nothing is under way when this returns or raises. Raises ``ValueError`` for settings that are none, before anything is asked.
     """
-    chosen = settings if isinstance(settings, Settings) else Settings(**(settings or {}))
+    chosen = _settings(settings)
+    if budget is not None and not isinstance(budget, Budget):
+        raise ValueError(f"a budget is wanted, not {shown(budget)}")
+    if rollout is not None and not hasattr(rollout, "choose"):
+        raise ValueError(f"a rollout has `async choose(node, known, random)`, which {shown(rollout)} has not")
     meter = Meter(budget or Budget(), spent if spent is not None else Spent())
     # Two gates: a proposer may itself wait for a plan that it runs.
     steps = Steps(opening(opener), meter, asyncio.Semaphore(chosen.at_once), chosen.outcomes)
@@ -166,6 +190,16 @@ async def search(
         chosen,
         tuple(growing.warnings),
     )
+
+
+def _settings(given: Settings | Mapping[str, Any] | None) -> Settings:
+    if isinstance(given, Settings):
+        return given
+    if given is not None and not isinstance(given, Mapping):
+        raise ValueError(f"{shown(given)} is no settings of a search")
+    if unknown := sorted(set(map(str, given or {})) - set(fields_dict(Settings))):
+        raise ValueError(f"there is no setting {', '.join(unknown)}")
+    return Settings(**(given or {}))
 
 
 async def _strategy(growing: Growing, state: StateStore, settings: Settings, rollout: Rollout) -> None:

@@ -18,6 +18,7 @@ from ..records import STOPPING, ExecutionRecord, cut, plan_status
 from .actions import Action
 from .budget import Meter
 from .nodes import Node
+from .policies import kept_going
 
 __all__ = ["Opener", "Opening", "Outcome", "Steps", "key_of", "opening"]
 
@@ -110,7 +111,8 @@ class Steps:
         plan, known = action.as_plan(f"search-{self._number}"), _answers(store)
         async with self.gate:
             try:
-                ran = await self.opener.open(store, node, action).arun_plan(plan)
+                with kept_going():
+                    ran = await self.opener.open(store, node, action).arun_plan(plan)
             except PlanError as error:
                 return Outcome("refused", message=cut(str(error), _LONGEST))
             except Exception as error:  # a graph or a client of somebody's may raise anything: it closes its branch

@@ -5,6 +5,8 @@ It has what a person or a program wants to know of it, and of each state its has
 
 import json
 from collections.abc import Mapping, Sequence
+from math import isfinite
+from types import NoneType
 from typing import Any
 
 from attrs import asdict, field, frozen
@@ -172,11 +174,39 @@ def _data(node: Node) -> TreeNode:
     )  # fmt: skip
 
 
+_TYPES: Mapping[str, tuple[type, ...]] = {
+    **dict.fromkeys(("confidence",), (int, float)), **dict.fromkeys(("value", "mean"), (int, float, NoneType)),
+    **dict.fromkeys(("rationale", "status", "outcome", "message", "hash"), (str,)), "answer": (str, NoneType),
+    **dict.fromkeys(("number", "depth", "visits"), (int,)), **dict.fromkeys(("child", "parent"), (int, NoneType)),
+    "simulated": (bool,), "keys": (dict,), "branches": (list, tuple), "commands": (list, tuple),
+}  # fmt: skip
+
+
 def _node(each: Mapping[str, Any]) -> TreeNode:
-    branches = tuple(
-        TreeBranch(**{**branch, "commands": tuple(branch["commands"])}) for branch in each.get("branches", ())
-    )
+    branches = tuple(_branch(branch) for branch in _typed(each).get("branches", ()))
+    if not all(isinstance(key, str) and type(size) is int for key, size in each["keys"].items()):
+        raise TypeError("keys have sizes")
     return TreeNode(**{**each, "branches": branches})
+
+
+def _branch(each: Mapping[str, Any]) -> TreeBranch:
+    commands = tuple(_typed(each)["commands"])
+    if not all(isinstance(command, str) for command in commands):
+        raise TypeError("commands are texts")
+    return TreeBranch(**{**each, "commands": commands})
+
+
+def _typed(each: Any) -> Mapping[str, Any]:
+    """Return an object whose values are of their types. Raises ``TypeError``: who prints or draws a tree relies on them."""
+    if not isinstance(each, Mapping):
+        raise TypeError("a state, or a branch, is no object")
+    for name, value in each.items():
+        wanted = _TYPES.get(name, (object,))
+        if not isinstance(value, wanted) or (isinstance(value, bool) and bool not in wanted):
+            raise TypeError(f"{name} is no {wanted[0].__name__}")
+        if isinstance(value, float) and not isfinite(value):
+            raise TypeError(f"{name} is no finite number")
+    return each
 
 
 def _check(tree: Tree) -> None:

@@ -7,7 +7,6 @@ import typer
 from .shared.params import (
     LIMITS,
     ChunksFile,
-    MaxCalls,
     MaxConcurrency,
     MaxCost,
     MaxTokens,
@@ -48,10 +47,14 @@ def ask(
     max_repairs: Annotated[
         int,
         typer.Option(
-            "--max-repairs", metavar="N", min=0, help="How often a refused plan goes back to the model, in a step."
+            "--max-repairs",
+            metavar="N",
+            min=0,
+            max=20,
+            help="How often a refused plan goes back to the model, in a step.",
         ),
     ] = 2,
-    again: Annotated[bool, typer.Option("--again", help="Ask anew what the state has an answer to.")] = False,
+    again: Annotated[bool, typer.Option("--again", help="Ask anew, whatever the state has of this question.")] = False,
     force: OnAnotherGraph = False,
     chunks: ChunksFile = None,
     output_format: Annotated[
@@ -135,7 +138,16 @@ def ask(
     ] = None,
     llm: ModelSpec = None,
     max_concurrency: MaxConcurrency = 8,
-    max_calls: MaxCalls = None,
+    max_calls: Annotated[
+        int,
+        typer.Option(
+            "--max-calls",
+            metavar="N",
+            min=0,
+            rich_help_panel=LIMITS,
+            help="The most calls, those of the plans' own commands too; the one that would exceed it is not made.",
+        ),
+    ] = 500,
     max_tokens: MaxTokens = None,
     max_cost: MaxCost = None,
     price: PriceOf = None,

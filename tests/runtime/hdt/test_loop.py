@@ -137,7 +137,7 @@ def test_complete_in_prose_is_prose() -> None:
 def test_a_model_that_never_completes_ends_with_the_steps() -> None:
     model = Planning(plan("FIND nodes AS x", decision="continue"))
     made = asked(model, max_steps=4)
-    assert (made.status, made.stopped, len(made.steps), len(model.prompts)) == ("stopped", "steps", 4, 4)
+    assert (made.status, made.stopped, len(made.steps), len(model.prompts)) == ("stopped", "steps", 4, 4 + 3)
     assert made.as_json()["answer"] is None
 
 
@@ -192,7 +192,7 @@ def test_an_answer_that_does_not_fit_its_schema_is_asked_for_again() -> None:
 def test_an_id_is_used_once_unless_the_plan_names_itself() -> None:
     same = plan("FIND nodes AS x", plan_id="p")
     own = plan("FIND nodes AS x", 'BRANCH IF LEN ${x} > 0 THEN CANCEL PLAN "p"', plan_id="p")
-    made = asked(Planning(same, same, own, "COMPLETE: done"))
+    made = asked(Planning(same, same, same, own, "COMPLETE: done"))
     assert [step.plan["plan_id"] for step in made.steps] == ["p", "p-2", "p"]
     assert made.steps[2].status == "cancelled"
 

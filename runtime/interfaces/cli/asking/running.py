@@ -71,6 +71,9 @@ def run(asked: Question) -> int:
     except RequestError as error:
         option = _OPTIONS.get(error.parameter, error.parameter)
         raise Misused(f"{option}: {error.message}", error.hint.replace("force", "--force")) from None
+    except RunError as error:
+        complain(error.message, error.hint)
+        return Exit.FAILED
     if asked.search.tree is not None and search is None and (before is None or before.tree is None):
         hint = "add --search beam, or leave it out" if before is None else "--again --search beam asks anew"
         raise Misused("--tree is for a search" if before is None else "this answer was found without a search", hint)

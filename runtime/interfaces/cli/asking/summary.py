@@ -9,7 +9,7 @@ from attrs import evolve
 from .....lang.diagnostic import printable
 from ....commands.excerpts import clipped, excerpt
 from ....hdt.results import Asked, Explored, Finding
-from ....search import Tree
+from ....search import MOST_CALLS, Tree
 from ..programs.progress import Calls
 from ..shared.exit import Exit
 from ..shared.output import colour, complain, is_terminal, json_text, paint, say, write
@@ -102,13 +102,16 @@ def _report(made: Asked, calls: Calls, asked: Question, unkept: str) -> None:
     if asked.ground.state is None:
         if made.status != "complete":
             say("with --state DIR the same command goes on where it stood")
+        if more := _more_calls(made, asked):
+            say(f"--max-calls {more} allows more calls")
         return
     if unkept:
         say(printable(f"not all of it is kept in {asked.ground.state}: {unkept}"))
     else:
         say(f"kept in {printable(asked.ground.state)}")
     if made.status != "complete":
-        say(f"go on with: {_command(made, asked)}")
+        also = "; another model (--llm) may do better" if made.stopped == "refused" else ""
+        say(f"go on with: {_command(made, asked)}{also}")
 
 
 def _told(found: Finding) -> str:
@@ -136,11 +139,23 @@ def _command(made: Asked, asked: Question) -> str:
         words += ["--llm", asked.llm]
     words += ["--force"] if asked.ground.force else []
     words += _search_options(asked.search, made.stopped == "exhausted")
-    if made.stopped == "steps":
+    if made.stopped == "refused" and not str(asked.llm).startswith(("replay:", "record:")):
+        words += ["--no-cache"]  # the same prompt would find the same answer there
+    if more := _more_calls(made, asked):
+        words += ["--max-calls", str(more)]
+    elif asked.limits.max_calls not in (None, MOST_CALLS):
+        words += ["--max-calls", str(asked.limits.max_calls)]
+    if made.stopped == "steps" or (made.stopped == "refused" and len(made.steps) >= asked.max_steps):
         words += ["--max-steps", str(2 * asked.max_steps)]
     elif asked.max_steps != 12:
         words += ["--max-steps", str(asked.max_steps)]
     return shlex.join(words)
+
+
+def _more_calls(made: Asked, asked: Question) -> int:
+    """Return how many calls would do where they ended it; 0 where they did not."""
+    most = asked.limits.max_calls
+    return max(1, 2 * most) if made.stopped == "budget" and most is not None and made.calls >= most else 0
 
 
 def _search_options(search: Searched, exhausted: bool) -> list[str]:
