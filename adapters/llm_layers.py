@@ -23,6 +23,7 @@ __all__ = [
     "Client",
     "Granted",
     "Layer",
+    "NoText",
     "Own",
     "Patience",
     "Throttled",
@@ -268,6 +269,10 @@ async def structured(
     return value
 
 
+class NoText(BadAnswer):
+    """A client of somebody's own gave what is neither a text nor a Completion: a fault of its code, which asking again cures not."""
+
+
 class _Plain(Own):
     """A client of somebody's own: answers strings or Completions, knows some options or none, may have no ``aclose``."""
 
@@ -295,7 +300,7 @@ class _Plain(Own):
         if isinstance(answer, Completion):
             return marked(answer, options)
         if not isinstance(answer, str):
-            raise BadAnswer(f"the client answered {type(answer).__name__}, not a string")
+            raise NoText(f"the client answered {type(answer).__name__}, not a string")
         if not answer.strip():
             raise EmptyAnswer("the client answered nothing")
         return marked(Completion(answer), options)

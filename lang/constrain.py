@@ -73,11 +73,20 @@ _ONCE = {
 }
 """Options that the grammar takes in any order and the builder once: in one order they need no builder."""
 _SPELT = {
-    "INT": "/[0-9]{1,9}[ ]+/",
-    "NUMBER": r"/-?(0|[1-9][0-9]{0,14})(\.[0-9]{1,15})?[ ]+/",
-    "STRING": r'/"[^"\\ \x00-\x1f]([^"\\\x00-\x1f]|\\["\\nt])*"/',
+    "INT": "/[0-9]{1,9} /",
+    "NUMBER": r"/-?(0|[1-9][0-9]{0,14})(\.[0-9]{1,15})? /",
+    "STRING": r'/"[^"\\ \x00-\x1f]( {0,8}([^"\\ \x00-\x1f]|\\["\\nt]))* {0,8}"/',
+    "WHY": r"/#:( [^ \x00-\x1f]+)+/",
 }
-"""Values that no builder refuses: numbers in range, strings that are not empty and have the escapes that are needed."""
+"""Values that no builder refuses: numbers in range, strings that are not empty and have the escapes that are needed.
+
+No row of blanks is without an end, here or elsewhere: a small model writes one for ever.
+"""
+_BLANK = "_BLANK"
+_LOOSE = re.compile(r"\b(IDENTIFIER|PATH|VARIABLE|STRING|EQUALS|COMPARISON|_COMMA|_?LPAR|RPAR|_?LSQB|RSQB)\b([?*+]?)")
+"""Terminals that need no blank behind them: one may stand there."""
+_QUOTED, _WORD = r"(?:[^`\r\n]|``)+", r"(?:[^` \x00-\x1f]|``)+"
+"""What stands between backticks, and a word of it."""
 _REMARKS = re.compile(r"[ \t]*\|[ \t]*comment\b|[ \t]*\(comment _NEWLINE\)\*|\btrailing\? ?")
 
 
@@ -92,13 +101,17 @@ def _gasl(text: str) -> str:
         if name[-1].isupper() and (words := _WORDS.fullmatch(body.strip())):
             spelt = re.findall(r'"(\w+)"', words[0])
             chosen = "|".join(word.lower() if name in _LOWER else word for word in spelt)
-            body = f" /({chosen})[ ]+/" if name != "FUNCTION" else f" /({chosen})/"
+            body = f" /({chosen}) /" if name != "FUNCTION" else f" /({chosen})/"
         elif name in _SPELT:
             body = f" {_SPELT[name]}"
         elif name == "_NEWLINE":
             body = " /\\n/"
+        elif name.lower() == name:
+            body = _LOOSE.sub(lambda at: f"({at[1]} {_BLANK}?){at[2]}" if at[2] else f"{at[1]} {_BLANK}?", body)
+        else:
+            body = body.replace("[ \\t]*", "").replace(_QUOTED, f"{_WORD}(?: {_WORD})*")
         lines.append(f"{name}:{body}")
-    return "\n".join((*lines, "%ignore /[ ]/", ""))
+    return "\n".join((*lines, f"{_BLANK}: / /", ""))
 
 
 _EXPR_RULES: Mapping[str, str] = {

@@ -16,6 +16,8 @@ OPTIONS = ("temperature", "max_tokens", "stop", "seed", "timeout", "retries")
 
 def call_options(given: Mapping[str, Any]) -> dict[str, Any]:
     """Return the options of ``OPTIONS`` that are not None. Raises ``RequestError`` for another one, and for a value that is none."""
+    if not isinstance(given, Mapping):
+        raise RequestError("options", f"names with values are wanted, not {_kind(given)}", '{"temperature": 0}')
     for name in given:
         if name not in OPTIONS:
             like = nearest(str(name), OPTIONS)
@@ -43,11 +45,11 @@ def check_listeners(events: Any, cancel: Any, on_iteration: Any = None) -> None:
     """Raise ``RequestError`` for what can't be told or asked: it would show only when the first answer is paid for."""
     if events is not None and not isinstance(events, Events):
         hint = "events = Events(); events.subscribe(function)" if callable(events) else ""
-        raise RequestError("events", f"an Events is wanted, not {type(events).__name__}", hint)
+        raise RequestError("events", f"an Events is wanted, not {_kind(events)}", hint)
     if cancel is not None and not isinstance(cancel, asyncio.Event):
-        raise RequestError("cancel", f"an asyncio.Event is wanted, not {type(cancel).__name__}")
+        raise RequestError("cancel", f"an asyncio.Event is wanted, not {_kind(cancel)}")
     if on_iteration is not None and not callable(on_iteration):
-        raise RequestError("on_iteration", f"a function is wanted, not {type(on_iteration).__name__}")
+        raise RequestError("on_iteration", f"a function is wanted, not {_kind(on_iteration)}")
 
 
 def seconds(given: Any) -> float | None:
@@ -57,6 +59,12 @@ def seconds(given: Any) -> float | None:
     if not _number(given) or not given > 0:
         raise RequestError("time_limit", f"{shown(given)} is no number of seconds above 0")
     return None if given > _EVER else float(given)
+
+
+def _kind(value: Any) -> str:
+    """Return the name of a value's type, with its module: there is an Event in asyncio, and one in threading."""
+    kind = type(value)
+    return kind.__name__ if kind.__module__ == "builtins" else f"{kind.__module__}.{kind.__name__}"
 
 
 _EVER = 1e9

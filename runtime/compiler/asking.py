@@ -11,9 +11,9 @@ from typing import Any
 from attrs import define, field, frozen
 from blake3 import blake3
 
-from ...adapters.llm import BadAnswer, Completion, Notice, Truncated
+from ...adapters.llm import BadAnswer, Completion, LLMError, Notice, Truncated
 from ...adapters.llm_answers import canonical
-from ...adapters.llm_layers import Client, Layer, Own, as_client, asked_for
+from ...adapters.llm_layers import Client, Layer, NoText, Own, as_client, asked_for
 from ..calls import Caller, Request
 from ..results import Outcome, StepFailed
 from ..spending import Counted, Spent
@@ -45,6 +45,8 @@ class _Taken(Layer):
 
         try:
             return await self._inner.generate(prompt, **{**options, "notify": heard})
+        except NoText as error:  # the client's fault and no draft: asking once more would only pay once more
+            raise LLMError(error.message, hint="generate(prompt, **options) returns a str or a Completion") from error
         except BadAnswer as error:
             if isinstance(error, Truncated) or not error.text.strip():
                 raise

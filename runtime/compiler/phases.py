@@ -99,15 +99,16 @@ class PhaseRun:
 
     def _tidied(self, text: str) -> str:
         """Return an answer mended: what needs no call is not asked for by the client either."""
-        if len(text) > LONGEST_ANSWER:
+        if len(text) > LONGEST_ANSWER[self.phase]:
             return text
         repaired = mend(text, self.judge)
         self._tell(repaired)
         return repaired.judged.source.text
 
     def _take(self, draft: Draft) -> Judged:
-        if len(draft.text) > LONGEST_ANSWER:
-            message = f"the answer has {len(draft.text):,} characters; {LONGEST_ANSWER:,} is the most"
+        most = LONGEST_ANSWER[self.phase]
+        if len(draft.text) > most:
+            message = f"the answer has {len(draft.text):,} characters; {most:,} is the most"
             source = Source(draft.text[:2_000] + " …", f"<{self.phase}>")
             judged = Judged(None, (Diagnostic("SEED007", "error", message, Span(0, 1)),), source)
         else:

@@ -44,7 +44,13 @@ class Compilations:
         if not isinstance(value, bytes) or digest != _digest(key, value):
             self._shelf.give_up("a value in it is damaged")
             return None
-        found: dict[str, Any] = orjson.loads(value)
+        try:
+            found = orjson.loads(value)
+        except orjson.JSONDecodeError:
+            found = None
+        if not isinstance(found, dict):
+            self._shelf.give_up("a value in it is none of ours")
+            return None
         return found
 
     async def keep(self, task: str, options: Any, value: dict[str, Any]) -> None:

@@ -1,7 +1,7 @@
 """What the three steps are asked with: their prompts filled in, and the JSON Schema of each answer.
 
-The task, and what models wrote, stand between fences that they can't contain. Prompts are bounded: the task by ``LONGEST_TASK``, an
-answer by ``LONGEST_ANSWER``, diagnostics by their number.
+The task, and what models wrote, stand between fences that they can't contain. Prompts are bounded: the task by ``LONGEST_TASK``, the
+answers to the steps before by ``LONGEST_ANSWER``, a draft that goes back by ``LONGEST_SHOWN``, its diagnostics by ``LONGEST_TOLD``.
 """
 
 import json
@@ -23,7 +23,9 @@ from .results import PHASES, Phase
 
 __all__ = [
     "LONGEST_ANSWER",
+    "LONGEST_SHOWN",
     "LONGEST_TASK",
+    "LONGEST_TOLD",
     "SMALL_TOKENS",
     "ask_for",
     "repair_prompt",
@@ -34,11 +36,20 @@ __all__ = [
 
 LONGEST_TASK = 100_000
 """Characters of a task."""
-LONGEST_ANSWER = 200_000
-"""Characters of an answer; a seed of a thousand steps has as many."""
+LONGEST_ANSWER: Mapping[Phase, int] = {"conditions": 100_000, "graph": 100_000, "seed": 200_000}
+"""Characters of an answer. A seed of a thousand steps has as many; the first two are repeated in the prompts that follow."""
+LONGEST_SHOWN = 40_000
+"""Characters of a draft that goes back with what is wrong; of a longer one what stands around its faults."""
+LONGEST_TOLD = 40_000
+"""Characters of the diagnostics, as JSON, that go with it."""
 _DIAGNOSTICS = 30
 """Diagnostics that a model is shown at once, errors first; most have one cause."""
 _MESSAGE = 400
+_HINTS = 8
+_EDITS = 6_000
+"""Characters of the edits of a diagnostic, as JSON: more are not offered, for half of them would put nothing right."""
+_MARK = 80
+"""Characters, at most, that say what is left out between two excerpts."""
 SMALL_TOKENS = 1_000
 _SMALL_TEXT = 40
 _SMALL_LIST = 2
@@ -91,18 +102,51 @@ def _compact(document: Mapping[str, Any]) -> str:
 
 
 def repair_prompt(prompt: str, text: str, told: Sequence[Mapping[str, Any]]) -> str:
-    """Return the prompt that asks for a repair of ``text``, the answer to ``prompt``, in which ``told`` is wrong."""
+    """Return the prompt that asks for a repair of ``text``, the answer to ``prompt``, in which ``told`` is wrong.
+
+    It is longer than ``prompt`` by ``LONGEST_SHOWN``, ``LONGEST_TOLD`` and a thousand characters at most, if ``text`` has no long rows of
+    backticks (its fences are longer than these).
+    """
     faults = fenced("[\n" + ",\n".join(json.dumps(each, ensure_ascii=False) for each in told) + "\n]")
-    return fill(read_prompt(__package__, "repair"), {"request": prompt, "answer": fenced(text), "diagnostics": faults})
+    answer = fenced(text)
+    if len(text) > LONGEST_SHOWN:
+        cut = "its beginning, its end and what stands around the faults"
+        answer = f"(It has {len(text):,} characters; only {cut} are shown.)\n{fenced(_excerpts(text, told))}"
+    return fill(read_prompt(__package__, "repair"), {"request": prompt, "answer": answer, "diagnostics": faults})
+
+
+def _excerpts(text: str, told: Sequence[Mapping[str, Any]]) -> str:
+    """Return both ends of ``text`` and what stands around the spans of ``told``: ``LONGEST_SHOWN`` characters at most."""
+    places = [each["span"] for each in told if each["span"] is not None]
+    each_has = LONGEST_SHOWN // (len(places) + 2) - _MARK
+    parts = [(0, each_has), (len(text) - each_has, len(text))]
+    for place in places:  # more of what stands before: a fault shows there what it belongs to
+        start = max(0, place["start"] - 2 * each_has // 3)
+        parts.append((start, min(len(text), start + each_has)))
+    shown, reached = [], 0
+    for start, end in sorted(parts):
+        if start > reached:
+            shown.append(f"\n… [characters {reached:,} to {start:,} are left out]\n")
+        shown.append(text[max(start, reached) : end])
+        reached = max(reached, end)
+    return "".join(shown)
 
 
 def shown(diagnostics: Sequence[Diagnostic], source: Source) -> tuple[dict[str, Any], ...]:
-    """Return what a model is told of an answer: its errors as JSON, then what is doubtful, bounded."""
+    """Return what a model is told of an answer: its errors as JSON, then what is doubtful; ``LONGEST_TOLD`` characters at most."""
     ordered = sorted(diagnostics, key=lambda each: ("error", "warning", "info").index(each.severity))
-    told = []
+    told: list[dict[str, Any]] = []
+    room = LONGEST_TOLD - 10
     for each in ordered[:_DIAGNOSTICS]:
         found = as_json(each, source)
         found["message"] = clipped(found["message"], _MESSAGE)
-        found["edits"] = [edit for edit in found["edits"] if len(edit["text"]) <= 10 * _MESSAGE]
+        found["hints"] = [
+            hint if len(hint) <= _MESSAGE else clipped(hint, _MESSAGE) for hint in found["hints"][:_HINTS]
+        ]
+        if len(json.dumps(found["edits"], ensure_ascii=False)) > _EDITS:
+            found["edits"] = []
+        room -= len(json.dumps(found, ensure_ascii=False)) + 2
+        if room < 0:
+            break
         told.append(found)
     return tuple(told)

@@ -9,7 +9,7 @@ from attrs import evolve
 
 from ...adapters.llm_budget import Price
 from ...adapters.llm_means import means_of
-from ...lang.diagnostic import Diagnostic
+from ...lang.diagnostic import Diagnostic, nearest
 from ...lang.seed import FormulaSeed
 from ..calls import Caller
 from ..compiler.compiling import compile_task
@@ -23,14 +23,30 @@ from ..formulas.reviews import read_context
 from ..formulas.seeds import check, load
 from ..refusals import RequestError
 from ..results import Trace
-from ..settings import check_limits, seconds
+from ..settings import call_options, check_limits, check_listeners, seconds
 from ..wiring import identity_of
-from .clients import Clients, Warnings
+from .clients import Clients, Warnings, file_of
 
 __all__ = ["ANSWER_TOKENS", "checker", "compile_seed"]
 
 ANSWER_TOKENS = 8192
 """Tokens that an answer may have under a limit on tokens or cost, where a budget would grant no more than a short text's."""
+_LIMITS = ("max_calls", "max_tokens", "max_cost")
+_NAMES = (
+    "llm",
+    "model",
+    "name",
+    "repairs",
+    "example",
+    *_LIMITS,
+    "price",
+    "options",
+    "cache",
+    "events",
+    "cancel",
+    "time_limit",
+    "record",
+)
 _EXAMPLES = 100
 """Contexts that a seed is checked against; each draft is."""
 
@@ -39,6 +55,8 @@ def checker(example: Iterable[Any] | None) -> Callable[[FormulaSeed], list[Diagn
     """Return what checks a seed, against the contexts of ``example`` (the first 100) too. Raises ``ContextError`` for what is none."""
     if example is None:
         return check
+    if not isinstance(example, Iterable):
+        raise RequestError("example", f"a list of contexts is wanted, not {type(example).__name__}")
     contexts = [each for each, _ in zip(example, range(_EXAMPLES), strict=False)]
     for number, each in enumerate(contexts):
         read_context(each, number)
@@ -63,24 +81,27 @@ async def compile_seed(
     **limits: Any,
 ) -> Compiled:
     """Compile ``task``; ``knotwork.seed.compile`` says what each argument means."""
+    _check_names(limits)
     request = CompileRequest(task, name, repairs)
     checked = checker(example)
     time_limit = seconds(time_limit)
     check_limits(limits)
-    if cache is not None and not (model or isinstance(llm, str)):
+    check_listeners(events, cancel)
+    asked = call_options({} if options is None else options)
+    if not isinstance(model, str):
+        raise RequestError("model", f"a text is wanted, not {type(model).__name__}")
+    if not isinstance(record, bool):
+        raise RequestError("record", f"True or False is wanted, not {type(record).__name__}")
+    if cache is not None and not (model or llm is None or isinstance(llm, str)):
         raise RequestError(
             "cache", "a client of one's own has no name that a cache could know it by", "give model=NAME"
         )
-    unknown = sorted(set(limits) - {"max_calls", "max_tokens", "max_cost"})
-    if unknown:
-        raise RequestError(unknown[0][:80], "there is no such option")
-    asked = dict(options or {})
     if limits.get("max_tokens") is not None or limits.get("max_cost") is not None:
         asked.setdefault("max_tokens", ANSWER_TOKENS)
     warned = Warnings(events)
     async with Clients(llm, (), warned, price=price, **limits) as models:
         known = model or (identity_of(models.spec) if models.spec else "")
-        kept = Compilations(Path(cache), known, warn=warned) if cache is not None else None
+        kept = Compilations(file_of("cache", cache), known, warn=warned) if cache is not None else None
         recorder = start(request, model=known) if record else None
         heard = Events() if recorder is not None and events is None else events
         try:
@@ -98,3 +119,12 @@ async def compile_seed(
                 await kept.aclose()
     read = load(made.seed) if made.seed is not None else None  # one that can check itself
     return evolve(made, seed=read, warnings=(*made.warnings, *warned.messages))
+
+
+def _check_names(given: Mapping[str, Any]) -> None:
+    """Raise ``RequestError`` for the name of an argument that there is not."""
+    for name in given:
+        if name not in _LIMITS:
+            like = nearest(name, _NAMES)
+            hint = f"did you mean {like!r}?" if like else f"there are: {', '.join(_NAMES)}"
+            raise RequestError(name[:80], "there is no such option", hint)

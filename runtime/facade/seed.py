@@ -224,8 +224,8 @@ async def run_many(
 
 async def compile(
     task: str,
+    llm: Any = None,
     *,
-    llm: Any,
     model: str = "",
     name: str = "",
     repairs: int = 3,
@@ -234,11 +234,12 @@ async def compile(
 ) -> "Compiled":
     """Have a model write the seed for ``task`` (words): conditions, computation graph, seed. Seed 000, phase 1.
 
-    ``llm`` and ``model`` as for ``run``. ``name`` is the seed's task name ("": the model finds one). Each step is checked; what its
-    diagnostics can mend is mended, the rest goes back to the model, at most ``repairs`` (0 to 10) times a step. ``example``: contexts
-    that the seed must fit as well. ``max_calls``, ``max_tokens``, ``max_cost`` (US dollars; needs ``price``), ``time_limit`` (seconds)
-    and ``cancel`` end it; ``options`` are the port's, for each call; ``cache`` names the file of what was compiled before.
-    ``record=True`` keeps the run in a folder, which ``knotwork runs`` lists and ``knotwork report`` tells.
+    ``llm`` and ``model`` as for ``run``; without ``llm`` it is ``KNOTWORK_LLM``, or the local model. ``name`` is the seed's task name
+    ("": the model finds one). Each step is checked; what its diagnostics can mend is mended, the rest goes back to the model, at most
+    ``repairs`` (0 to 10) times a step. ``example``: contexts that the seed must fit as well. ``max_calls``, ``max_tokens``, ``max_cost``
+    (US dollars; needs ``price``), ``time_limit`` (seconds) and ``cancel`` end it; ``options`` are for each call (``temperature``,
+    ``max_tokens``, ``stop``, ``seed``, ``timeout``, ``retries``); ``cache`` names the file of what was compiled before. ``record=True``
+    keeps the run in a folder, which ``knotwork runs`` lists and ``knotwork report`` tells.
 
     The result's ``seed`` passes ``check``; where ``status`` is "failed" it is None, and ``reason``, ``draft`` and ``diagnostics`` say how
     far it came. Raises ``RequestError``, ``ContextError``, ``NotConfigured``, and ``RunError`` for a run that can't be kept.
@@ -248,9 +249,9 @@ async def compile(
     return await compile_seed(task, llm, model, name, repairs, example, **options)
 
 
-def compile_sync(task: str, *, llm: Any, **options: Any) -> "Compiled":
+def compile_sync(task: str, llm: Any = None, **options: Any) -> "Compiled":
     """Compile from code that is not async; in code that is (a notebook too), ``await seed.compile(...)``."""
-    return run_here(lambda: compile(task, llm=llm, **options), "seed.compile")
+    return run_here(lambda: compile(task, llm, **options), "seed.compile")
 
 
 def estimate(

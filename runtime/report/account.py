@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 from attrs import define, field, frozen
 
 from ..results import add_costs
+from .fields import figure, number
 
 if TYPE_CHECKING:
     from .branches import Row
@@ -85,15 +86,14 @@ class Figures:
         """
         if event.get("counted") is False:
             return
-        sent = event.get("calls")
+        sent = figure(event, "calls")
         if event.get("cached") or sent == 0:
             self.cached += 1
         else:
-            self.calls += sent if isinstance(sent, int) else again + (event.get("error") != "budget")
-        self.prompt_tokens += _count(event.get("prompt_tokens"))
-        self.completion_tokens += _count(event.get("completion_tokens"))
-        cost = event.get("cost")
-        self.cost = add_costs(self.cost, float(cost) if isinstance(cost, int | float) else None)
+            self.calls += int(sent) if sent is not None else again + (event.get("error") != "budget")
+        self.prompt_tokens += number(event, "prompt_tokens")
+        self.completion_tokens += number(event, "completion_tokens")
+        self.cost = add_costs(self.cost, figure(event, "cost"))
 
     def add(self, other: "Figures") -> None:
         """Add another one's."""
@@ -208,7 +208,3 @@ def _sum(many: Any) -> Figures:
     for each in many:
         total.add(each)
     return total
-
-
-def _count(value: Any) -> int:
-    return value if isinstance(value, int) and not isinstance(value, bool) else 0

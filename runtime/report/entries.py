@@ -6,26 +6,13 @@ from typing import Any
 from ...lang.diagnostic import Diagnostic, picture
 from ...lang.source import Source, Span
 from .account import Entry, Room
+from .fields import figure, number, text
 from .steps import command_words
 
-__all__ = [
-    "answer_entry", "call_entry", "command_entry", "number", "remark_entry", "text",
-]  # fmt: skip
+__all__ = ["answer_entry", "call_entry", "command_entry", "remark_entry"]
 
 _PICTURED = 20
 """Diagnostics of a repair that are drawn."""
-
-
-def text(event: Mapping[str, Any], name: str) -> str:
-    """Return a field that is a text; "" where it is none."""
-    value = event.get(name)
-    return value if isinstance(value, str) else ""
-
-
-def number(event: Mapping[str, Any], name: str) -> int:
-    """Return a field that is a whole number; 0 where it is none."""
-    value = event.get(name)
-    return value if isinstance(value, int) and not isinstance(value, bool) else 0
 
 
 def call_entry(event: Mapping[str, Any], room: Room, place: str = "") -> Entry:
@@ -38,15 +25,14 @@ def call_entry(event: Mapping[str, Any], room: Room, place: str = "") -> Entry:
 
 def answer_entry(entry: Entry, event: Mapping[str, Any], room: Room) -> None:
     """Add the answer, and what it cost."""
-    error, cost = text(event, "error"), event.get("cost")
-    seconds = event.get("seconds")
+    error, cost, seconds = text(event, "error"), figure(event, "cost"), figure(event, "seconds")
     told = [error] if error else []
     if event.get("cached") or event.get("calls") == 0:
         told.append("from the cache")
     else:
         told.append(f"{number(event, 'prompt_tokens'):,} + {number(event, 'completion_tokens'):,} tokens")
-        told += [f"${cost:.4f}"] if isinstance(cost, int | float) and cost else []
-        told += [f"{seconds:.1f} s"] if isinstance(seconds, int | float) else []
+        told += [f"${cost:.4f}"] if cost else []
+        told += [f"{seconds:.1f} s"] if seconds is not None else []
     entry.status, entry.outcome = "error" if error else "success", " · ".join(told)
     if answer := text(event, "text"):
         entry.blocks.append(room.block("Answer", answer, _lost(event, "text")))
@@ -72,8 +58,8 @@ def remark_entry(event: Mapping[str, Any], room: Room) -> Entry | None:
         case "budget.reached":
             return Entry("budget", "The budget was reached", "partial", lines=[text(event, "message")])
         case "iteration.finished":
-            score = event.get("score")
-            told = f"score {score:.2f}" if isinstance(score, int | float) else f"no score: {text(event, 'error')}"
+            score = figure(event, "score")
+            told = f"score {score:.2f}" if score is not None else f"no score: {text(event, 'error')}"
             title = f"Iteration {number(event, 'iteration')} of an answer"
             return Entry("iteration", title, "success" if event.get("accepted") else "partial", told)
         case _:
@@ -120,10 +106,10 @@ def command_entry(event: Mapping[str, Any]) -> Entry:
 
 def _branch(event: Mapping[str, Any]) -> Entry:
     """Return what came of an action in a state."""
-    value, child = event.get("value"), event.get("child")
+    value, child = figure(event, "value"), figure(event, "child")
     status = text(event, "status")
-    led = f" to state {child}" if isinstance(child, int) else ""
-    worth = f", worth {value:.2f}" if isinstance(value, int | float) else ""
+    led = f" to state {child:.0f}" if child is not None else ""
+    worth = f", worth {value:.2f}" if value is not None else ""
     entry = Entry(
         "branch", f"Branch of state {number(event, 'node')}{led}",
         {"done": "success", "merged": "empty", "failed": "error"}.get(status, "partial"),

@@ -7,6 +7,7 @@ from attrs import frozen
 
 from ...lang.diagnostic import has_errors
 from ...lang.parse.gasl import parse_command
+from .fields import figure
 from .words import in_words
 
 __all__ = ["Step", "command_words", "told"]
@@ -72,12 +73,9 @@ def _in_order(entries: Iterable[Mapping[str, Any]]) -> Iterator[Mapping[str, Any
 def _step(entry: Mapping[str, Any], why: str, left_out: int) -> Step:
     command, status = str(entry.get("command", "")), str(entry.get("status") or "success")
     summary, error, part = entry.get("summary"), entry.get("error"), str(entry.get("part") or "")
-    count = summary.get("count") if isinstance(summary, Mapping) else None
+    count = summary.get("count") if isinstance(summary, Mapping) and figure(summary, "count") is not None else None
     outcome = _OUTCOMES.get(status, status)
-    counts = (
-        isinstance(count, int | float) and not isinstance(count, bool) and not command.upper().startswith(_SETTING_UP)
-    )
-    if counts and status in ("success", "partial"):
+    if count is not None and not command.upper().startswith(_SETTING_UP) and status in ("success", "partial"):
         outcome = f"{count:,} {'in part' if status == 'partial' else 'in all'}"
     message = error.get("message", "") if isinstance(error, Mapping) else ""
     number = "" if part == _ROLLBACK else f"{entry.get('step', '')}{f'.{part}' if part else ''}"

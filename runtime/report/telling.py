@@ -11,7 +11,8 @@ from attrs import define, field
 
 from ..eventlog import OPENED
 from .account import Account, Entry, Phase, Section
-from .entries import answer_entry, call_entry, command_entry, number, remark_entry, text
+from .entries import answer_entry, call_entry, command_entry, remark_entry
+from .fields import figure, number, text
 
 __all__ = ["tell"]
 
@@ -231,8 +232,8 @@ class _Telling:
             begun.phase.add(begun.entry)
         entry = begun.entry
         entry.status = text(event, "status")
-        count = event.get("count")
-        told = f", {count:,}" if isinstance(count, int) else ""
+        count = figure(event, "count")
+        told = f", {count:,.0f}" if count is not None else ""
         entry.outcome = f"{entry.status}{told} · {_float(event, 'seconds'):.2f} s"
         if self.searched:
             begun.phase.figures.seconds += _float(event, "seconds")
@@ -321,8 +322,7 @@ def _time(event: Mapping[str, Any]) -> float:
 
 
 def _float(event: Mapping[str, Any], name: str) -> float:
-    value = event.get(name)
-    return float(value) if isinstance(value, int | float) and not isinstance(value, bool) else 0.0
+    return figure(event, name) or 0.0
 
 
 def _some(told: str) -> list[str]:

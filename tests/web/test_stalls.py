@@ -17,6 +17,8 @@ from support.web import application, settings_in
 JSON = {"Content-Type": "application/json"}
 CONST = '(a)=CONST("x")'
 DEEP = "[" * 150 + "]" * 150
+LOOKS = 2
+"""How often a wait is looked at before it counts: see where it does."""
 HEAVY = "len([1 for i in x for j in x])"
 
 
@@ -67,14 +69,16 @@ async def beating(client: httpx2.AsyncClient) -> AsyncIterator[list[float]]:
     ],
 )  # fmt: skip
 def test_what_comes_in_is_read_beside_the_others(tmp_path: Path, path: str, body: str, status: int) -> None:
-    async def asking() -> None:
+    async def asking() -> float:
         async with application(settings_in(tmp_path)) as client, beating(client) as waited:
             answer = await client.post(path, content=body, headers=JSON)
             assert answer.status_code == status, answer.text[:300]
             await asyncio.sleep(0.05)
-            assert max(waited) < 1.0  # a fraction of that where the machine is quiet
+            return max(waited)
 
-    asyncio.run(asking())
+    # a fraction of a second where the machine is quiet; where it is not, all of this process may have to wait for a turn, once:
+    # what the server itself is held up by comes every time
+    assert any(asyncio.run(asking()) < 1.0 for _ in range(LOOKS))
 
 
 def test_a_script_computes_beside_the_others(tmp_path: Path) -> None:

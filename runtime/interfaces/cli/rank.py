@@ -4,7 +4,7 @@ from typing import Annotated, Literal
 
 import typer
 
-from .shared.params import LIMITS, MaxCalls, MaxConcurrency, MaxCost, MaxTokens, ModelSpec, NoCache, PriceOf, Rate
+from .shared.params import LIMITS, MaxConcurrency, MaxCost, MaxTokens, ModelSpec, NoCache, PriceOf, Rate
 
 __all__ = ["rank"]
 
@@ -84,7 +84,17 @@ def rank(
         ),
     ] = None,
     max_concurrency: MaxConcurrency = 8,
-    max_calls: MaxCalls = None,
+    max_calls: Annotated[
+        int | None,
+        typer.Option(
+            "--max-calls",
+            metavar="N",
+            min=0,
+            show_default=False,
+            rich_help_panel=LIMITS,
+            help="The most calls of all requests; the one that would exceed it is not made. 100 for each request without.",
+        ),
+    ] = None,
     max_tokens: MaxTokens = None,
     max_cost: MaxCost = None,
     price: PriceOf = None,

@@ -72,6 +72,24 @@ def test_canonical_programs_are_admitted(text: str) -> None:
     assert parse_gasl(text).diagnostics == ()
 
 
+@pytest.mark.parametrize(
+    "text",
+    [
+        '#: why it is\nFIND nodes WHERE (`a b` = "PER SON" AND NOT age > 3 ) ORDER BY f DESC LIMIT 10 AS authors\nCOUNT authors AS n\n',
+        "TRY \nFIND nodes AS x\nCATCH ANY \nRESET k\nEND \nBRANCH IF LEN ${`a b`.c[0]} > 0 THEN RESET a ELSE RESET b",
+        'PROCESS x USING "go" AS y RETURNING (a TEXT , b INT )\nCLASSIFY x BY "is it" INTO ["a", "b"] AS y',
+    ],
+)  # fmt: skip
+def test_nowhere_may_blanks_go_on_for_ever(text: str) -> None:
+    """A small model that may write a blank writes nothing else."""
+    start = LLMatcher(LLTokenizer("byte"), LLMatcher.grammar_from_lark(constrain("gasl", "llguidance")))
+    for byte in text.encode():
+        at = start.deep_copy()
+        blanks = sum(at.try_consume_tokens([each]) for each in b"\n\t" + b" " * 20)
+        assert blanks <= 10, text
+        assert start.consume_tokens([byte]), text
+
+
 LIKED, ENDS = b'()[]"= ,ABCDEFINOSTWabx019.\n#:', b'\n")]}'
 
 

@@ -7,11 +7,14 @@ from collections.abc import Callable, Sequence
 from time import perf_counter
 from typing import TYPE_CHECKING
 
+from attrs import evolve
+
 from .....adapters.llm_means import means_of
 from ....calls import Caller
 from ....debuglog import DebugLog, level
 from ....eventlog import EventLog
 from ....events import Event, Events
+from ....planner.budget import CALLS
 from ....planner.keeping import RunError, ranked_done, start, totals_done
 from ....planner.results import Ranked
 from ....planner.running import rank_many
@@ -43,7 +46,13 @@ def run(asked: RankAsked, ready: Ready) -> int:
     ready.work.means = means_of(spec)
     screen = _screen(calls, ready.requests)
     note = say if screen is None else screen.note
-    models = open_models(spec, {}, asked.limits, asked.max_concurrency, lambda text: note(f"warning: {text}"))
+    models = open_models(
+        spec,
+        {},
+        evolve(asked.limits, max_calls=_most(asked, ready)),
+        asked.max_concurrency,
+        lambda text: note(f"warning: {text}"),
+    )
     try:
         recorder = _recorder(asked, ready, spec)
     except RunError as error:
@@ -59,6 +68,12 @@ def run(asked: RankAsked, ready: Ready) -> int:
     several = asked.requests is not None or len(ready.requests) > 1
     resume = resume_command(recorder.run_id, asked, spec)
     return finish(ranked, calls, asked, recorder, resume, perf_counter() - began, several=several)
+
+
+def _most(asked: RankAsked, ready: Ready) -> int:
+    """Return how many calls may be made."""
+    given = asked.limits.max_calls
+    return CALLS * len(ready.requests) if given is None else given
 
 
 def _recorder(asked: RankAsked, ready: Ready, spec: str) -> Recorder:
@@ -101,7 +116,9 @@ async def _ranked(
         if screen is not None:
             screen.start()
         try:
-            ranked = await rank_many(ready.work, ready.requests, caller, cancel=cancel, on_ranked=over)
+            ranked = await rank_many(
+                ready.work, ready.requests, caller, cancel=cancel, on_ranked=over, max_calls=_most(asked, ready)
+            )
         finally:
             log.close()
             await close_models(models)

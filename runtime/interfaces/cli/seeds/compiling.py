@@ -39,7 +39,7 @@ from ..shared.exit import Exit, Misused
 from ..shared.files import STDIN, Unreadable, only_one_stdin, read_source
 from ..shared.kinds import is_seed
 from ..shared.output import complain, say, write
-from ..shared.replacing import replace_file
+from ..shared.replacing import is_stream, replace_file
 from .compile_lines import Lines, finished, show_draft
 from .incoming.contexts import Contexts
 from .outgoing.writing import same_file
@@ -126,7 +126,9 @@ def _check_output(asked: CompileAsked) -> None:
     path = Path(asked.to_file)
     if path.is_dir():
         raise Misused(f"{asked.to_file} is a folder", f"name a file in it: --output {path / 'task.seed.json'}")
-    if path.exists() and not asked.force:
+    if is_stream(path):
+        return  # it is written into, and nothing of it is lost
+    if (path.exists() or path.is_symlink()) and not asked.force:  # a link that leads nowhere is somebody's too
         raise Misused(f"{asked.to_file} is there already", "--force writes it anew")
     if not path.parent.is_dir():
         raise Misused(f"{asked.to_file} can't be written: there is no folder {path.parent}")

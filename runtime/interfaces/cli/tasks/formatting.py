@@ -17,7 +17,7 @@ from ..shared.exit import Exit, Misused
 from ..shared.files import STDIN, Unreadable, only_one_stdin, read_source
 from ..shared.kinds import is_seed, language_of
 from ..shared.output import colour, complain, paint, say
-from ..shared.replacing import replace_file
+from ..shared.replacing import is_stream, replace_file
 
 __all__ = ["format_files"]
 
@@ -118,7 +118,7 @@ def _put(name: str, source: Source, text: str, *, check: bool, diff: bool) -> in
         if check and text != source.text:
             say(f"{source.name} would change")
         return Exit.FAILED if check and text != source.text else Exit.DONE
-    if name == STDIN:
+    if name == STDIN or is_stream(Path(name)):  # a pipe can't take back what was read from it
         sys.stdout.write(text)
     elif text != source.text:
         try:

@@ -10,7 +10,9 @@ from pathlib import Path
 from typing import Any
 
 from .....adapters.graph import AdapterError, GraphAdapter
+from .....adapters.state import StoreError
 from .....lang.diagnostic import nearest, printable
+from ....eventlog import LOG
 from ....folders import FILE, RunError, base_directory, find_folder
 from ....hdt.keeping import FOLDER
 from ....report import Account, read_account, render, render_run
@@ -23,24 +25,27 @@ from ..shared.states import graph_of, there
 
 __all__ = ["write_report"]
 
+_PAGE = "report.html"
 _QUESTIONS = 20
 """Questions of a state that its page tells, the latest."""
 
 
 def write_report(named: str, output: str | None, graph: str | None) -> int:
-    """Write the page and say where it is. Raises ``Misused``, ``StoreError`` and ``AdapterError``."""
+    """Write the page and say where it is. Raises ``Misused``, ``StoreError``, ``AdapterError`` and ``OSError``."""
+    if output is not None and output != STDIN and Path(output).is_dir():
+        raise Misused(f"{output} is a folder", f"name a file in it: --output {Path(output) / _PAGE}")
     run = _run_named(named)
     if run is not None:
         if graph is not None:
             raise Misused("--graph is for the report of a state", "a run's has no drawing of the graph")
-        page, beside = _of_run(run), run / "report.html"
+        page, beside = _of_run(run), run / _PAGE
     else:
         page, beside = _of_state(named, graph), _beside(Path(named))
     if output == STDIN:
         sys.stdout.write(page + "\n")
         return Exit.DONE
     path = Path(output) if output is not None else beside
-    replace_file(path, page)
+    replace_file(path, page, follow=output is not None)  # a folder that was given away may have a link under our name
     say(printable(f"written to {path}"))
     return Exit.DONE
 
@@ -52,6 +57,8 @@ def _run_named(named: str) -> Path | None:
         return path
     if path.exists():
         return None
+    if named and path.name == named and (base_directory() / named).is_dir():
+        _no_run(named, base_directory() / named)
     try:
         return find_folder(named)
     except RunError:
@@ -60,6 +67,13 @@ def _run_named(named: str) -> Path | None:
         raise Misused(f"there is no run and no state {named}", f"did you mean {near}?")
     there(named)  # says what it has to say of a state that is not there
     return None
+
+
+def _no_run(named: str, folder: Path) -> None:
+    """Raise ``Misused`` where ``folder`` looks like a run's, whose records are gone: it has a log of events, or stands among the runs."""
+    looks = (folder / LOG).is_file() or folder.resolve().parent == base_directory().resolve()
+    if looks and not (folder / FILE).is_file():
+        raise Misused(f"{named} is no run's folder: it has no {FILE}", "knotwork runs lists the runs that there are")
 
 
 def _kept() -> list[str]:
@@ -85,7 +99,13 @@ def _of_run(folder: Path) -> str:
 
 
 def _of_state(folder: str, graph: str | None) -> str:
-    state = read_brief(there(folder))
+    path = there(folder)
+    try:
+        state = read_brief(path)
+    except StoreError:
+        if path.is_dir():
+            _no_run(folder, path)
+        raise
     questions, left_out = _questions(Path(folder))
     return render(state, _graph(state, graph), questions, left_out)
 
@@ -106,7 +126,7 @@ def _questions(state: Path) -> tuple[list[Account], int]:
 
 
 def _beside(state: Path) -> Path:
-    return state / "report.html" if state.is_dir() else state.with_suffix(".html")
+    return state / _PAGE if state.is_dir() else state.with_suffix(".html")
 
 
 def _graph(state: Mapping[str, Any], named: str | None) -> GraphAdapter | None:
