@@ -63,8 +63,14 @@ def _run_named(named: str) -> Path | None:
         return find_folder(named)
     except RunError:
         pass
-    if path.name == named and (near := nearest(named, _kept())) is not None and not _like(path):
-        raise Misused(f"there is no run and no state {named}", f"did you mean {near}?")
+    if path.name == named and not _like(path):
+        near = nearest(named, _kept())
+        hint = (
+            f"did you mean {near}?"
+            if near
+            else "knotwork runs lists the runs; a state is the folder that --state named"
+        )
+        raise Misused(f"there is no run and no state {named}", hint)
     there(named)  # says what it has to say of a state that is not there
     return None
 
