@@ -43,6 +43,7 @@ def started(folder: Path, *args: str, **streams: Any) -> "Iterator[subprocess.Po
             running.kill()
 
 
+@pytest.mark.slow
 @posix
 def test_ctrl_c_prints_the_best_so_far(folder: Path, server: Served) -> None:
     instruct = "Explain tides [[scores 0.4]] [[delay 0 30]]"

@@ -65,6 +65,7 @@ def test_colours_are_the_users_choice(folder: Path, monkeypatch: pytest.MonkeyPa
     assert "\x1b" not in call("check", "bad.lwt").out
 
 
+@pytest.mark.slow
 def test_ten_thousand_steps_and_a_megabyte(folder: Path) -> None:
     steps = '(0)=LLM("a")\n' + "".join(f'({n})=LLM("see {{({n - 1})}}")\n' for n in range(1, 10_000))
     (folder / "long.lwt").write_text(steps)

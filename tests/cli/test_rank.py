@@ -243,6 +243,7 @@ def server() -> Iterator[_Server]:
         thread.join(5)
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(sys.platform == "win32", reason="signals of POSIX")
 @pytest.mark.parametrize("hangs", [2, 5])
 def test_killed_in_the_middle_and_resumed_nothing_is_paid_for_twice(folder: Path, server: _Server, hangs: int) -> None:
@@ -268,6 +269,7 @@ def test_killed_in_the_middle_and_resumed_nothing_is_paid_for_twice(folder: Path
     assert len(set(server.prompts)) == 5
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(sys.platform == "win32", reason="signals of POSIX")
 def test_ctrl_c_ends_it_in_order(folder: Path) -> None:
     with silent_server() as (spec, asked):

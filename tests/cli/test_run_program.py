@@ -166,6 +166,7 @@ def test_without_a_model_what_needs_one_is_told_before_anything_runs(
     assert not (folder / "kept").exists()
 
 
+@pytest.mark.slow
 @posix
 @pytest.mark.parametrize("number", [pytest.param(signal.SIGINT, marks=pytest.mark.slow), signal.SIGTERM])
 def test_a_signal_ends_a_process_step_and_keeps_what_was_committed(folder: Path, number: int) -> None:

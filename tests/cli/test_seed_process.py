@@ -38,6 +38,7 @@ def started(folder: Path, *args: str) -> "Iterator[subprocess.Popen[bytes]]":
             running.kill()
 
 
+@pytest.mark.slow
 @posix
 def test_a_pipe_gets_each_result_as_it_comes_and_ctrl_c_ends_the_wait(folder: Path) -> None:
     write_seed(folder)

@@ -14,6 +14,7 @@ from support.seeds import SEED
 from support.served import served, until
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("how", ["cancel", "event", "error"])
 def test_a_run_that_is_stopped_leaves_no_socket_and_keeps_what_came_back(tmp_path: Path, how: str) -> None:
     fs, given = seed.load(SEED), contexts(50, 4)

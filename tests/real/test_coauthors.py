@@ -117,6 +117,7 @@ def test_every_finding_says_where_it_is_from(tmp_path: Path) -> None:
     assert "<script" not in page
 
 
+@pytest.mark.slow
 def test_running_the_plan_twice_adds_nothing(tmp_path: Path) -> None:
     spec = cassette(tmp_path / "answers.jsonl")
     plan = {**PLAN, "commands": [text for text in PLAN["commands"] if "by_kind" not in text]}

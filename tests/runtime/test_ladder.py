@@ -81,6 +81,7 @@ def test_what_is_no_value_is_unreadable_quickly_and_says_why(text: str, reason: 
         assert reason in found.reason
 
 
+@pytest.mark.slow
 def test_a_long_answer_is_read_in_bounded_memory() -> None:
     text = "[" + ",".join(["'abc'"] * 50_000) + "]"
     tracemalloc.start()

@@ -285,6 +285,7 @@ def test_a_run_needs_room_for_a_call(limit: int) -> None:
         run([], Reader(0.0), max_concurrency=limit)
 
 
+@pytest.mark.slow
 def test_the_number_of_contexts_does_not_fill_memory() -> None:
     alive: list[int] = []
 

@@ -166,6 +166,7 @@ def test_a_pattern_takes_time_in_proportion_to_the_text() -> None:
     assert compare("a" * 50_000 + "!", "MATCHES", "^(a+)+$") is False
 
 
+@pytest.mark.slow
 def test_twenty_thousand_operands_and_too_many_levels() -> None:
     wide = And(tuple(Comparison(A, "!=", Constant(number)) for number in range(20_000)))
     assert compiled(wide).made == "code"  # NOT IN

@@ -48,6 +48,7 @@ def test_a_computation_over_many_extractions_may_take_more() -> None:
     assert step_limits(2_000_000).size == 2_000_000
 
 
+@pytest.mark.slow
 def test_pairs_of_many_extractions_are_refused() -> None:
     pairs = {
         "name": "X",
