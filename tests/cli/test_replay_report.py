@@ -53,7 +53,10 @@ def test_a_state_that_is_not_there(folder: Path, kept: str, command: str) -> Non
     result = call(command, "kpet")
     assert (result.code, result.out) == (2, "")
     assert "did you mean kept?" in result.err
-    assert {path.name for path in folder.iterdir()} - {"knotwork"} == {"a.gasl", "kept"}  # the home may hold built grammars
+    assert {path.name for path in folder.iterdir()} - {"knotwork"} == {
+        "a.gasl",
+        "kept",
+    }  # the home may hold built grammars
 
 
 def test_a_state_that_names_no_graph(folder: Path, kept: str) -> None:
