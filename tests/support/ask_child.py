@@ -23,8 +23,9 @@ WORK = 'CLASSIFY people BY "age" INTO ("young", "old") AS ages'
 PLANS = (
     plan("DECLARE n AS COUNTER", *('FIND nodes WHERE entity_type = "PERSON" AS people', "COUNT people AS many",
          "UPDATE n WITH many", WORK, "UPDATE n WITH many")),
-    *(plan('FIND nodes WHERE entity_type = "PERSON" AS people', WORK, "COUNT ages AS many", "UPDATE n WITH many", decision="continue")
-      for _ in range(3)),
+    *(plan(f'FIND nodes WHERE entity_type = "PERSON" LIMIT {50 + number} AS people', WORK, "COUNT ages AS many",
+           "UPDATE n WITH many", decision="continue")
+      for number in range(3)),  # each another: one that was just run goes back to the model
     "COMPLETE: done",
 )  # fmt: skip
 COUNT = 5 * 5
