@@ -1,6 +1,6 @@
 """What our diagnostics are worth to a program that makes slips: planted tasks, an oracle without slips, one with, and repairs.
 
-    python tests/bench/bench_repair.py [TASKS] [--seed N] [--most SLIPS] [--each] [--show N]
+    python tests/bench/bench_repair.py [TASKS] [--seed N] [--most SLIPS] [--each] [--show N] [--quick]
 
 TASKS (default 300) are questions to small graphs, answered by plans, and item sets, ranked by scripts. The first oracle writes what
 is right; the second the same with one to SLIPS (default 3) slips (``support/planted_slips``), and repairs it as a program without
@@ -92,7 +92,7 @@ def apart(chosen: list[Task], shown: int) -> None:
 
 def main() -> None:
     """Measure and print."""
-    count = int(sys.argv[1]) if len(sys.argv) > 1 and sys.argv[1].isdigit() else 300
+    count = int(sys.argv[1]) if len(sys.argv) > 1 and sys.argv[1].isdigit() else 9 if "--quick" in sys.argv else 300
     seed, began = option("--seed", 1), perf_counter()
     chosen = list(tasks(count, seed))
     print(f"{count} tasks, seed {seed}: {sum(task.is_graph for task in chosen)} plans, the others scripts")
