@@ -26,20 +26,25 @@ from knotwork.runtime.events import DecisionMade, Events, PlanFinished
 from knotwork.runtime.hdt.opening import Wanted, traverse
 from knotwork.runtime.hdt.settings import Bounds
 
-PLAN = {
-    "decision": "continue", "why": "look at a kind", "hypothesis": "kinds differ",
-    "commands": ['FIND nodes WHERE kind = "k3" LIMIT 20 AS some', "COUNT some AS many", "UPDATE seen WITH many"],
-}  # fmt: skip
+
+def plan(number: int) -> dict[str, Any]:
+    """Return a plan that is no other's: one that was just run would go back to the model."""
+    find = f'FIND nodes WHERE kind = "k3" LIMIT {20 + number} AS some'
+    return {
+        "decision": "continue", "why": "look at a kind", "hypothesis": "kinds differ",
+        "commands": [find, "COUNT some AS many", "UPDATE seen WITH many"],
+    }  # fmt: skip
 
 
 class Instant(Own):
-    """Answers the same plan at once; ``longest`` is the longest prompt it saw."""
+    """Answers a plan at once; ``longest`` is the longest prompt it saw."""
 
-    longest = 0
+    longest = asked = 0
 
     async def generate(self, prompt: str, **options: Any) -> Completion:
         self.longest = max(self.longest, len(prompt))
-        return Completion(json.dumps(PLAN))
+        self.asked += 1
+        return Completion(json.dumps(plan(self.asked)))
 
     async def aclose(self) -> None:
         pass
