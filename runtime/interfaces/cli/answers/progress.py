@@ -1,7 +1,6 @@
 """What a person sees while an answer is worked on, in a pipe: lines on stderr."""
 
 import sys
-from typing import Protocol
 
 from attrs import define, field
 
@@ -10,23 +9,7 @@ from ....events import AnswerStarted, Event, IterationFinished
 from ..shared.output import colour, paint, say
 from .telling import Line, iteration, noted
 
-__all__ = ["Display", "Lines"]
-
-
-class Display(Protocol):
-    """A subscriber that shows how an answer comes about."""
-
-    def __call__(self, event: Event) -> None:
-        """Show one event."""
-        ...
-
-    def note(self, text: str) -> None:
-        """Show a line that stays."""
-        ...
-
-    def stop(self) -> None:
-        """Leave the screen as it was; more than once is fine."""
-        ...
+__all__ = ["Lines"]
 
 
 @define

@@ -19,10 +19,11 @@ from ....wiring import default_spec
 from ..execution.interrupt import cancelling
 from ..execution.models import Models, close_models, open_models
 from ..programs.progress import Calls
+from ..shared.display import Display
 from ..shared.output import is_terminal, say
 from .asked import AnswerAsked, Typed, misused
 from .opening import open_examples
-from .progress import Display, Lines
+from .progress import Lines
 from .summary import finish
 
 __all__ = ["run"]

@@ -25,12 +25,13 @@ from ..programs.opening import Opened, open_executor
 from ..programs.progress import Calls
 from ..shared.checked import Checked
 from ..shared.checking import show
+from ..shared.display import Display
 from ..shared.exit import Exit, Misused
 from ..shared.files import STDIN, Unreadable, read_source
 from ..shared.output import complain, is_terminal, say
 from .asked import Question, Searched
 from .summary import finish
-from .telling import Display, Lines
+from .telling import Lines
 
 __all__ = ["run"]
 

@@ -1,7 +1,6 @@
 """What a person sees while a question is answered: decisions, hypotheses, commands as they end, branches, repairs."""
 
 import sys
-from typing import Protocol
 
 from attrs import define, field
 
@@ -11,26 +10,10 @@ from ....events import BranchClosed, BranchOpened, DecisionMade, Event, Hypothes
 from ..programs.progress import CommandLines
 from ..shared.output import colour, paint, say
 
-__all__ = ["Display", "Lines"]
+__all__ = ["Lines"]
 
 _LONGEST, _BRIEF = 400, 160
 _STYLES = {"start": "cyan", "continue": "green", "refine": "yellow", "pivot": "yellow", "terminate": "green"}
-
-
-class Display(Protocol):
-    """A subscriber that shows how a question is answered."""
-
-    def __call__(self, event: Event) -> None:
-        """Show one event."""
-        ...
-
-    def note(self, text: str) -> None:
-        """Show a line that stays."""
-        ...
-
-    def stop(self) -> None:
-        """Leave the screen as it was; more than once is fine."""
-        ...
 
 
 @define

@@ -13,13 +13,14 @@ from ....runs import Recorder, start
 from ....scripts import run as run_script
 from ..shared.checked import Checked
 from ..shared.checking import show
+from ..shared.display import Display
 from ..shared.exit import Exit
 from ..shared.output import is_terminal, say
 from .asked import Asked, resume_command
 from .interrupt import cancelling
 from .job import Job
 from .models import Models, close_models, open_models
-from .progress import Display, Lines, Tally
+from .progress import Lines, Tally
 from .summary import finish
 
 __all__ = ["execute"]

@@ -1,7 +1,6 @@
 """What a person sees while a run goes on: a live display on a terminal, plain lines in a pipe. Both go to stderr."""
 
 import sys
-from typing import Protocol
 
 from attrs import define
 
@@ -17,7 +16,7 @@ from ....events import (
 )  # fmt: skip
 from ..shared.output import say
 
-__all__ = ["Display", "Lines", "Tally", "counts", "dollars", "told"]
+__all__ = ["Lines", "Tally", "counts", "dollars", "told"]
 
 
 @define
@@ -71,22 +70,6 @@ class Tally:
 def dollars(cost: float) -> str:
     """Write a cost so that small ones are not zero."""
     return f"${cost:.2f}" if cost >= 0.1 or not cost else f"${cost:.2g}" if cost < 0.001 else f"${cost:.4f}"
-
-
-class Display(Protocol):
-    """A subscriber that shows a run."""
-
-    def __call__(self, event: Event) -> None:
-        """Show one event."""
-        ...
-
-    def note(self, text: str) -> None:
-        """Show a line that stays."""
-        ...
-
-    def stop(self) -> None:
-        """Leave the screen as it was; more than once is fine."""
-        ...
 
 
 @define
