@@ -7,13 +7,16 @@ from functools import cache
 from attrs import frozen
 from lark import Lark
 from lark.exceptions import UnexpectedInput
+from lark.lexer import LexerState, LexerThread
+from lark.utils import TextSlice
 
 from .... import grammar
 from ...expr import Clause, Comprehension, Expr
 from ...node import Node, walk
+from ..ahead import Automaton, Follower
 from .builder import Builder, Refused
 
-__all__ = ["MAX_DEPTH", "MAX_LENGTH", "MOST_LEVELS", "Failure", "depth", "levels", "read"]
+__all__ = ["MAX_DEPTH", "MAX_LENGTH", "MOST_LEVELS", "Failure", "automaton", "depth", "follow", "levels", "read"]
 
 MAX_LENGTH = 10_000
 """The longest expression in code points."""
@@ -66,6 +69,24 @@ def read(text: str) -> Expr | Failure:
     if count("for") > MOST_LEVELS and levels(expr) > MOST_LEVELS:
         return Failure(None)
     return expr
+
+
+@cache
+def automaton() -> Automaton:
+    """Return the states of the parser, for what asks what may follow."""
+    return Automaton(_expr())
+
+
+def follow(text: str) -> Follower | None:
+    """Go over ``text``, which may end anywhere; None where it can't be read as far. Builds nothing."""
+    thread = LexerThread(_expr().parser.lexer, LexerState(TextSlice(text, 0, len(text))))
+    follower = automaton().follower("start")
+    try:
+        for token in thread.lex(follower):  # type: ignore[no-untyped-call]
+            follower.feed_token(token)
+    except UnexpectedInput:
+        return None
+    return follower
 
 
 def depth(root: Node) -> int:

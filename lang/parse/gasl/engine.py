@@ -18,11 +18,12 @@ from .... import grammar
 from ...diagnostic import Edit
 from ...gasl import Comment
 from ...source import Span
+from ..ahead import Automaton, Follower
 from .builder import Builder
 from .conditions import MAX_DEPTH
 from .nodes import Unbuildable
 
-__all__ = ["Failure", "Read", "keywords", "read"]
+__all__ = ["MAX_TOKENS", "Failure", "Read", "automaton", "follow", "keywords", "read"]
 
 Start = Literal["program", "condition_only"]
 
@@ -130,6 +131,28 @@ def read(text: str, start: int = 0, stop: int | None = None, what: Start = "prog
         return reading.failure(offset)
     except Unbuildable as fault:
         return reading.failure(fault.span.start, fault)
+
+
+@cache
+def automaton() -> Automaton:
+    """Return the states of the parser, for what asks what may follow."""
+    return Automaton(_gasl())
+
+
+def follow(text: str, start: int = 0, stop: int | None = None, what: Start = "program") -> Follower | None:
+    """Go over ``[start, stop)`` of ``text``, which may end anywhere; None where it can't be read as far. Builds nothing."""
+    piece = TextSlice(text, start, len(text) if stop is None else stop)
+    counter = LineCounter("\n")  # type: ignore[no-untyped-call]
+    counter.char_pos = start
+    thread = LexerThread(_gasl().parser.lexer.lexer, LexerState(piece, counter))
+    follower = automaton().follower(what)
+    reading = _Reading(text, start, follower, flat=what == "condition_only")
+    try:
+        for token in thread.lex(follower):  # type: ignore[no-untyped-call]
+            reading.take(token)
+    except (UnexpectedInput, Unbuildable):
+        return None
+    return follower
 
 
 class _Reading:

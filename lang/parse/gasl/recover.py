@@ -17,7 +17,7 @@ from .lines import BLOCK_WORD, Chunk, chunk_at, end_of_line
 from .outside import explain_outside
 from .remarks import woven
 
-__all__ = ["explain_condition", "recover"]
+__all__ = ["Recovery", "explain_condition", "recover"]
 
 MAX_FAULTS = 1_000
 """Beyond so many faults a text was not meant as a program; reading stops there and says so."""
@@ -47,7 +47,7 @@ class _Frame:
 
 def recover(text: str, failure: Failure) -> tuple[tuple[Item, ...], list[Fault]]:
     """Read every statement that can be read, and explain everything else; as a whole it failed with ``failure``."""
-    return _Recovery(text, failure).run()
+    return Recovery(text, failure).run()
 
 
 def explain_condition(text: str) -> list[Fault]:
@@ -68,39 +68,56 @@ def _shifted(found: Fault, by: int) -> Fault:
     return evolve(found, diagnostic=evolve(diagnostic, message=message, span=moved, hints=hints, edits=edits))
 
 
-class _Recovery:
-    """One pass over a faulty text."""
+class Recovery:
+    """One pass over a faulty text. ``failure`` is how it failed as a whole, where that is known."""
 
-    def __init__(self, text: str, failure: Failure) -> None:
+    def __init__(self, text: str, failure: Failure | None) -> None:
         self._text, self._failure = text, failure
-        self._faults: list[Fault] = []
+        self.faults: list[Fault] = []
         self._reasons: list[tuple[str, Span]] = []
-        self._root: list[Item] = []
+        self.root: list[Item] = []
         self._frames: list[_Frame] = []
+        self.has_longest = False
+        """Whether there was a statement so long that how the whole text failed would have counted."""
 
     def run(self) -> tuple[tuple[Item, ...], list[Fault]]:
         """Go through the text once."""
-        text, at = self._text, 0
-        while True:
-            blank = _BLANK.match(text, at)
-            at = blank.end() if blank else at
-            if at >= len(text):
-                break
-            if len(self._faults) >= MAX_FAULTS:
-                message = f"here are more than {MAX_FAULTS:,} faults; reading stops at this line"
-                self._faults.append(fault("GASL023", message, at, end_of_line(text, at)))
-                self._frames.clear()
-                break
-            at = self._remark(at) if text[at] == "#" else self._statement(at)
+        at = 0
+        while (at := self.next_place(at)) < len(self._text):
+            at = self.advance(at)
+        return self.finish()
+
+    def next_place(self, at: int) -> int:
+        """Return the first place at ``at`` or behind it that is not blank; the text's end where there is none."""
+        blank = _BLANK.match(self._text, at)
+        return blank.end() if blank else at
+
+    def advance(self, at: int) -> int:
+        """Read what stands at ``at``; return where reading goes on."""
+        text = self._text
+        if len(self.faults) >= MAX_FAULTS:
+            message = f"here are more than {MAX_FAULTS:,} faults; reading stops at this line"
+            self.faults.append(fault("GASL023", message, at, end_of_line(text, at)))
+            self._frames.clear()
+            return len(text)
+        return self._remark(at) if text[at] == "#" else self._statement(at)
+
+    def finish(self) -> tuple[tuple[Item, ...], list[Fault]]:
+        """Close what is open where the text ends; return all that was read and found."""
         self._dangling()
-        end = len(text.rstrip())
+        end = len(self._text.rstrip())
         while self._frames:
             self._unclosed(self._frames.pop(), end)
-        return tuple(self._root), self._faults
+        return tuple(self.root), self.faults
+
+    @property
+    def is_between(self) -> bool:
+        """Say whether what comes next begins anew: no block is open, and no reason waits for its command."""
+        return not self._frames and not self._reasons
 
     @property
     def _items(self) -> list[Item]:
-        return self._frames[-1].items if self._frames else self._root
+        return self._frames[-1].items if self._frames else self.root
 
     def _remark(self, at: int) -> int:
         text = self._text
@@ -116,7 +133,7 @@ class _Recovery:
             start = at - (len(text[first:at]) - len(text[first:at].rstrip()))
             edits = (Edit(Span(first, first), f"{indent}{body}\n"), Edit(Span(start, span.end), ""))
             message = "a reason stands on a line of its own, above its command"
-            self._faults.append(fault("GASL026", message, *_ends(span), "move it above", edits=edits))
+            self.faults.append(fault("GASL026", message, *_ends(span), "move it above", edits=edits))
         else:
             self._reasons.append((body[2:].strip(), span))
         return end
@@ -131,7 +148,7 @@ class _Recovery:
         for _, span in self._reasons:
             edit = Edit(Span(span.start, span.start + 2), "#")
             hint = "put it above the command that it explains, or make it a comment with # alone"
-            self._faults.append(fault("GASL026", "no command follows this reason", *_ends(span), hint, edits=(edit,)))
+            self.faults.append(fault("GASL026", "no command follows this reason", *_ends(span), hint, edits=(edit,)))
         self._reasons.clear()
 
     def _statement(self, at: int) -> int:
@@ -140,7 +157,7 @@ class _Recovery:
             return self._block(word[1].upper(), word.end(), at)
         outside, end = explain_outside(text, at)
         if outside:
-            self._faults.append(outside)
+            self.faults.append(outside)
             return end
         chunk = chunk_at(text, at, bool(self._frames))
         reason = self._reasons[0][1].start if self._reasons else None
@@ -148,11 +165,9 @@ class _Recovery:
         found: Read | Failure | None = None
         if not chunk.joins:
             # Reading a very long statement takes a while, and where it fails is known: the whole text failed there.
-            here = (
-                chunk.end - chunk.start > LONGEST
-                and not self._frames
-                and chunk.start <= self._failure.offset <= chunk.end
-            )
+            here = chunk.end - chunk.start > LONGEST and not self._frames
+            self.has_longest |= here
+            here = here and self._failure is not None and chunk.start <= self._failure.offset <= chunk.end
             found = self._failure if here else read(text, chunk.start, chunk.end)
         if isinstance(found, Read):
             items = woven(found.result, found.inner)
@@ -162,11 +177,11 @@ class _Recovery:
             self._items.extend(items)
             return max(chunk.end, at + 1)
         end, faults = self._explained(chunk, found)
-        self._faults += faults
+        self.faults += faults
         return max(end, at + 1)
 
     def _explained(self, chunk: Chunk, failure: Failure | None) -> tuple[int, list[Fault]]:
-        if len(self._faults) > 200:
+        if len(self.faults) > 200:
             # A text with so many faults is not put right line by line; places alone are cheap.
             message = "this can't be read as a command either"
             return chunk.end, [
@@ -189,7 +204,7 @@ class _Recovery:
             alone = not text[after:line].strip() or word == "CATCH"
             edit = Edit(Span(at, min(line + 1, len(text))), "")
             hint = "remove it, or write TRY where the block begins"
-            self._faults.append(
+            self.faults.append(
                 fault("GASL005", f"{word} belongs to no TRY", *_ends(span), hint, edits=(edit,) if alone else ())
             )
             return line if alone else after
@@ -200,13 +215,13 @@ class _Recovery:
             if tail := re.compile(r"[ \t]++(?:TRY|BLOCK)\b|[ \t]*+;", re.IGNORECASE).match(text, after):
                 edit = Edit(Span(after, tail.end()), "")
                 message = f"a block ends with END alone, not with {word}{tail[0]}"
-                self._faults.append(fault("GASL005", message, at, tail.end(), "write END", edits=(edit,)))
+                self.faults.append(fault("GASL005", message, at, tail.end(), "write END", edits=(edit,)))
                 return tail.end()
             return after
         if word in frame.parts or (word == "CATCH" and "FINALLY" in frame.parts):
             message = f"{word} stands {'twice in this block' if word in frame.parts else 'behind FINALLY'}"
             hint = "a block is TRY, CATCH ANY, FINALLY, END, in this order and each once"
-            self._faults.append(fault("GASL005", message, *_ends(span), hint))
+            self.faults.append(fault("GASL005", message, *_ends(span), hint))
         frame.parts.setdefault(word, [])
         if word == "CATCH":
             head = _CATCH.match(text, at)
@@ -215,15 +230,15 @@ class _Recovery:
             other = re.compile(r"[ \t]++\w++(?=[ \t\r]*+$)", re.MULTILINE).match(text, after)
             edit = Edit(Span(after, other.end() if other else after), " ANY")
             message = "CATCH takes every error: CATCH ANY"
-            self._faults.append(fault("GASL006", message, *_ends(span), "write CATCH ANY", edits=(edit,)))
+            self.faults.append(fault("GASL006", message, *_ends(span), "write CATCH ANY", edits=(edit,)))
             return other.end() if other else after
         return after
 
     def _unclosed(self, frame: _Frame, end: int) -> None:
         """Report a block without END, unless there is enough to report, and keep what is in it; ``end`` is the text's."""
-        if len(self._faults) < MAX_FAULTS:
+        if len(self.faults) < MAX_FAULTS:
             hint, edit = "write END where it ends", Edit(Span(end, end), "\nEND")
-            self._faults.append(
+            self.faults.append(
                 fault("GASL004", "this block has no END", frame.word, frame.word + 3, hint, edits=(edit,))
             )
         self._items.append(frame.built(end))

@@ -1,18 +1,19 @@
 """The readings of GASL: a program, one command, a condition. Nothing here raises for what a text says."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 
 from attrs import evolve
 
 from ...conditions import Condition
 from ...diagnostic import Diagnostic, sort_key
-from ...gasl import Program
+from ...gasl import Item, Program
 from ...source import Source, Span
+from ..fault import Fault
 from .engine import Failure, read
 from .recover import explain_condition, recover
 from .remarks import woven
 
-__all__ = ["MAX_LENGTH", "parse_command", "parse_condition", "parse_gasl"]
+__all__ = ["MAX_LENGTH", "parse_command", "parse_condition", "parse_gasl", "read_faulty"]
 
 MAX_LENGTH = 2 * 1024 * 1024
 """The longest program in code points."""
@@ -26,9 +27,13 @@ def parse_gasl(source: Source | str) -> Program:
     text = _without_mark(source.text)
     found = read(text)
     if isinstance(found, Failure):
-        items, faults = recover(text, found)
-        return Program(items, source, _sorted((fault.diagnostic for fault in faults), len(text)))
+        return read_faulty(source, *recover(text, found))
     return Program(woven(found.result, found.inner), source)
+
+
+def read_faulty(source: Source, items: Sequence[Item], faults: Iterable[Fault]) -> Program:
+    """Return the program of what could be read of a text with faults."""
+    return Program(tuple(items), source, _sorted((each.diagnostic for each in faults), len(source.text)))
 
 
 def parse_command(text: str) -> Program:

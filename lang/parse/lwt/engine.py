@@ -15,9 +15,10 @@ from lark.utils import TextSlice
 from .... import grammar
 from ...lwt import Comment, Step
 from ...source import Span
+from ..ahead import Automaton, Follower
 from .builder import Builder, Unbuildable
 
-__all__ = ["Failure", "StepRead", "read_script", "read_step", "reference_pattern"]
+__all__ = ["Failure", "StepRead", "automaton", "follow", "read_script", "read_step", "reference_pattern"]
 
 
 @frozen
@@ -85,6 +86,27 @@ def read_script(text: str) -> tuple[Step | Comment, ...] | None:
     except (UnexpectedInput, Unbuildable):
         return None
     return tuple(items)
+
+
+@cache
+def automaton() -> Automaton:
+    """Return the states of the parser, for what asks what may follow."""
+    return Automaton(_lwt())
+
+
+def follow(text: str, start: int = 0, stop: int | None = None) -> Follower | None:
+    """Go over ``[start, stop)`` of ``text``, which may end anywhere; None where it can't be read as far. Builds nothing."""
+    piece = TextSlice(text, start, len(text) if stop is None else stop)
+    counter = LineCounter("\n")  # type: ignore[no-untyped-call]
+    counter.char_pos = start
+    thread = LexerThread(_lwt().parser.lexer, LexerState(piece, counter))
+    follower = automaton().follower("start")
+    try:
+        for token in thread.lex(follower):  # type: ignore[no-untyped-call]
+            follower.feed_token(token)
+    except UnexpectedInput:
+        return None
+    return follower
 
 
 _AFTER = {

@@ -7,7 +7,7 @@ same grammar and every span is mapped back to the text as it was given. Design: 
 
 from collections.abc import Iterable, Sequence
 
-from attrs import evolve
+from attrs import evolve, frozen
 
 from ...diagnostic import Diagnostic, Edit, sort_key
 from ...lwt import Comment, Mode, Script, Step, Template
@@ -21,7 +21,7 @@ from .faults import explain_step
 from .reference_slips import find_slips
 from .shapes import BULLET, HEAD, end_of_line, next_head
 
-__all__ = ["MAX_LENGTH", "parse_lwt"]
+__all__ = ["MAX_LENGTH", "MAX_OPENINGS", "Piece", "next_place", "parse_lwt", "read_piece", "read_strictly"]
 
 MAX_LENGTH = 4_000_000
 """The longest script in code points. A script of 10,000 steps has about a fifth of that."""
@@ -46,8 +46,13 @@ def parse_lwt(source: Source | str, mode: Mode = "strict") -> Script:
     text = " " + source.text[1:] if source.text.startswith("\ufeff") else source.text
     items, faults = _read(text)
     if mode == "strict":
-        return Script(tuple(items), source, mode, _sorted((fault.diagnostic for fault in faults), len(text)))
+        return read_strictly(source, items, faults)
     return _lenient(source, text, items, faults)
+
+
+def read_strictly(source: Source, items: Items, faults: Iterable[Fault]) -> Script:
+    """Return the script of what was read strictly."""
+    return Script(tuple(items), source, "strict", _sorted((each.diagnostic for each in faults), len(source.text)))
 
 
 def _sorted(diagnostics: Iterable[Diagnostic], length: int) -> tuple[Diagnostic, ...]:
@@ -72,37 +77,54 @@ def _recover(text: str) -> tuple[Items, list[Fault]]:
     """Read every step that can be read, and explain everything else. Linear in the text."""
     items: list[Step | Comment] = []
     faults: list[Fault] = []
-    at, length = 0, len(text)
-    while True:
-        while at < length and text[at] in " \t\r\n":
-            at += 1
-        if at >= length:
-            return items, faults
-        if text[at] == "#":
-            end = end_of_line(text, at)
-            comment = text[at:end].rstrip()
-            items.append(Comment(comment, span=Span(at, at + len(comment))))
-            at = end
-        elif HEAD.match(text, at):
-            read = read_step(text, at)
-            if isinstance(read, StepRead):
-                items.append(read.step)
-                at, end = read.end, end_of_line(text, read.end)
-                if text[at:end].strip():
-                    found, at = explain_rest(text, at, end)
-                    faults.append(found)
-            else:
-                stop = next_head(text, at)
-                faults.append(explain_step(text, at, stop, read))
-                at = stop
-        elif bullet := BULLET.match(text, at):
-            faults.append(explain_bullet(text, at, bullet.end()))
-            at = bullet.end()
-        else:
-            stop = next_head(text, at)
-            bad = explain_bad_head(text, at, stop)
-            faults += [bad] if bad else explain_lines(text, at, stop)
-            at = stop
+    at = 0
+    while (at := next_place(text, at)) < len(text):
+        piece = read_piece(text, at)
+        if piece.item is not None:
+            items.append(piece.item)
+        faults += piece.faults
+        at = piece.end
+    return items, faults
+
+
+@frozen
+class Piece:
+    """What one look at a text gave: a step or a comment, or what is wrong instead; ``end`` is where reading goes on."""
+
+    end: int
+    item: Step | Comment | None = None
+    faults: tuple[Fault, ...] = ()
+
+
+def next_place(text: str, at: int) -> int:
+    """Return the first place at ``at`` or behind it that is not blank; the text's end where there is none."""
+    length = len(text)
+    while at < length and text[at] in " \t\r\n":
+        at += 1
+    return at
+
+
+def read_piece(text: str, at: int) -> Piece:
+    """Read what stands at ``at``, which is not blank: nothing before it counts, but the line that it stands in."""
+    if text[at] == "#":
+        end = end_of_line(text, at)
+        comment = text[at:end].rstrip()
+        return Piece(end, Comment(comment, span=Span(at, at + len(comment))))
+    if HEAD.match(text, at):
+        read = read_step(text, at)
+        if isinstance(read, StepRead):
+            end = end_of_line(text, read.end)
+            if not text[read.end : end].strip():
+                return Piece(read.end, read.step)
+            found, behind = explain_rest(text, read.end, end)
+            return Piece(behind, read.step, (found,))
+        stop = next_head(text, at)
+        return Piece(stop, faults=(explain_step(text, at, stop, read),))
+    if bullet := BULLET.match(text, at):
+        return Piece(bullet.end(), faults=(explain_bullet(text, at, bullet.end()),))
+    stop = next_head(text, at)
+    bad = explain_bad_head(text, at, stop)
+    return Piece(stop, faults=(bad,) if bad else tuple(explain_lines(text, at, stop)))
 
 
 def _lenient(source: Source, text: str, items: Items, faults: list[Fault]) -> Script:

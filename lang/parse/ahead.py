@@ -1,0 +1,268 @@
+"""What may follow: where Lark's parser stands behind a text, which terminals it takes next, and the shortest way to an end.
+
+An ``Automaton`` walks the states of a built parser without values, so no node is made and no callback is called. Nothing here
+reads a text by itself: an engine hands a ``Follower`` the tokens of its own lexer.
+"""
+
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from functools import cached_property
+from itertools import islice, product
+from re import _constants, _parser  # the one reader of patterns that there is
+from typing import Any, TypeAlias
+
+from attrs import define, field, frozen
+from lark import Lark, Token
+from lark.exceptions import UnexpectedToken
+from lark.parsers.lalr_analysis import Shift
+
+__all__ = ["Automaton", "Follower", "Met", "States"]
+
+States: TypeAlias = tuple[int, ...]
+"""The parser's stack of states behind a text."""
+
+_Item: TypeAlias = tuple[str, tuple[str, ...], int]
+"""A rule that has begun: what it is of, its symbols, and how many of them are there."""
+
+_END = "$END"
+_MOST_SPELLINGS = 40
+# In conditions on paths a field begins with node or edge where ANY stands before it; elsewhere it may too.
+_PROBES = (
+    "x",
+    "node.x",
+    "1",
+    '"x"',
+    "'x'",
+    "${x}",
+    "{(x)}",
+    "(x)=",
+    "\n",
+    " ",
+    "#",
+    "{",
+    "{{",
+    "\\",
+    '\\"',
+    "\\'",
+    "{{(",
+)
+
+
+@frozen
+class Met:
+    """A token that was read: its terminal and where it stands."""
+
+    terminal: str
+    start: int
+    end: int
+
+
+@define(eq=False)
+class Follower:
+    """Takes tokens as Lark's parser does, and keeps its states only. It is what Lark's lexer asks where reading is."""
+
+    automaton: "Automaton"
+    states: list[int]
+    met: list[Met] = field(factory=list)
+
+    @property
+    def parser_state(self) -> "Follower":
+        """Itself: an engine asks a parser for it."""
+        return self
+
+    @property
+    def position(self) -> int:
+        """The state on top, by which the lexer chooses what to look for."""
+        return self.states[-1]
+
+    def feed_token(self, token: Token, is_end: bool = False) -> None:
+        """Take a token. Raises Lark's ``UnexpectedToken`` where it can't stand."""
+        if not self.automaton.push(self.states, token.type):
+            raise UnexpectedToken(token, set())  # type: ignore[no-untyped-call]
+        self.met.append(Met(token.type, token.start_pos or 0, token.end_pos or 0))
+
+
+class Automaton:
+    """The states of a parser that Lark built."""
+
+    def __init__(self, lark: Lark) -> None:
+        table = lark.parser.parser._parse_table  # Lark has no public way to it
+        self._table: Mapping[int, Mapping[str, tuple[Any, Any]]] = table.states
+        self._starts: Mapping[str, int] = table.start_states
+        self._rules = tuple((rule.origin.name, tuple(part.name for part in rule.expansion)) for rule in lark.rules)
+        self._patterns = {terminal.name: terminal.pattern.to_regexp() for terminal in lark.terminals}
+
+    def follower(self, start: str) -> Follower:
+        """Return a follower at the beginning of a text."""
+        return Follower(self, [self._starts[start]])
+
+    def push(self, states: list[int], terminal: str) -> bool:
+        """Take ``terminal``; False, and ``states`` in no good order, where it can't stand."""
+        while True:
+            action = self._table[states[-1]].get(terminal)
+            if action is None:
+                return False
+            kind, argument = action
+            if kind is Shift:
+                states.append(argument)
+                return True
+            size = len(argument.expansion)
+            if size:
+                del states[-size:]
+            states.append(self._table[states[-1]][argument.origin.name][1])
+
+    def accepts(self, states: States) -> list[str]:
+        """Return the terminals that may stand next, ``$END`` among them, in the order of the grammar's file."""
+        found = {name for name in self._table[states[-1]] if self._is_taken(states, name)}
+        return [name for name in (*self._patterns, _END) if name in found]
+
+    def after(self, states: States, *terminals: str) -> States | None:
+        """Return the states behind further terminals, or None where one of them can't stand."""
+        moved = list(states)
+        return tuple(moved) if all(self.push(moved, name) for name in terminals) else None
+
+    def _is_taken(self, states: States, name: str) -> bool:
+        return (name in self._patterns or name == _END) and self.push(list(states), name)
+
+    def ending(self, states: States) -> list[str]:
+        """Return the fewest terminals with which the text ends. Each item of a state is valid, so each way out leads to an end."""
+        found: list[str] = []
+        stack = list(states)
+        while True:
+            kernel = self._kernels[stack[-1]]
+            # One more of a list leads back here: its end is elsewhere, however long the way.
+            onwards = [item for item in kernel if not _is_one_more(item)]
+            origin, symbols, dot = min(onwards or kernel, key=self._left)
+            for symbol in symbols[dot:]:
+                found += self._shortest[symbol]
+            if origin == _END:
+                return found[:-1]
+            if dot:
+                del stack[-dot:]
+            stack.append(self._table[stack[-1]][origin][1])
+
+    def _left(self, item: _Item) -> int:
+        return sum(len(self._shortest[symbol]) for symbol in item[1][item[2] :])
+
+    @cached_property
+    def _shortest(self) -> Mapping[str, tuple[str, ...]]:
+        """The fewest terminals of each symbol."""
+        found: dict[str, tuple[str, ...]] = {name: (name,) for name in (*self._patterns, _END)}
+        found |= {
+            symbol: (symbol,)
+            for _, symbols in self._rules
+            for symbol in symbols
+            if symbol.lstrip("_").isupper() and symbol not in found
+        }
+        changed = True
+        while changed:
+            changed = False
+            for origin, symbols in self._rules:
+                if all(symbol in found for symbol in symbols):
+                    made = tuple(name for symbol in symbols for name in found[symbol])
+                    if origin not in found or len(made) < len(found[origin]):
+                        found[origin], changed = made, True
+        return found
+
+    @cached_property
+    def _kernels(self) -> Mapping[int, tuple[_Item, ...]]:
+        """The items of each state: Lark's tables keep none, so they are walked from the starts again (LR(0))."""
+        by_origin: dict[str, list[tuple[str, ...]]] = {}
+        for origin, symbols in self._rules:
+            by_origin.setdefault(origin, []).append(symbols)
+        found: dict[int, tuple[_Item, ...]] = {}
+        waiting: list[tuple[int, tuple[_Item, ...]]] = [
+            (state, ((_END, (start, _END), 0),)) for start, state in self._starts.items()
+        ]
+        while waiting:
+            state, kernel = waiting.pop()
+            if state in found:
+                continue
+            found[state] = kernel
+            following: dict[str, list[_Item]] = {}
+            for origin, symbols, dot in _closed(kernel, by_origin):
+                if dot < len(symbols):
+                    following.setdefault(symbols[dot], []).append((origin, symbols, dot + 1))
+            for symbol, items in following.items():
+                action = self._table[state].get(symbol)
+                if action is not None and action[0] is Shift:
+                    waiting.append((action[1], tuple(dict.fromkeys(items))))
+        return found
+
+    # How terminals are written
+
+    @cached_property
+    def spellings(self) -> Mapping[str, tuple[str, ...]]:
+        """How each terminal is written that is written in few ways only: keywords, signs. As the grammar's file has them."""
+        found = {}
+        for name, pattern in self._patterns.items():
+            texts = list(islice(_spelled(_parser.parse(pattern)), _MOST_SPELLINGS + 1))
+            if 0 < len(texts) <= _MOST_SPELLINGS and "" not in texts:
+                found[name] = tuple(dict.fromkeys(texts))
+        return found
+
+    @cached_property
+    def samples(self) -> Mapping[str, str]:
+        """A text for each terminal."""
+        found = {name: texts[0] for name, texts in self.spellings.items()}
+        for name, pattern in self._patterns.items():
+            if name not in found:
+                fitting = [text for text in _PROBES if re.fullmatch(pattern, text)]
+                found[name] = (
+                    max(fitting[:2], key=len, default="") if fitting[:2] == ["x", "node.x"] else "".join(fitting[:1])
+                )
+        return found
+
+
+def _is_one_more(item: _Item) -> bool:
+    origin, symbols, dot = item
+    return symbols[:1] == (origin,) and dot < len(symbols)
+
+
+def _closed(kernel: Sequence[_Item], by_origin: Mapping[str, list[tuple[str, ...]]]) -> list[_Item]:
+    found = list(kernel)
+    seen: set[str] = set()
+    for _, symbols, dot in found:
+        if dot < len(symbols) and symbols[dot] in by_origin and symbols[dot] not in seen:
+            seen.add(symbols[dot])
+            found += [(symbols[dot], body, 0) for body in by_origin[symbols[dot]]]
+    return found
+
+
+_BLANKS = frozenset(" \t\r\n\f")
+
+
+def _spelled(pattern: Any) -> Iterator[str]:
+    """Yield the texts of a parsed pattern, blanks as few as may be; nothing of one that has no end of them."""
+    parts: list[list[str]] = []
+    for kind, argument in pattern:
+        texts = list(islice(_of_part(kind, argument), _MOST_SPELLINGS + 1))
+        if not texts or len(texts) > _MOST_SPELLINGS:
+            return
+        parts.append(texts)
+    for combined in product(*parts):
+        yield "".join(combined)
+
+
+def _of_part(kind: Any, argument: Any) -> Iterator[str]:
+    if kind is _constants.LITERAL:
+        yield chr(argument)
+    elif kind is _constants.IN:
+        letters = [chr(code) for each, code in argument if each is _constants.LITERAL]
+        if len(letters) == len(argument):
+            yield from [" "] if _BLANKS.issuperset(letters) else letters
+    elif kind is _constants.BRANCH:
+        for branch in argument[1]:
+            texts = list(_spelled(branch))
+            yield from texts or [""] * (_MOST_SPELLINGS + 1)
+    elif kind is _constants.SUBPATTERN:
+        yield from _spelled(argument[-1])
+    elif kind in (_constants.ASSERT, _constants.ASSERT_NOT):
+        yield ""
+    elif kind in (_constants.MAX_REPEAT, _constants.POSSESSIVE_REPEAT):
+        least, most, repeated = argument
+        texts = list(_spelled(repeated))
+        if texts == [" "]:
+            yield " " * least
+        elif most == 1 and texts:
+            yield from (*([""] if least == 0 else []), *texts)
