@@ -14,7 +14,7 @@ from ..lang.lwt import Mode, Step
 from .calls import Caller
 from .events import Events, RunFinished, StepFinished, StepSkipped, StepStarted, Warned
 from .operations import OPERATIONS, Context, Operation, find
-from .results import Failed, Outcome, Record, Run, Status, StepFailed, StepResult, Trace, add_costs
+from .results import Before, Failed, Outcome, Record, Run, Status, StepFailed, StepResult, Trace, add_costs
 from .scheduler import Policy, Scheduler
 from .templates import Scope
 
@@ -86,6 +86,11 @@ class Execution:
         self._steps[step.id] = step
         self._inputs[step.id] = inputs
         self.scheduler.add(step.id, inputs)
+
+    def know(self, before: Before) -> None:
+        """Let steps refer to what ran before, under names that no step of this run has."""
+        self.results.update(before.results)
+        self._steps.update({name: step for name, step in before.steps.items() if name in before.results})
 
     def unneeded(self, step: str, final: str) -> None:
         """Leave ``step`` out, and say so."""

@@ -18,7 +18,7 @@ from ..lang.operations import BUILTIN
 from .events import Events, RunStarted
 from .execution import Execution
 from .operations import OPERATIONS, signatures
-from .results import Record, Run, ScriptError
+from .results import Before, Record, Run, ScriptError
 from .scheduler import Policy
 
 if TYPE_CHECKING:
@@ -32,23 +32,25 @@ MAX_CONCURRENCY = 16
 """Steps, and calls, under way at once where the caller says nothing."""
 
 
-def check(script: Script, input: Any = None, models: Collection[str] | None = None) -> list[Diagnostic]:
+def check(
+    script: Script, input: Any = None, models: Collection[str] | None = None, given: Collection[str] = ()
+) -> list[Diagnostic]:
     """Return what reading and linting find in ``script``, by place.
 
     ``input`` is what the run will get (None: nothing is known of it), ``models`` the names that the host offers (None:
-    any). Plugins that the script names count as operations.
+    any), ``given`` what it may refer to beside its steps. Plugins that the script names count as operations.
     """
     from ..lang.linter.lwt import diagnose
 
-    return diagnose(_context(script, input, models))
+    return diagnose(_context(script, input, models, given))
 
 
-def _context(script: Script, input: Any, models: Collection[str] | None) -> "Context":
+def _context(script: Script, input: Any, models: Collection[str] | None, given: Collection[str] = ()) -> "Context":
     from ..lang.linter.lwt import MISSING, Context
 
     named = {step.call.operation for step in script.steps}
     known = signatures(named) if named - OPERATIONS.keys() else BUILTIN
-    return Context(script, MISSING if input is None else input, known, models)
+    return Context(script, MISSING if input is None else input, known, models, given)
 
 
 def require(script: Script, input: Any = None, models: Collection[str] = ()) -> None:
@@ -56,12 +58,12 @@ def require(script: Script, input: Any = None, models: Collection[str] = ()) -> 
     _checked(script, input, models)
 
 
-def planned(script: Script, input: Any = None, models: Collection[str] = ()) -> "Plan":
+def planned(script: Script, input: Any = None, models: Collection[str] = (), given: Collection[str] = ()) -> "Plan":
     """Return the plan of a run, to be given to ``run``: who has many runs in one loop makes it in a thread.
 
     Its ``diagnostics`` are those of ``check``; where there are errors among them ``run`` raises.
     """
-    return _plan(script, input, tuple(models))
+    return _plan(script, input, tuple(models), tuple(given))
 
 
 def _checked(script: Script, input: Any, models: Collection[str] | None) -> "Plan":
@@ -89,22 +91,23 @@ class Plan:
     expressions: "dict[str, ExprRead]"
 
 
-def _plan(script: Script, input: Any, models: tuple[str, ...]) -> Plan:
+def _plan(script: Script, input: Any, models: tuple[str, ...], given: tuple[str, ...] = ()) -> Plan:
     """Check the script and choose its steps.
 
     Scripts never change, so without an input this is worked out once for each script and models, and kept with it like
     its other derived properties: a server runs one script many times.
     """
     plans: dict[tuple[str, ...], Plan] = vars(script).setdefault("_plans", {})
-    plan = plans.get(models) if input is None else None
+    plain = input is None and not given
+    plan = plans.get(models) if plain else None
     if plan is None:
         from ..lang.linter.lwt import diagnose
 
-        context = _context(script, input, models)
+        context = _context(script, input, models, given)
         final, rule = context.final or ("", "last")
         found = tuple(diagnose(context))
         plan = Plan(found, context.graph, final, rule, context.needed, context.expressions)
-        if input is None:
+        if plain:
             plans[models] = plan
     return plan
 
@@ -127,6 +130,7 @@ async def run(
     folder: Path | None = None,
     spec: str = "",
     plan: Plan | None = None,
+    before: Before | None = None,
 ) -> Run:
     """Run ``script`` and return what came of it.
 
@@ -134,17 +138,22 @@ async def run(
     script's own unless given; ``record`` keeps the run and knows an earlier one; ``prompts`` puts every prompt into the
     trace; ``workshop`` has the graph and the state of ``GASL``; ``folder`` is where ``file=`` lies (None: no files are read);
     ``spec`` is what ``llm`` was opened from, where that is known; ``plan`` is that of ``planned`` for just this input and
-    these models, where it has been made already. Setting ``cancel`` ends the run early
+    these models, where it has been made already; ``before`` has results that the script may refer to as if it had their steps
+    (``planned`` was given their names). Setting ``cancel`` ends the run early
     with status "cancelled" and the results so far.
 
     Raises ``ScriptError`` for a script with errors, before any call. Failures of steps are results, not exceptions.
     """
-    plan = _checked(script, input, models) if plan is None else _sound(script, plan)
+    if plan is None:
+        plan = _plan(script, input, tuple(models or ()), tuple(before.results) if before is not None else ())
+    _sound(script, plan)
     graph, final, wanted = plan.graph, plan.final, plan.graph.keys() if all_steps else plan.needed
     execution = Execution.of(
         input, llm, models, mode or script.mode, schedule, max_concurrency, events, record, prompts, workshop, folder, spec
     )  # fmt: skip
     execution.scope.expressions = plan.expressions
+    if before is not None:
+        execution.know(before.without(graph))
     if execution.events:
         planned = {step: graph[step] for step in graph if step in wanted}
         execution.events.emit(RunStarted(tuple(layers(planned)), final))

@@ -2,10 +2,10 @@
 
 from collections.abc import Iterator
 
-from ...conditions import And, Comparison, Constant, Field, Items, Length, NullTest, Variable
+from ...conditions import And, Comparison, Constant, Field, Items, Length, Not, NullTest, Or, Variable
 from ...diagnostic import Diagnostic, Edit
 from ...evaluate.conditions import ConditionError, compare, identity
-from ...node import walk
+from ...node import Node, walk
 from ...printer.gasl import format_condition, format_name, format_text
 from ...source import Span
 from .flow import Step
@@ -26,9 +26,13 @@ def never_true(context: Context) -> Iterator[Diagnostic]:
         for condition, _ in tested(step):
             for leaf in leaves(condition):
                 yield from _never(context, leaf.test)
-            for node in walk(condition):
+            for node in walk(condition, _holds_tests):
                 if isinstance(node, And):
                     yield from _contradictions(context, node)
+
+
+def _holds_tests(node: Node) -> bool:
+    return isinstance(node, And | Or | Not)
 
 
 def _never(context: Context, test: Comparison | NullTest) -> Iterator[Diagnostic]:

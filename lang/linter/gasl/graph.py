@@ -20,18 +20,19 @@ from .kinds import fields_of
 from .registry import Context, Lint, lint
 from .tests_of import Leaf, On, constants_of, kind_of_value, leaves, tested
 
-__all__ = ["LINTS"]
+__all__ = ["BUILT_IN", "LINTS"]
 
 _OFFERED = 8
 _EQUALITY = frozenset({"=", "IN"})
 _ORDER = frozenset({"<", "<=", ">", ">="})
 _TEXTUAL = frozenset({"STARTS_WITH", "ENDS_WITH", "MATCHES"})
 _NUMBER = re.compile(r"-?(?:0|[1-9][0-9]{0,14})(?:\.[0-9]{1,15})?")
-_BUILT_IN: Mapping[str, frozenset[str]] = {
+BUILT_IN: Mapping[str, frozenset[str]] = {
     "nodes": frozenset({"id", "degree"}),
     "edges": frozenset({"source", "target", "key"}),
     "paths": frozenset({"source", "target", "length", "nodes", "edges"}),
 }
+"""What every item has, beside its attributes."""
 
 
 @frozen
@@ -83,7 +84,7 @@ def _attribute(place: _Place, schema: Schema) -> Attribute | None:
 
 def _is_known(place: _Place, schema: Schema) -> bool:
     known = _attributes(place.whose, schema)
-    if place.path[0] in _BUILT_IN[place.whose] or ".".join(place.path) in known:
+    if place.path[0] in BUILT_IN[place.whose] or ".".join(place.path) in known:
         return True
     first = known.get(place.path[0])
     return first is not None and (
@@ -163,7 +164,7 @@ def _unknown(
 
 def _namable(place: _Place, known: Mapping[str, Attribute]) -> tuple[str, ...]:
     """Return the names that a misspelt one may have meant; the shortest are like any other short word."""
-    return (*(name for name in sorted(_BUILT_IN[place.whose]) if len(name) > 3), *known)
+    return (*(name for name in sorted(BUILT_IN[place.whose]) if len(name) > 3), *known)
 
 
 def _bare_on_path(context: Context, place: _Place, schema: Schema, span: Span, severity: Severity) -> Diagnostic:

@@ -36,14 +36,15 @@ def check(
     input: Any = MISSING,
     operations: Mapping[str, Signature] = BUILTIN,
     models: Collection[str] | None = None,
+    given: Collection[str] = (),
 ) -> list[Diagnostic]:
     """Return what is wrong with ``script``, in the order of place: what reading it found and what the rules find.
 
     ``input`` is the JSON value that the run will get (without it paths into the input aren't checked), ``models`` the
-    names that the host offers (None: any). Never raises for what a script says. Design: LWT, sections "Syntax" and
-    "Meaning".
+    names that the host offers (None: any), ``given`` the steps that ran before, in a session, and may be referred to. Never
+    raises for what a script says. Design: LWT, sections "Syntax" and "Meaning".
     """
-    return diagnose(Context(script, input, operations, models))
+    return diagnose(Context(script, input, operations, models, given))
 
 
 def diagnose(context: Context) -> list[Diagnostic]:

@@ -139,7 +139,7 @@ def _unknown(
         return evolve(found, hints=(hint,), edits=()), [
             Edit(Span(meant.span.start, meant.span.start + len(meant.name)), name)
         ]
-    there = name if name in context.steps or name == "input" else None
+    there = name if name in context.steps or name in context.given or name == "input" else None
     if there is None and not found.edits:
         there = context.suggestion(name, context.nameable)
     if there is None or there in ("item", "index"):

@@ -31,7 +31,7 @@ def unknown_reference(context: Context) -> Iterator[Diagnostic]:
 def _dotted(context: Context, reference: Reference, in_each: bool) -> Diagnostic | None:
     """``{(input.name)}``: a way into a value with dots, unless a step has nearly the same name."""
     first, dot, rest = reference.name.partition(".")
-    known = first in context.steps or first == "input" or (first == "item" and in_each)
+    known = first in context.steps or first in context.given or first == "input" or (first == "item" and in_each)
     if not dot or not known or context.suggestion(reference.name, context.dotted):
         return None
     right = f"{{({first})}}{path_of('.' + rest, _mark(context, reference))}"
@@ -54,7 +54,8 @@ def _unknown(context: Context, reference: Reference) -> Diagnostic:
     near = context.suggestion(reference.name, context.nameable)
     hint = f"did you mean `{{({near})}}`?" if near else ""
     if not near:
-        steps, count = ", ".join(islice(context.steps, _SHOWN)), len(context.steps)
+        there = (*context.steps, *context.given)
+        steps, count = ", ".join(islice(there, _SHOWN)), len(there)
         more = f" and {count - _SHOWN} more" if count > _SHOWN else ""
         hint = f"a reference can name `input` or one of the steps: {steps}{more}"
     edits = [Edit(span, near)] if near and span else []

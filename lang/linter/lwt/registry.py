@@ -80,6 +80,8 @@ class Context:
     input: Any
     operations: Mapping[str, Signature]
     models: Collection[str] | None
+    given: Collection[str] = ()
+    """Names of values that are there without a step of the script: those of steps that ran before, in a session."""
     _asked: dict[int, dict[str, str | None]] = attrs.field(factory=dict, init=False, eq=False, repr=False)
     _readings: dict[str, ladder.Reading | ladder.Unreadable] = attrs.field(
         factory=dict, init=False, eq=False, repr=False
@@ -144,18 +146,18 @@ class Context:
     @cached_property
     def known(self) -> frozenset[str]:
         """All names that a reference may have somewhere in the script."""
-        return frozenset(self.steps) | self.unread_ids | RESERVED
+        return frozenset(self.steps) | self.unread_ids | RESERVED | frozenset(self.given)
 
     @cached_property
     def nameable(self) -> tuple[str, ...]:
         """The names among which a misspelt one is looked for; EACH's only where there is an EACH."""
         reserved = sorted(RESERVED) if any(self.maps(call) for call, _ in self.calls) else ["input"]
-        return (*self.steps, *sorted(self.unread_ids), *reserved)
+        return (*self.steps, *sorted(self.unread_ids), *self.given, *reserved)
 
     @cached_property
     def dotted(self) -> tuple[str, ...]:
         """The steps whose ids have dots."""
-        return tuple(step for step in self.steps if "." in step)
+        return tuple(step for step in (*self.steps, *self.given) if "." in step)
 
     @cached_property
     def has_unknown(self) -> bool:
@@ -286,7 +288,7 @@ class Context:
         text = self.script.source.text
         if self.script.mode == "strict" and "]}" not in text and text.count("{(") == len(self.uses):
             return []  # every opening is a reference's own, and no brace follows an accessor
-        known = self.steps.keys() | self.unread_ids
+        known = self.steps.keys() | self.unread_ids | frozenset(self.given)
         return [slip for raw in self.strings("{(") for slip in find_slips(raw.text, raw.offset, known)]
 
     @cached_property
@@ -295,7 +297,7 @@ class Context:
         text = self.script.source.text
         if not has_lookalikes(text):
             return []
-        names = {"input", *self.steps, *self.unread_ids}
+        names = {"input", *self.steps, *self.unread_ids, *self.given}
         each = {*names, "item", "index"} if any(self.maps(call) for call, _ in self.calls) else names
         return [
             slip

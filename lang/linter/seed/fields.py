@@ -58,8 +58,11 @@ def _unknown(context: Context, node: Any, name: str, known: tuple[str, ...], mes
 @lint("SEED040")
 def unknown_names(context: Context) -> Iterator[Diagnostic]:
     """Names in conditions and sources that no step has."""
+    named: dict[int, list[Any]] = {}
+    for owner, expr in _wheres(context):
+        named.setdefault(id(owner), []).extend(_names(expr))
     for step in context.seed.steps:
-        places: list[Any] = [node for owner, expr in _wheres(context) if owner is step for node in _names(expr)]
+        places = named.get(id(step), [])
         if isinstance(step, Lookup) and isinstance(step.source, Name):
             places.append(step.source)
         for node in places:
