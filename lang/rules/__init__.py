@@ -7,6 +7,7 @@
 from collections.abc import Mapping
 from types import MappingProxyType
 
+from .clients import CLIENT_RULES
 from .expr import EXPR_RULES
 from .expr_checks import EXPR_CHECK_RULES
 from .files import FILE_RULES
@@ -32,6 +33,7 @@ _ALL = (
     *RANK_RULES,
     *JSON_RULES,
     *FILE_RULES,
+    *CLIENT_RULES,
 )
 RULES: Mapping[str, Rule] = MappingProxyType({rule.code: rule for rule in _ALL})
 """All rules by code, in the order of the reference."""

@@ -1,20 +1,10 @@
-"""The rules of files and inputs, whatever their language, and of scripts that come over HTTP. Examples of them would be no texts."""
+"""The rules of files, inputs and names, whatever their language. Examples of them would be no texts."""
 
 from .rule import Rule
 
 __all__ = ["FILE_RULES"]
 
 FILE_RULES = (
-    Rule(
-        "WEB001", "not-over-http", "error",
-        "A script that came over HTTP calls an operation that is not for such scripts.",
-        "GASL and SEED read what only the server's owner has.",
-    ),
-    Rule(
-        "WEB002", "no-files-over-http", "error",
-        "A script that came over HTTP names a file.",
-        "A client has no say in what the server reads from its disk.",
-    ),
     Rule(
         "KW001", "unreadable-file", "error",
         "A file can't be read.",
@@ -34,5 +24,10 @@ FILE_RULES = (
         "KW004", "not-json", "error",
         "The input is not JSON.",
         "References look into it by keys and indexes; plain text is given as a JSON string.",
+    ),
+    Rule(
+        "KW005", "no-rename", "error",
+        "A name can't be changed here, or not into that one.",
+        "A rename leaves the meaning as it is: it changes every place that means the same thing, and nothing else.",
     ),
 )  # fmt: skip

@@ -7,7 +7,7 @@ import knotwork
 from knotwork.lang.rules import RULES
 
 ROOT = Path(knotwork.__file__).parent
-CODE = re.compile(r'"((?:LWT|GASL|PLAN|EXPR|SEED|RANK|JSON|WEB|KW)[0-9]{3})"')
+CODE = re.compile(r'"((?:LWT|GASL|PLAN|EXPR|SEED|RANK|JSON|WEB|MCP|KW)[0-9]{3})"')
 ANY = re.compile(r'"([A-Z]{2,8}[0-9]{3})"')
 NO_CODES = {"SHA256", "CRC324"}
 """What only looks like one."""

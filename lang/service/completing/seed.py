@@ -1,0 +1,223 @@
+"""Completion in seeds: the keys and values of the JSON Schema, the seed's own names, and expressions inside their strings."""
+
+import json
+from collections.abc import Iterator, Mapping
+from functools import cached_property
+from typing import Any, get_args
+
+from attrs import evolve, frozen
+
+from ...documents.json_text import read_json
+from ...documents.json_tree import StringMap
+from ...seed import Extracted, FieldType
+from ...source import Source, Span
+from ..markdown import plain
+from ..model import Completion, Known
+from ..reading import seed_schemas
+from .expr import ExprScope, expr_candidates
+from .ranking import Candidate, ranked
+from .seed_place import JsonCursor, json_cursor, schemas_at
+
+__all__ = ["complete_seed"]
+
+_EXPRESSIONS = frozenset({"expr", "formula", "when"})
+"""Keys under which a string is an expression."""
+
+
+def complete_seed(source: Source, offset: int, known: Known) -> tuple[Completion, ...]:
+    """See ``service.complete``."""
+    text = source.text
+    cursor = json_cursor(text, offset)
+    if cursor is None:
+        return ()
+    names = _Names(source, cursor.document, known)
+    if cursor.kind == "value" and cursor.quoted and cursor.path[-1] in _EXPRESSIONS:
+        return _in_expression(source, offset, cursor, names)
+    found = _keys(cursor, names) if cursor.kind == "key" else _values(cursor, names)
+    return ranked(_quoted(found, text, offset, cursor), cursor.typed, Span(cursor.begin, offset))
+
+
+def _quoted(candidates: Iterator[Candidate], text: str, offset: int, cursor: JsonCursor) -> Iterator[Candidate]:
+    """Yield the candidates as they stand here: a quote that the editor has closed already is not closed again."""
+    is_closed = cursor.quoted and text.startswith('"', offset)
+    behind = text[offset + is_closed : offset + 20].lstrip()
+    for each in candidates:
+        said = each.text
+        if cursor.quoted and not said.startswith('"'):
+            continue
+        if is_closed:
+            said = said[:-1]
+        elif cursor.kind == "key" and not behind.startswith(":"):
+            said += ": "
+        yield evolve(each, text=said, match=each.compared)
+
+
+@frozen(slots=False)
+class _Names:
+    """What a seed names: ``before`` the cursor, and in the ``whole`` document, which is read only where it is asked for."""
+
+    source: Source
+    before: Mapping[str, Any]
+    known: Known
+
+    @cached_property
+    def whole(self) -> Mapping[str, Any]:
+        """The document as far as it can be read: what stands behind the cursor too, where that can be."""
+        root = read_json(self.source).root
+        return root.value if root is not None and isinstance(root.value, dict) else self.before
+
+    @property
+    def schema(self) -> Mapping[str, Any]:
+        """The JSON Schema of the seed's form."""
+        newer, older = seed_schemas()
+        own = older["properties"].keys() - newer["properties"].keys()
+        others = newer["properties"].keys() - older["properties"].keys()
+        keys = self.before.keys() if (own | others) & self.before.keys() else self.whole.keys()
+        return older if own & keys else newer
+
+    def steps(self, document: Mapping[str, Any]) -> dict[str, str]:
+        """Return the names of steps with their operations."""
+        found = document.get("compute") or document.get("compute_dag")
+        steps = [each for each in found if isinstance(each, dict)] if isinstance(found, list) else []
+        return {each["name"]: str(each.get("op", "formula")) for each in steps if isinstance(each.get("name"), str)}
+
+    @property
+    def fields(self) -> dict[str, Extracted]:
+        """The declared fields that can be read."""
+        document = self.before if self.before.keys() & {"extract", "extraction_fields"} else self.whole
+        extract = document.get("extract")
+        found = extract.get("fields") if isinstance(extract, dict) else document.get("extraction_fields")
+        declared = [each for each in found if isinstance(each, dict)] if isinstance(found, list) else []
+        return {made.name: made for made in map(_extracted, declared) if made is not None}
+
+    @property
+    def context(self) -> list[str]:
+        """The keys of the context, where one is known."""
+        return (
+            [key for key in self.known.input if isinstance(key, str)] if isinstance(self.known.input, Mapping) else []
+        )
+
+    @property
+    def values(self) -> dict[str, str]:
+        """The steps above the cursor that have a value."""
+        return {name: op for name, op in self.steps(self.before).items() if op != "define_filter"}
+
+    @property
+    def filters(self) -> list[str]:
+        """The filters above the cursor."""
+        return [name for name, op in self.steps(self.before).items() if op == "define_filter"]
+
+
+def _extracted(declared: Mapping[str, Any]) -> Extracted | None:
+    name = declared.get("name")
+    if not isinstance(name, str):
+        return None
+    values = declared.get("values")
+    listed = values if isinstance(values, dict) else dict.fromkeys(_texts(values), "")
+    said = declared.get("type")
+    kind: FieldType = next((each for each in get_args(FieldType) if each == said), "enum" if listed else "text")
+    return Extracted(
+        name, kind, {str(key): str(meaning) for key, meaning in listed.items()}, str(declared.get("description", ""))
+    )
+
+
+def _texts(values: Any) -> list[str]:
+    return [each for each in values if isinstance(each, str)] if isinstance(values, list) else []
+
+
+def _json(text: str) -> str:
+    return json.dumps(text, ensure_ascii=False)
+
+
+def _keys(cursor: JsonCursor, names: _Names) -> Iterator[Candidate]:
+    above = cursor.path[:-1]
+    holder: Any = cursor.document
+    for part in above:
+        holder = holder[part]
+    for schema in schemas_at(names.schema, cursor.document, above):
+        required = schema.get("required", ())
+        properties = schema.get("properties", {})
+        for key in sorted(properties, key=lambda key: key not in required):
+            if key not in holder:
+                about = plain(properties[key].get("description", ""))
+                yield Candidate(_json(key), "property", "required" if key in required else "", about, match=key)
+    if above and above[-1] in ("where", "extraction"):
+        yield from (each for each in _tests(str(above[-1]), names) if each.match not in holder)
+
+
+def _tests(key: str, names: _Names) -> Iterator[Candidate]:
+    """Yield what a condition may test."""
+    for name, declared in names.fields.items():
+        said = name if key == "extraction" else f"extraction.{name}"
+        yield Candidate(_json(said), "field", declared.type, plain(declared.doc), match=said)
+    yield from (Candidate(_json(f"${name}"), "name", "a filter", match=f"${name}") for name in names.filters)
+    if key == "where":
+        yield from (Candidate(_json(name), "name", op, match=name) for name, op in names.values.items())
+        yield from (Candidate(_json(f"context.{key}"), "key", match=f"context.{key}") for key in names.context)
+
+
+def _values(cursor: JsonCursor, names: _Names) -> Iterator[Candidate]:
+    path = cursor.path
+    tested = next((part for part in reversed(path[-2:]) if isinstance(part, str)), "")
+    if isinstance(path[-1], str) and path[-1] in ("in", "not_in", "==", "!=") and len(path) > 1:
+        tested = str(path[-2])
+    if any(part in ("where", "extraction") for part in path[-4:-1]):
+        yield from _tested(tested if tested not in ("in", "not_in") else str(path[-3]), names)
+    for schema in schemas_at(names.schema, cursor.document, path):
+        about = plain(schema.get("description", ""))
+        for value in (*schema.get("enum", ()), *([schema["const"]] if "const" in schema else ())):
+            yield Candidate(json.dumps(value), "value", "", about, match=value if isinstance(value, str) else "")
+        if schema.get("type") == "boolean":
+            yield from (Candidate(word, "value", "", about) for word in ("true", "false"))
+    if path[0] in ("output", "output_fields") and len(path) == 2:
+        given = cursor.document[path[0]]
+        steps = names.steps(names.before) or names.steps(names.whole)
+        yield from (
+            Candidate(_json(n), "name", op, match=n)
+            for n, op in steps.items()
+            if op != "define_filter" and n not in given
+        )
+    elif path[-1] == "source":
+        yield from (Candidate(_json(name), "name", op, match=name) for name, op in names.values.items())
+        yield from (Candidate(_json(f"context.{key}"), "key", match=f"context.{key}") for key in names.context)
+    elif path[-1] == "field":
+        for name, declared in names.fields.items():
+            said = f"extraction.{name}"
+            yield Candidate(_json(said), "field", declared.type, plain(declared.doc), match=said)
+
+
+def _tested(key: str, names: _Names) -> Iterator[Candidate]:
+    """Yield what a key of a ``where`` may be compared to."""
+    if key.startswith("$"):
+        yield from (Candidate(word, "value") for word in ("true", "false"))
+    declared = names.fields.get(key.removeprefix("extraction."))
+    for value, meaning in declared.values.items() if declared else ():
+        yield Candidate(_json(value), "value", "", plain(meaning), match=value)
+    if declared is not None and declared.type == "bool":
+        yield from (Candidate(word, "value") for word in ("true", "false"))
+
+
+def _in_expression(source: Source, offset: int, cursor: JsonCursor, names: _Names) -> tuple[Completion, ...]:
+    """Complete inside a string that is an expression."""
+    try:
+        text = str(json.loads(f'"{cursor.typed}"'))
+    except ValueError:
+        return ()
+    step: Any = cursor.document
+    for part in cursor.path[:-1]:
+        step = step[part]
+    row = isinstance(step, Mapping) and step.get("op") in ("sum", "max", "min")
+    scope = ExprScope(
+        {**names.values, **({} if row else {"extractions": "what was extracted"})}, names.fields, names.context, row
+    )
+    found = expr_candidates(text, scope)
+    if found is None and cursor.path[-1] == "when":
+        compared = "0 "  # a rule of a case with a source begins with a comparison
+        found = expr_candidates(compared + text, scope)
+        found = (found[0] - len(compared), found[1]) if found is not None and found[0] >= len(compared) else None
+    if found is None:
+        return ()
+    begin, candidates = found
+    at = StringMap(source.text, Span(cursor.begin, offset + 1)).offset(begin)
+    escaped = [Candidate(_json(c.text)[1:-1], c.kind, c.detail, c.documentation, c.compared) for c in candidates]
+    return ranked(escaped, text[begin:], Span(at, offset))
