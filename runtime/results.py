@@ -3,17 +3,18 @@
 Times are seconds; ``started`` counts from the start of the run. Costs are US dollars, None where no call's cost is known.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Container, Mapping, Sequence
 from typing import Any, Literal, Protocol
 
 from attrs import define, field, frozen
 
 from ..adapters.llm import Usage
 from ..lang.diagnostic import Diagnostic, as_json, has_errors, picture
+from ..lang.lwt import Step
 from ..lang.source import Source, Span
 
 __all__ = [
-    "Access", "Failed", "Outcome", "Record", "Recorded", "Run", "ScriptError", "Status", "StepFailed", "StepResult",
+    "Access", "Before", "Failed", "Outcome", "Record", "Recorded", "Run", "ScriptError", "Status", "StepFailed", "StepResult",
     "Trace", "add_costs", "plain", "run_json",
 ]  # fmt: skip
 
@@ -177,6 +178,21 @@ class Run:
         """The final step's value: typed where the step has a type; None when it has no output."""
         result = self.steps.get(self.final)
         return result.value if result is not None and result.is_good else None
+
+
+@frozen
+class Before:
+    """What a run may refer to that is not in its script: results of steps that ran before, in the same session, and their trees.
+
+    Their calls and costs are not counted again: a result has none.
+    """
+
+    results: Mapping[str, StepResult] = field(factory=dict)
+    steps: Mapping[str, Step] = field(factory=dict)
+
+    def without(self, names: Container[str]) -> "Before":
+        """Return the same without what has one of ``names``."""
+        return Before({name: result for name, result in self.results.items() if name not in names}, self.steps)
 
 
 @frozen

@@ -125,10 +125,14 @@ class GASLExecutor:
         """The plan that ran last, or is under way, as runners see it."""
         return self._flow.session
 
-    def checks(self, program: Program) -> list[Diagnostic]:
-        """Return what is wrong with a program here: with this graph, this state, these variables and this ceiling."""
+    def checks(self, program: Program, *, alone: bool = False) -> list[Diagnostic]:
+        """Return what is wrong with a program here: with this graph, this state, these variables and this ceiling.
+
+        ``alone``: it is one command of several that come one by one.
+        """
         flow = self._flow
-        return faults_of(program, flow.session, (*self.context.names(), *flow.statuses))
+        found = faults_of(program, flow.session, (*self.context.names(), *flow.statuses))
+        return [d for d in found if d.code not in _OF_PROGRAMS] if alone else found
 
     # One command
 
@@ -158,7 +162,7 @@ class GASLExecutor:
             flow.source = program.source
             if statement is None:
                 return self._refused(refusal(program.diagnostics, program.source), command_str, because, program)
-            found = [d for d in self.checks(program) if d.code not in _OF_PROGRAMS]
+            found = self.checks(program, alone=True)
             if has_errors(found):
                 return self._refused(refusal(found, program.source), command_str, because, program)
             self._remark(found)
@@ -319,11 +323,11 @@ class GASLExecutor:
             self._looked = True
 
     def _next_step(self) -> int:
-        """Return the number of the next command: one more than the last one in the history."""
-        if self._steps is None:
-            last = self.state.history[-1].get("step") if len(self.state.history) else 0
-            self._steps = last if isinstance(last, int) else len(self.state.history)
-        self._steps += 1
+        """Return the number of the next command: one more than the last one in the history, which other executors may have written."""
+        last = self.state.history[-1].get("step") if len(self.state.history) else 0
+        if not isinstance(last, int):
+            last = len(self.state.history) if self._steps is None else 0
+        self._steps = max(self._steps or 0, last) + 1
         self._turns.begin(self._steps)
         return self._steps
 

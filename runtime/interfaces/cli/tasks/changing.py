@@ -1,11 +1,11 @@
 """What ``state fork``, ``rollback``, ``export`` and ``verify`` do."""
 
-from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, Literal
 
-from .....adapters.state import StateError, StateStore, StoreError
+from .....adapters.state import StateError, StoreError
 from .....lang.diagnostic import printable
+from ....executor.rollback import roll_back as undo
 from ....wiring import fork_state as fork
 from ....wiring import open_state
 from ....wiring import verify_state as verify
@@ -13,7 +13,6 @@ from ..shared.exit import Exit, Misused
 from ..shared.output import complain, json_text, say, write
 from ..shared.replacing import replace_file
 from ..shared.states import reading, there
-from .states import ROLLBACK
 
 __all__ = ["export_state", "fork_state", "roll_back", "verify_state"]
 
@@ -36,13 +35,9 @@ def roll_back(folder: str, to: str) -> int:
     store = open_state(folder)
     try:
         before = store.hash
-        differences = store.diff(store.snapshot(), to)
-        if not differences:
+        if not undo(store, to, "knotwork state rollback"):
             say(f"the state is as it was at {before[:12]}; nothing was changed")
             return Exit.DONE
-        store.rollback(to)
-        store.note(_noted(store, len(differences)))
-        store.commit()
         say(f"back at {store.hash[:12]}; it was {before[:12]}, to which the same way leads")
     except StateError as error:
         complain(error.message, error.hint)
@@ -50,24 +45,6 @@ def roll_back(folder: str, to: str) -> int:
     finally:
         store.close()
     return Exit.DONE
-
-
-def _noted(store: StateStore, differences: int) -> dict[str, Any]:
-    """Return the entry of the history. It has a ``part``, for it is no step of a plan, and a replay passes over it."""
-    now = datetime.now(UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")
-    last = store.history[-1].get("step") if len(store.history) else 0
-    return {
-        "step": last,
-        "part": ROLLBACK,
-        "command": f"knotwork state rollback {store.hash[:12]}",
-        "why": None,
-        "summary": {"differences": differences},
-        "provenance_summary": {},
-        "started_at": now,
-        "finished_at": now,
-        "status": "success",
-        "state": store.hash,
-    }
 
 
 def export_state(folder: str, output: str | None) -> int:

@@ -9,6 +9,7 @@ from attrs import asdict
 from .....lang.diagnostic import printable
 from .....lang.schema import Attribute, Schema
 from ....wiring import open_graph
+from ...rows import attribute_rows, cut_value
 from ..shared.exit import Exit
 from ..shared.output import json_text, say
 
@@ -17,7 +18,6 @@ __all__ = ["show_info", "show_schema"]
 _EXCERPT = 40
 """Characters of a value in a table."""
 
-_MOST_VALUES = 5
 _MOST_KINDS = 12
 
 
@@ -65,7 +65,7 @@ def show_schema(source: str, raw: bool, form: Literal["table", "json"]) -> int:
 def _print_kinds(title: str, attribute: str | None, kinds: Mapping[str, int]) -> None:
     if attribute is None:
         return
-    shown = [f"{_excerpt(kind)} ({count:,})" for kind, count in list(kinds.items())[:_MOST_KINDS]]
+    shown = [f"{cut_value(kind)} ({count:,})" for kind, count in list(kinds.items())[:_MOST_KINDS]]
     more = f", {len(kinds) - _MOST_KINDS} more" if len(kinds) > _MOST_KINDS else ""
     print(f"{title:<10} {printable(attribute)}: {', '.join(shown)}{more}")
 
@@ -76,23 +76,9 @@ def _print_attributes(kind: str, attributes: Mapping[str, Attribute]) -> None:
         return
     from ..shared.tables import render
 
-    rows = [
-        [
-            found.name,
-            f"{found.count:,}",
-            ", ".join(found.types),
-            "many" if found.distinct is None else f"{found.distinct:,}" if found.distinct else "",
-            ", ".join(f"{_excerpt(value)} ({count:,})" for value, count in found.values[:_MOST_VALUES] if count > 1),
-        ]
-        for found in attributes.values()
-    ]
+    rows = attribute_rows(attributes)
     columns = [f"{kind} attribute", f"{kind}s", "types", "different", "frequent values"]
     print(f"\n{render(columns, rows, wide=frozenset({f'{kind}s', 'different'}))}", end="")
-
-
-def _excerpt(value: Any) -> str:
-    text = " ".join(value.split()) if isinstance(value, str) else json_text(value) if value is None else str(value)
-    return _cut(text)
 
 
 def _sides(before: Any, after: Any) -> tuple[str, str]:

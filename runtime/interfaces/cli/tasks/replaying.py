@@ -5,13 +5,13 @@ import json
 from collections.abc import Iterator, Mapping
 from typing import Any, Literal
 
+from ....executor.rollback import ROLLBACK
 from ....facade import gasl
 from ....replay import Verdict
 from ....wiring import read_state
 from ..shared.exit import Exit, Misused
 from ..shared.output import json_text, say, write
 from ..shared.states import chunks_of, graph_of, there
-from .states import ROLLBACK
 
 __all__ = ["replay_state"]
 

@@ -1,23 +1,27 @@
 """What ``state show``, ``log`` and ``diff`` write: a state as tables, for a person, or as JSON."""
 
-import json
 from pathlib import Path
 from typing import Any, Literal
 
 from .....adapters.state import Snapshot, StateError, StateStore
 from .....lang.diagnostic import nearest
+from ...rows import (
+    DIFFERENCE_COLUMNS,
+    HISTORY_COLUMNS,
+    KEY_COLUMNS,
+    difference_rows,
+    history_rows,
+    key_rows,
+    short_text,
+)
 from ..shared.exit import Exit, Misused
 from ..shared.output import complain, json_text, say, write
 from ..shared.states import reading, there
 
-__all__ = ["ROLLBACK", "show_difference", "show_log", "show_state"]
+__all__ = ["show_difference", "show_log", "show_state"]
 
 Form = Literal["table", "json"]
 
-ROLLBACK = "rollback"
-"""The ``part`` of the entry that a rollback from the command line leaves in the history."""
-
-_CELL = 80
 _ROWS = 200
 
 
@@ -49,8 +53,7 @@ def _show_keys(store: StateStore, form: Form) -> int:
         write(json_text({"hash": store.hash, "steps": len(store.history), "keys": rows}))
         return Exit.DONE
     if declared:
-        body = [[d.key, d.type, f"{d.size:,}", d.description or ""] for d in declared]
-        print(render(["key", "type", "size", "description"], body, wide=frozenset({"key", "type"})), end="")
+        print(render(list(KEY_COLUMNS), key_rows(declared), wide=frozenset({"key", "type"})), end="")
     else:
         print("no key is declared yet")
     steps = len(store.history)
@@ -89,16 +92,11 @@ def _with_evidence(item: Any, pieces: Any) -> dict[str, Any]:
 
 def _told(piece: Any) -> str:
     if piece.get("kind") == "model":
-        return f"{piece.get('model') or 'a model'}, from {_short(piece.get('cited') or piece.get('shown') or [])}"
+        return f"{piece.get('model') or 'a model'}, from {short_text(piece.get('cited') or piece.get('shown') or [])}"
     ids = piece.get("nodes") or piece.get("edges") or []
     where = piece.get("file_path") or piece.get("doc_id") or piece.get("source_id")
     snippet = piece.get("snippet")
-    return " · ".join(filter(None, [_short(ids), _short(where) if where else "", snippet or ""]))
-
-
-def _short(value: Any) -> str:
-    text = value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
-    return text if len(text) <= _CELL else text[: _CELL - 1] + "…"
+    return " · ".join(filter(None, [short_text(ids), short_text(where) if where else "", snippet or ""]))
 
 
 def show_log(folder: str, limit: int, form: Form) -> int:
@@ -114,34 +112,11 @@ def show_log(folder: str, limit: int, form: Form) -> int:
             return Exit.DONE
         from ..shared.tables import render
 
-        rows = [
-            [
-                _label(entry), _status(entry), _count(entry), str(entry.get("state") or "")[:12],
-                _short(" ".join(str(entry.get("command", "")).split())), entry.get("why") or "",
-            ]
-            for entry in entries
-        ]  # fmt: skip
-        columns = ["step", "status", "count", "state", "command", "why"]
+        rows, columns = history_rows(entries), list(HISTORY_COLUMNS)
         print(render(columns, rows, wide=frozenset({"step", "status", "state"})), end="")
         if len(history) > limit:
             say(f"{len(history) - limit:,} earlier steps; --limit shows more")
     return Exit.DONE
-
-
-def _label(entry: Any) -> str:
-    """Number a step; what a step ran has a part behind the point, a rollback has no number of its own."""
-    part = entry.get("part")
-    return "" if part == ROLLBACK else f"{entry.get('step', '')}{f'.{part}' if part else ''}"
-
-
-def _status(entry: Any) -> str:
-    status = str(entry.get("status") or "")
-    return f"{status}, taken back" if entry.get("rolled_back") else status
-
-
-def _count(entry: Any) -> str:
-    count = (entry.get("summary") or {}).get("count")
-    return f"{count:,}" if isinstance(count, int | float) and not isinstance(count, bool) else ""
 
 
 def show_difference(folder: str, before: str, after: str | None, form: Form) -> int:
@@ -167,12 +142,8 @@ def show_difference(folder: str, before: str, after: str | None, form: Form) -> 
     else:
         from ..shared.tables import render
 
-        rows = [[d.key, d.kind, _cell(d.before), _cell(d.after)] for d in found[:_ROWS]]
-        print(render(["key", "difference", "before", "after"], rows, wide=frozenset({"key", "difference"})), end="")
+        rows = difference_rows(found[:_ROWS])
+        print(render(list(DIFFERENCE_COLUMNS), rows, wide=frozenset({"key", "difference"})), end="")
         if len(found) > _ROWS:
             say(f"and {len(found) - _ROWS:,} more; --format json has them all")
     return Exit.DONE
-
-
-def _cell(value: Any) -> str:
-    return "" if value is None else _short(value)

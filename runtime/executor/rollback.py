@@ -1,0 +1,40 @@
+"""Taking a state back to an earlier moment: a commit like others, of which the history tells."""
+
+from datetime import UTC, datetime
+from typing import Any
+
+from ...adapters.state import Snapshot, StateStore
+
+__all__ = ["ROLLBACK", "roll_back"]
+
+ROLLBACK = "rollback"
+"""The ``part`` of the entry that a rollback from outside leaves in the history: it is no step of a plan, and a replay passes over it."""
+
+
+def roll_back(store: StateStore, to: Snapshot | str, command: str) -> int:
+    """Make the state what it was and commit that; return in how many ways it differed, 0 where nothing was to be done.
+
+    ``command`` is what the history says was done; the hash is put behind it. Raises ``StateError`` for a hash that no commit at
+    hand has, and ``StoreError``.
+    """
+    differences = len(store.diff(store.snapshot(), to))
+    if not differences:
+        return 0
+    store.rollback(to)
+    now = datetime.now(UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")
+    last = store.history[-1].get("step") if len(store.history) else 0
+    entry: dict[str, Any] = {
+        "step": last,
+        "part": ROLLBACK,
+        "command": f"{command} {store.hash[:12]}",
+        "why": None,
+        "summary": {"differences": differences},
+        "provenance_summary": {},
+        "started_at": now,
+        "finished_at": now,
+        "status": "success",
+        "state": store.hash,
+    }
+    store.note(entry)
+    store.commit()
+    return differences
