@@ -1,0 +1,93 @@
+"""``knotwork repl``: commands, steps and expressions one after the other, at a prompt or from a pipe."""
+
+from typing import Annotated, Literal
+
+import typer
+
+from .shared.params import (
+    LIMITS,
+    ChunksFile,
+    InputFile,
+    MaxCalls,
+    MaxCost,
+    MaxTokens,
+    ModelSpec,
+    NoCache,
+    PriceOf,
+    StateFolder,
+)
+
+__all__ = ["repl"]
+
+
+def repl(
+    graph: Annotated[
+        str | None,
+        typer.Argument(
+            metavar="GRAPH",
+            help="A graph: a GraphML, GML, GEXF, JSON or CSV file, or nx:NAME. Without one there are no GASL commands.",
+            show_default=False,
+        ),
+    ] = None,
+    commands: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--command", "-c", metavar="TEXT", help="Run this and leave; can be given again.", show_default=False
+        ),
+    ] = None,
+    files: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--file",
+            "-f",
+            metavar="FILE",
+            show_default=False,
+            help="Run a file's text and leave, before any -c; can be given again.",
+        ),
+    ] = None,
+    fail_fast: Annotated[
+        bool, typer.Option("--fail-fast", help="Leave at the first that fails, with its exit code.")
+    ] = False,
+    mode: Annotated[
+        Literal["auto", "table", "json", "csv", "md"],
+        typer.Option("--mode", help="How results are written. auto: a table where a person looks on, else JSON."),
+    ] = "auto",
+    state: StateFolder = None,
+    llm: ModelSpec = None,
+    models: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--model",
+            metavar="NAME=SPEC",
+            show_default=False,
+            rich_help_panel=LIMITS,
+            help="A model for model=NAME and SET llm.model; can be given again.",
+        ),
+    ] = None,
+    input_file: InputFile = None,
+    chunks: ChunksFile = None,
+    max_calls: MaxCalls = None,
+    max_tokens: MaxTokens = None,
+    max_cost: MaxCost = None,
+    price: PriceOf = None,
+    no_cache: NoCache = False,
+    no_rc: Annotated[
+        bool, typer.Option("--no-rc", help="Do not run the file of one's own settings at the start.")
+    ] = False,
+) -> int:
+    """A prompt for GASL commands, LWT steps and expressions over the same values; .help tells more.
+
+    Not at a terminal it reads commands from stdin. Exit code: that of the first that failed, as if it had been run alone.
+
+    Example: knotwork repl nx:les_miserables --state story/
+    """
+    from .execution.asked import Ground, Limits
+    from .repling.asked import ReplAsked
+    from .repling.starting import perform
+
+    return perform(
+        ReplAsked(
+            Ground(graph, state, chunks), tuple(commands or ()), tuple(files or ()), fail_fast, mode, llm, tuple(models or ()),
+            input_file, Limits(max_calls, max_tokens, max_cost, price, cache=not no_cache), not no_rc,
+        )
+    )  # fmt: skip

@@ -1,0 +1,88 @@
+"""A session without a prompt: from ``-c``, ``-f`` or stdin, to its end or to the first that fails."""
+
+import sys
+from collections.abc import Iterator
+
+from attrs import frozen
+
+from ...repl.desk import Desk
+from ...repl.outcome import Outcome
+from ...repl.reading import is_closed, what_closes
+from ...repl.session import Session
+from ..shared.exit import Misused
+from ..shared.files import Unreadable, read_source
+from .asked import ReplAsked
+from .codes import code_of
+from .screen import Screen
+from .turn import Turn
+
+__all__ = ["run_batch"]
+
+
+@frozen
+class _Part:
+    """A text to be run, and where it begins."""
+
+    text: str
+    name: str
+    first_line: int = 1
+
+
+async def run_batch(asked: ReplAsked, desk: Desk) -> int:
+    """Run all that was given and return the exit code. Raises ``Misused`` for a file that can't be read."""
+    turn = Turn(Session(desk), Screen(desk.settings))
+    outcomes: list[Outcome] = []
+    for part in _texts(asked):
+        done = await turn.take(part.text, part.name, stop=asked.fail_fast, first_line=part.first_line)
+        outcomes += done
+        if _is_over(done, asked.fail_fast):
+            break
+    return code_of(outcomes)
+
+
+def _texts(asked: ReplAsked) -> Iterator[_Part]:
+    if asked.files or asked.commands:
+        for name in asked.files:
+            try:
+                source = read_source(name)
+            except Unreadable as error:
+                raise Misused(error.diagnostic.message, "; ".join(error.diagnostic.hints)) from None
+            yield _Part(source.text, source.name)
+        for command in asked.commands:
+            yield _Part(command, "<command>")
+    else:
+        yield from _from_stdin()
+
+
+def _from_stdin() -> Iterator[_Part]:
+    """Yield each piece as soon as it is whole: who drives this through a pipe waits for its outcome. Raises ``Misused``."""
+    held: list[str] = []
+    first, mark = 1, None
+    for number, line in enumerate(_lines(), 1):
+        if not held and not line.strip():
+            continue
+        first = number if not held else first
+        held.append(line)
+        if mark is not None and not mark.search(line):
+            continue
+        text = "\n".join(held)
+        if is_closed(text):
+            yield _Part(text, "<stdin>", first)
+            held, mark = [], None
+        else:
+            mark = what_closes(text)
+    if held:
+        yield _Part("\n".join(held), "<stdin>", first)
+
+
+def _lines() -> Iterator[str]:
+    try:
+        for line in sys.stdin or ():
+            yield line.rstrip("\r\n")
+    except UnicodeDecodeError:
+        raise Misused("stdin is not text in UTF-8") from None
+
+
+def _is_over(done: list[Outcome], fail_fast: bool) -> bool:
+    last = done[-1] if done else None
+    return last is not None and (last.ends or last.status == "cancelled" or (fail_fast and not last.is_good))

@@ -1,0 +1,183 @@
+"""``.schema .vars .state .log .diff``: what there is. Nothing is changed."""
+
+from collections.abc import Mapping
+from typing import Any
+
+from .....adapters.state import StateError
+from .....lang.diagnostic import nearest
+from .....lang.schema import Attribute, Schema
+from ...rows import (
+    ATTRIBUTE_COLUMNS,
+    DIFFERENCE_COLUMNS,
+    HISTORY_COLUMNS,
+    KEY_COLUMNS,
+    attribute_rows,
+    cut_value,
+    difference_rows,
+    history_rows,
+    key_rows,
+)
+from ..commands import counted
+from ..desk import Desk
+from ..outcome import Outcome, Table, misused
+from .dot import Asked, Dot
+
+__all__ = ["DIFF", "LOG", "SCHEMA", "STATE", "VARS", "like"]
+
+_LISTED = 8
+_LOGGED = 20
+
+
+def like(name: str, known: "list[str]") -> str:
+    """Return what was probably meant, or what there is."""
+    near = nearest(name, known)
+    if near is not None:
+        return f"did you mean {near}?"
+    more = ", ..." if len(known) > _LISTED else ""
+    return f"there are: {', '.join(known[:_LISTED])}{more}" if known else ""
+
+
+async def _schema(asked: Asked) -> Outcome:
+    schema = await asked.desk.schema()
+    if schema is None:
+        return misused("this session has no graph", "knotwork repl GRAPH opens one")
+    if asked.argument:
+        return _attribute(asked.argument.strip("`"), schema)
+    rows = [
+        [of, *row]
+        for of, attributes in (("node", schema.node_attributes), ("edge", schema.edge_attributes))
+        for row in attribute_rows(attributes)
+    ]
+    return Outcome(
+        value=Table(("of", *ATTRIBUTE_COLUMNS), rows, frozenset({"of", "attribute"})),
+        summary=_sizes(schema, asked.desk),
+    )
+
+
+def _sizes(schema: Schema, desk: Desk) -> str:
+    parts = [
+        desk.graph, f"{schema.nodes:,} nodes", f"{schema.edges:,} edges", "directed" if schema.directed else "undirected",
+    ]  # fmt: skip
+    for attribute, kinds in ((schema.label_attribute, schema.labels), (schema.relation_attribute, schema.relations)):
+        if attribute is not None:
+            shown = ", ".join(f"{cut_value(kind)} ({count:,})" for kind, count in list(kinds.items())[:_LISTED])
+            parts.append(f"{attribute}: {shown}{', ...' if len(kinds) > _LISTED else ''}")
+    return " · ".join(part for part in parts if part)
+
+
+def _attribute(name: str, schema: Schema) -> Outcome:
+    kinds: tuple[tuple[str, Mapping[str, Attribute]], ...] = (
+        ("node", schema.node_attributes), ("edge", schema.edge_attributes),
+    )  # fmt: skip
+    found = [(of, attributes[name]) for of, attributes in kinds if name in attributes]
+    if not found:
+        names = list(dict.fromkeys([*schema.node_attributes, *schema.edge_attributes]))
+        return misused(f"no node and no edge has an attribute {name}", like(name, names))
+    rows: list[list[Any]] = [[of, value, count] for of, attribute in found for value, count in attribute.values]
+    told = [f"on {a.count:,} {of}s, {', '.join(a.types) or 'of unknown type'}" for of, a in found]
+    return Outcome(
+        value=Table(("of", "value", "count"), rows, frozenset({"of", "count"})), summary=f"{name}: {' · '.join(told)}"
+    )
+
+
+async def _vars(asked: Asked) -> Outcome:
+    values = asked.desk.values
+    name = asked.argument.strip("`").removeprefix("(").removesuffix(")")
+    if name:
+        bound = values.context.value(name)
+        if bound is None:
+            return misused(f"there is no value {name}", like(name, list(values.names())))
+        return Outcome(value=bound.value, summary=f"{counted(bound.value)} in {name}")
+    rows = []
+    for each in values.names():
+        value = values.context.get(each)
+        rows.append([each, "step" if values.step(each) else "variable", counted(value), ", ".join(_fields(value))])
+    if not rows:
+        return Outcome(summary="no value has a name yet")
+    return Outcome(value=Table(("name", "from", "holds", "fields"), rows, frozenset({"name", "from", "holds"})))
+
+
+def _fields(value: Any) -> list[str]:
+    first = value[0] if isinstance(value, list) and value else value
+    return [str(name) for name in list(first)[:_LISTED]] if isinstance(first, dict) else []
+
+
+async def _state(asked: Asked) -> Outcome:
+    store = asked.desk.state
+    state = store.snapshot()
+    declared = state.declared()
+    steps = len(store.history)
+    summary = f"{steps:,} step{'' if steps == 1 else 's'} · state {store.hash[:12]}"
+    if not asked.argument:
+        if not declared:
+            return Outcome(summary=f"no key is declared yet · {summary}")
+        return Outcome(value=Table(KEY_COLUMNS, key_rows(declared), frozenset({"key", "type"})), summary=summary)
+    key, *rest = asked.words
+    if state.kind(key) is None:
+        return misused(f"the state has no key {key}", like(key, [each.key for each in declared]) or "it has none yet")
+    if rest and rest != ["evidence"]:
+        return misused(f".state takes a key, and evidence behind it, not {' '.join(rest)}", f".state {key} evidence")
+    value = state.get(key)
+    if rest:
+        return Outcome(value=_with_evidence(value, state.evidence(key)), summary=f"{counted(value)} in {key}")
+    return Outcome(value=value, summary=f"{counted(value)} in {key}")
+
+
+def _with_evidence(value: Any, evidence: Any) -> Any:
+    if isinstance(value, list) and isinstance(evidence, list):
+        rows = [[item, evidence[index] if index < len(evidence) else []] for index, item in enumerate(value)]
+        return Table(("item", "evidence"), rows)
+    return {"value": value, "evidence": evidence}
+
+
+async def _log(asked: Asked) -> Outcome:
+    history = asked.desk.state.history
+    most = _LOGGED
+    if asked.argument:
+        if not asked.argument.isdecimal() or not int(asked.argument):
+            return misused(f".log takes how many steps to list, not {asked.argument}", ".log 50")
+        most = int(asked.argument)
+    entries = list(history[max(0, len(history) - most) :])
+    if not entries:
+        return Outcome(summary="nothing has happened yet")
+    earlier = len(history) - len(entries)
+    told = f"{earlier:,} earlier step{'' if earlier == 1 else 's'}; .log {len(history)} lists all" if earlier else ""
+    return Outcome(
+        value=Table(HISTORY_COLUMNS, history_rows(entries), frozenset({"step", "status", "state"})), summary=told
+    )
+
+
+async def _diff(asked: Asked) -> Outcome:
+    desk, words = asked.desk, asked.words
+    if len(words) > 2:
+        return misused(".diff takes at most two hashes", ".log has the hashes")
+    moments = desk.past.moments
+    if words:
+        before: Any = words[0]
+    else:
+        changed = next((moment for moment in reversed(moments) if moment.hash != desk.state.hash), None)
+        if changed is None:
+            return Outcome(
+                summary="nothing has changed the state in this session; .diff HASH compares with an earlier one"
+            )
+        before = changed.state
+    try:
+        found = desk.state.diff(before, words[1] if len(words) > 1 else desk.state.snapshot())
+    except StateError as error:
+        return misused(error.message, error.hint or ".log has the hashes")
+    if not found:
+        return Outcome(summary="the same")
+    return Outcome(value=Table(DIFFERENCE_COLUMNS, difference_rows(found), frozenset({"key", "difference"})))
+
+
+SCHEMA = Dot(
+    "schema", ".schema [ATTRIBUTE]", "what the graph has; values of one attribute", _schema, "attribute",
+)  # fmt: skip
+VARS = Dot("vars", ".vars [NAME]", "values by name; or what one holds", _vars, "value")
+STATE = Dot(
+    "state", ".state [KEY [evidence]]", "the state's keys; or what one holds", _state, "key",
+)  # fmt: skip
+LOG = Dot("log", ".log [N]", "the latest steps of the state's history", _log)
+DIFF = Dot(
+    "diff", ".diff [HASH [HASH]]", "what the latest change did; or since HASH", _diff, "hash",
+)  # fmt: skip

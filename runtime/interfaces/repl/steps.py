@@ -1,0 +1,81 @@
+"""LWT steps in a session: a script that may refer to every value there is; what it gives is there for the next one."""
+
+import asyncio
+
+from attrs import evolve
+
+from ....lang.dependencies import step_references
+from ....lang.diagnostic import Diagnostic, has_errors
+from ....lang.lwt import RESERVED, Script
+from ....lang.parse.lwt import parse_lwt
+from ...operations.workshop import Workshop
+from ...results import Run, StepResult, plain
+from ...scripts import planned
+from ...scripts import run as run_script
+from .commands import counted, refused, warnings
+from .desk import Desk
+from .outcome import NOTHING, Outcome, Status
+from .reading import Piece
+
+__all__ = ["checked", "run"]
+
+_OF_SCRIPTS = frozenset({"LWT017", "LWT031"})
+"""Rules about which step is the result: here every step is run for its own sake."""
+_STATUSES: dict[str, Status] = {"complete": "done", "partial": "partial", "failed": "failed", "cancelled": "cancelled"}
+
+
+async def run(piece: Piece, desk: Desk, cancel: asyncio.Event) -> Outcome:
+    """Run steps, side by side where they don't need each other. Those that are done are bound, whatever becomes of the others."""
+    script = parse_lwt(piece.source)
+    plan = planned(script, desk.input, tuple(desk.models), desk.values.names())
+    if has_errors(plan.diagnostics):
+        return refused(checked(piece, desk)[1], script.source)
+    wanted = {reference.name for step in script.steps for reference in step_references(step)} - RESERVED
+    before = desk.values.before(sorted(wanted)).without({step.id for step in script.steps})
+    shop = None if desk.adapter is None else Workshop(desk.executor_on, desk.state)
+    await desk.schema()
+    made = await run_script(
+        script, input=desk.input, llm=desk.model, models=desk.models, all_steps=True, events=desk.events,
+        cancel=cancel, workshop=shop, plan=plan, before=before, spec=desk.model.spec,
+    )  # fmt: skip
+    ids = {step.id: step for step in script.steps}
+    for step_id, result in made.steps.items():
+        if step_id in ids and result.is_good:
+            desk.values.ran(ids[step_id], result)
+    found = warnings([d for d in plan.diagnostics if d.code not in _OF_SCRIPTS])
+    return evolve(_outcome(script, made), diagnostics=found, source=script.source)
+
+
+def checked(piece: Piece, desk: Desk) -> tuple[Script, list[Diagnostic]]:
+    """Return the script of a piece and what is wrong with it here. Nothing is run."""
+    script = parse_lwt(piece.source)
+    plan = planned(script, desk.input, tuple(desk.models), desk.values.names())
+    return script, [d for d in plan.diagnostics if d.code not in _OF_SCRIPTS]
+
+
+def _outcome(script: Script, run: Run) -> Outcome:
+    order = list(dict.fromkeys(step.id for step in script.steps))
+    done = [step for step in order if step in run.steps and run.steps[step].is_good]
+    bad = [step for step in order if step in run.steps and not run.steps[step].is_good]
+    status = _STATUSES[run.status]
+    if status == "failed" and done:
+        status = "partial"
+    shown = run.final if run.final in done else done[-1] if done else None
+    value = NOTHING if shown is None or status == "cancelled" else plain(_value(run.steps[shown]))
+    told = [f"({step}): {run.steps[step].reason}" for step in bad]
+    return Outcome(
+        status, value, "" if value is NOTHING else _summary(run, shown or "", len(done)), "\n".join(told), names=tuple(done),
+    )  # fmt: skip
+
+
+def _value(result: StepResult) -> object:
+    return result.output if result.value is None and not result.unmet else result.value
+
+
+def _summary(run: Run, shown: str, done: int) -> str:
+    parts = [f"{counted(plain(_value(run.steps[shown])))} in ({shown})"]
+    if done > 1:
+        parts.append(f"{done} steps done")
+    if run.calls:
+        parts.append(f"{run.calls:,} call{'' if run.calls == 1 else 's'} · {run.usage.total:,} tokens")
+    return " · ".join(parts)

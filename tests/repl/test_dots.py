@@ -1,0 +1,250 @@
+"""The dot commands."""
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+from knotwork.adapters.llm_budget import Price
+from knotwork.runtime.interfaces.repl.desk import Desk
+from knotwork.runtime.interfaces.repl.dots import DOTS
+from knotwork.runtime.interfaces.repl.outcome import NOTHING, Page, Table
+from support.command import call, cassette
+from support.sessions import desk, ran, run, seen
+
+MISERABLES = "nx:les_miserables"
+KEPT = """\
+FIND nodes WHERE degree > 20 AS hubs
+DECLARE network AS DICT
+DECLARE network.hubs AS LIST WITH_DESCRIPTION "who matters"
+UPDATE network.hubs WITH hubs
+"""
+
+
+@pytest.fixture
+def kept() -> Desk:
+    at = desk(MISERABLES)
+    assert all(outcome.is_good for outcome in ran(at, KEPT))
+    return at
+
+
+def rows(at: Desk, text: str) -> list[dict[str, Any]]:
+    """Return the rows of the table that a dot command gives."""
+    value = run(at, text).value
+    assert isinstance(value, Table), value
+    return [dict(zip(value.columns, row, strict=True)) for row in value.rows]
+
+
+def test_help_has_every_command_and_fits_a_terminal_of_80() -> None:
+    value = run(desk(), ".help").value
+    assert isinstance(value, Page)
+    assert all(f"\n{dot.usage} " in value.text or f"\n{dot.usage}\n" in value.text for dot in DOTS.values())
+    assert max(map(len, value.text.splitlines())) <= 80
+
+
+@pytest.mark.parametrize("topic", [*DOTS, ".undo", "GASL001", "EXPR050", "FIND", "LLM", "len"])
+def test_help_on_a_topic(topic: str) -> None:
+    outcome = run(desk(), f".help {topic}")
+    assert outcome.is_good and isinstance(outcome.value, Page) and len(outcome.value.text) > 20, outcome
+
+
+def test_schema(kept: Desk) -> None:
+    assert rows(kept, ".schema")[0]["attribute"] == "weight"
+    assert "77 nodes · 254 edges" in run(kept, ".schema").summary
+    assert rows(kept, ".schema weight")[0] == {"of": "edge", "value": 1, "count": 97}
+    assert "no graph" in run(desk(), ".schema").message
+
+
+def test_vars(kept: Desk) -> None:
+    run(kept, '(why)=CONST({"a": 1})')
+    assert rows(kept, ".vars") == [
+        {"name": "hubs", "from": "variable", "holds": "2 nodes", "fields": "id"},
+        {"name": "why", "from": "step", "holds": "an object of 1 field", "fields": "a"},
+    ]
+    assert run(kept, ".vars hubs").value == [{"id": "Valjean"}, {"id": "Gavroche"}]
+    assert run(kept, ".vars (why)").value == {"a": 1}
+    assert "did you mean hubs?" in run(kept, ".vars hbus").hint
+
+
+def test_state_log_and_diff(kept: Desk) -> None:
+    assert [row["key"] for row in rows(kept, ".state")] == ["network", "network.hubs"]
+    assert run(kept, ".state network.hubs").value == [{"id": "Valjean"}, {"id": "Gavroche"}]
+    assert rows(kept, ".state network.hubs evidence")[0]["evidence"][0]["nodes"] == ["Valjean"]
+    assert [row["step"] for row in rows(kept, ".log")] == ["1", "2", "3", "4"]
+    assert [row["step"] for row in rows(kept, ".log 2")] == ["3", "4"]
+    first = rows(kept, ".log")[1]["state"]
+    assert [row["difference"] for row in rows(kept, ".diff")] == ["added", "provenance"]
+    assert next(row["key"] for row in rows(kept, f".diff {first}")) == "network.hubs"
+    assert run(kept, f".diff {first} {first}").summary == "the same"
+    assert run(kept, ".diff ffffffff").status == "misused"
+    assert run(kept, ".log none").status == "misused" and run(kept, ".log 0").status == "misused"
+
+
+def test_undo_takes_state_and_values_back_one_by_one(kept: Desk) -> None:
+    empty = run(desk(), ".undo")
+    assert empty.status == "misused" and "nothing to undo" in empty.message
+    run(kept, "hubs = 3")
+    assert "undone: hubs = 3" in run(kept, ".undo").summary
+    assert len(kept.values.context.get("hubs")) == 2
+    before = kept.state.hash
+    assert run(kept, ".undo").summary.startswith("undone: UPDATE network.hubs")
+    assert kept.state.get("network.hubs") == [] and kept.state.hash != before
+    assert run(kept, ".undo 3").is_good
+    assert kept.values.names() == () and kept.state.snapshot().declared() == []
+    assert run(kept, ".undo").status == "misused"
+    assert [entry["command"].split()[0] for entry in kept.state.history][-2:] == [".undo", ".undo"]
+
+
+def test_undo_passes_over_what_changed_nothing(kept: Desk) -> None:
+    ran(kept, "1 + 1\n.vars\nlen(hubs)\nhubss")
+    assert run(kept, ".undo").summary.startswith("undone: UPDATE")
+
+
+def test_undo_goes_back_to_a_hash_and_can_be_undone(kept: Desk) -> None:
+    first, last = rows(kept, ".log")[1]["state"], kept.state.hash
+    assert run(kept, f".undo {first}").is_good and len(kept.state.snapshot().declared()) == 1
+    assert run(kept, ".undo").is_good and kept.state.hash == last
+    assert run(kept, ".undo 0").status == "misused" and run(kept, ".undo nowhere").status == "misused"
+
+
+def test_explain_a_command_steps_an_expression_a_code_and_the_latest_error(kept: Desk) -> None:
+    assert run(kept, ".explain FIND nodes WHERE degree > 20 AS x").value["how"] == "scan"
+    assert len(kept.state.history) == 4
+    assert run(kept, ".explain [n for n in hubs]").value.text == "[n for n in hubs]\n"
+    assert "GASL001" in run(kept, ".explain GASL001").value.text
+    assert run(kept, ".explain GASL9999").status == "misused"
+    assert run(kept, ".explain").status == "misused"
+    run(kept, "FNID nodes AS x")
+    assert "GASL001" in run(kept, ".explain").value.text
+    assert run(kept, ".explain FNID nodes AS x").status == "refused"
+
+
+def test_explain_a_step(kept: Desk) -> None:
+    assert rows(kept, '.explain (a)=LLM("{(hubs)}")') == [
+        {"step": "a", "operation": "LLM", "layer": 1, "waits for": "", "text": '(a)=LLM("{(hubs)}")'}
+    ]
+
+
+def test_timer(kept: Desk) -> None:
+    assert " s" not in seen(kept, run(kept, "1 + 1"))
+    assert run(kept, ".timer").summary == "timer on"
+    assert " s\n" in seen(kept, run(kept, "1 + 1"))
+    assert run(kept, ".timer off").summary == "timer off" and run(kept, ".timer of").status == "misused"
+
+
+def test_modes(kept: Desk) -> None:
+    outcome = run(kept, "[{'a': 1, 'b': 'x|y'}, {'a': 2, 'c': None}]")
+    shown = {}
+    for mode in ("table", "json", "csv", "md"):
+        assert run(kept, f".mode {mode}").is_good
+        shown[mode] = seen(kept, outcome).removeprefix("2 rows\n")
+    assert shown["table"] == "a  b    c\n─  ───  ─\n1  x|y\n2\n"
+    assert shown["csv"] == "a,b,c\n1,x|y,\n2,,\n"
+    assert shown["md"] == "| a | b | c |\n|---|---|---|\n| 1 | x\\|y |  |\n| 2 |  |  |\n"
+    assert shown["json"].startswith('[\n  {\n    "a": 1')
+
+
+def test_output_goes_into_a_file_in_the_form_of_its_name(kept: Desk, folder: Path) -> None:
+    run(kept, ".output hubs.csv")
+    assert "2 rows written" in seen(kept, run(kept, "hubs"))
+    assert run(kept, ".output hubs.csv").status == "misused"
+    run(kept, ".output hubs.csv --append")
+    seen(kept, run(kept, "hubs"))
+    assert (folder / "hubs.csv").read_text() == "id\nValjean\nGavroche\n" * 2
+    run(kept, ".output hubs.csv --force")
+    assert (folder / "hubs.csv").read_text() == ""
+    assert run(kept, ".output").summary.startswith("results go to the screen")
+    assert "Valjean" in seen(kept, run(kept, "hubs"))
+    assert run(kept, ".output nowhere/x.csv").status == "failed"
+    assert run(kept, ".output a b").status == "misused" and run(kept, ".output x --frce").status == "misused"
+
+
+def test_a_cell_that_a_spreadsheet_would_compute_is_text(kept: Desk, folder: Path) -> None:
+    run(kept, ".output x.csv")
+    seen(kept, run(kept, "[{'a': '=1+1'}]"))
+    assert (folder / "x.csv").read_text() == "a\n'=1+1\n"
+
+
+def test_llm_is_changed_in_the_session(kept: Desk, folder: Path) -> None:
+    one, two = cassette(folder / "one", {"Who": "one"}), cassette(folder / "two", {"Who": "two"})
+    assert run(kept, f".llm {one}").is_good and run(kept, '(a)=LLM("Who?")').value == "one"
+    assert run(kept, f".llm {two}").is_good and run(kept, '(a)=LLM("Who?")').value == "two"
+    assert rows(kept, ".llm")[0]["model"] == two
+    assert run(kept, ".llm opnai:x").status == "misused" and kept.model.spec == two
+    assert run(kept, ".llm one two").status == "misused"
+
+
+def test_budget_counts_and_holds(kept: Desk, folder: Path) -> None:
+    run(kept, f".llm {cassette(folder / 'one', {'Who': 'one', 'What': 'two'})}")
+    run(kept, '(a)=LLM("Who?")')
+    assert rows(kept, ".budget calls=1")[0] == {"what": "calls", "spent": 1, "limit": 1, "left": 0}
+    refused = run(kept, '(b)=LLM("What?")')
+    assert refused.status == "failed" and "budget of 1 call is used up" in refused.message
+    assert run(kept, ".budget calls=none").is_good and run(kept, '(b)=LLM("What?")').value == "two"
+    for wrong in ("calls", "calls=many", "calls=-1", "cals=3", "cost=1", "tokens=inf"):
+        assert run(kept, f".budget {wrong}").status == "misused", wrong
+
+
+def test_a_limit_on_cost_needs_a_price(folder: Path) -> None:
+    at = desk(llm=cassette(folder / "one", {"Who": "one"}), price=Price(1_000_000.0, 1_000_000.0))
+    run(at, '(a)=LLM("Who?")')
+    assert rows(at, ".budget cost=13")[2] == {"what": "cost", "spent": 12.0, "limit": 13.0, "left": 1.0}
+    assert run(at, '(b)=LLM("Who?")').status == "failed"
+
+
+def test_save_writes_a_program_that_run_takes_and_that_comes_to_the_same(kept: Desk, folder: Path) -> None:
+    ran(kept, "len(hubs)\n(a)=CONST(1)\nFNID x\nCOUNT hubs AS n")
+    run(kept, "RESET network.hubs")
+    run(kept, ".undo")
+    assert "5 commands saved" in run(kept, ".save session.gasl").summary
+    assert (
+        "# len(hubs)" in (folder / "session.gasl").read_text() and "RESET" not in (folder / "session.gasl").read_text()
+    )
+    assert call("run", "session.gasl", "--graph", MISERABLES, "--state", "again").code == 0
+    assert call("state", "show", "again", "--format", "json").json["hash"] == kept.state.hash
+    assert run(kept, ".save session.gasl").status == "misused"
+    assert run(kept, ".save session.gasl --force").is_good
+
+
+def test_save_as_a_script_has_the_last_of_each_step(folder: Path) -> None:
+    at = desk()
+    ran(at, '(a)=CONST(1)\n1\n(a)=CONST(2)\n1\n(b)=EXPR("a + 1", a={(a)})')
+    run(at, ".save session.lwt")
+    assert call("run", "session.lwt").out == "3\n"
+
+
+def test_save_of_everything_is_read_again(kept: Desk, folder: Path) -> None:
+    run(kept, "n = len(hubs)")
+    run(kept, ".save all.txt")
+    again = desk(MISERABLES)
+    outcomes = ran(again, ".read all.txt")
+    assert all(outcome.is_good for outcome in outcomes) and len(outcomes) == 6
+    assert again.values.context.get("n") == 2 and again.state.hash == kept.state.hash
+
+
+def test_read_names_the_line_of_the_file_and_ends(folder: Path) -> None:
+    (folder / "bad.gasl").write_text("# one\n\nFNID nodes AS x\n", encoding="utf-8")
+    at = desk(MISERABLES)
+    assert "bad.gasl:3:1" in seen(at, ran(at, ".read bad.gasl")[-1])
+    (folder / "self.gasl").write_text(".read self.gasl\n", encoding="utf-8")
+    outcomes = ran(at, ".read self.gasl", stop=True)
+    assert outcomes[-1].status == "misused" and "files are read at once" in outcomes[-1].message
+    (folder / "binary").write_bytes(b"\xff\xfe\x00")
+    (folder / "x.seed.json").write_text("{}", encoding="utf-8")
+    for wrong in ("binary", "bad.gsl", ".", "x.seed.json", "a b"):
+        assert run(at, f".read {wrong}").status == "misused", wrong
+    assert "did you mean bad.gasl?" in run(at, ".read bad.gsl").hint
+
+
+def test_a_command_that_is_not_there() -> None:
+    assert "did you mean .vars?" in run(desk(), ".vers").hint
+    assert "did you mean .undo?" in run(desk(), ".rollback").hint
+    assert run(desk(), ".xyzzy").hint == ".help lists them"
+    assert run(desk(), ".help.vars").status == "misused"
+
+
+def test_no_dot_command_gives_a_value_that_can_not_be_written(kept: Desk) -> None:
+    for dot in DOTS.values():
+        outcome = run(kept, f".{dot.name}")
+        for mode in ("table", "json", "csv", "md"):
+            kept.settings.mode = mode
+            assert seen(kept, outcome) or outcome.value is NOTHING

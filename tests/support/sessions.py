@@ -1,0 +1,51 @@
+"""The REPL's session in tests: a desk in memory, and what a person would see of each outcome."""
+
+import asyncio
+import io
+from contextlib import redirect_stderr, redirect_stdout
+from pathlib import Path
+from typing import Any
+
+from knotwork.runtime.interfaces.cli.repling.screen import Screen
+from knotwork.runtime.interfaces.repl.desk import Desk
+from knotwork.runtime.interfaces.repl.models import Model
+from knotwork.runtime.interfaces.repl.outcome import Outcome
+from knotwork.runtime.interfaces.repl.reading import Piece
+from knotwork.runtime.interfaces.repl.session import Session
+from knotwork.runtime.wiring import Ledger, Price, open_graph, open_state
+
+__all__ = ["desk", "ran", "run", "seen"]
+
+
+def desk(
+    graph: Any = None, *, llm: str = "", state: Path | None = None, price: Price | None = None, given: Any = None
+) -> Desk:
+    """Return a desk: the graph of a name or a networkx graph, a model of a spec, a state in memory."""
+    adapter = None if graph is None else open_graph(graph).adapter
+    name = graph if isinstance(graph, str) else ""
+    # A model's spec "replay:..." answers from a cassette; "" is whatever the environment names, which tests have empty.
+    model = Model(llm, Ledger(), price=price, environ={"KNOTWORK_LLM": llm or "replay:/nowhere"})
+    return Desk(open_state(state), model, adapter, name, input=given)
+
+
+def ran(desk: Desk, text: str, *, stop: bool = False) -> list[Outcome]:
+    """Run a text and return the outcomes of its pieces."""
+
+    def told(piece: Piece, outcome: Outcome) -> None:
+        pass
+
+    return asyncio.run(Session(desk).run_text(text, told, stop=stop))
+
+
+def run(desk: Desk, text: str) -> Outcome:
+    """Run a text of one piece."""
+    (outcome,) = ran(desk, text)
+    return outcome
+
+
+def seen(desk: Desk, outcome: Outcome) -> str:
+    """Return all that is written of an outcome, what goes to stderr first."""
+    out, err = io.StringIO(), io.StringIO()
+    with redirect_stdout(out), redirect_stderr(err):
+        asyncio.run(Screen(desk.settings).write(outcome))
+    return err.getvalue() + out.getvalue()
