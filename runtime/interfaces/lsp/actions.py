@@ -1,0 +1,94 @@
+"""Quick fixes: the edits of diagnostics, one by one and all at once, and comments that silence what is no fault."""
+
+import re
+from collections.abc import Callable, Iterable, Iterator, Sequence
+
+from lsprotocol import types
+
+from ....lang.diagnostic import Diagnostic, Edit
+from ....lang.rules import RULES
+from ....lang.source import Span
+from .documents import Snapshot
+from .publishing import Findings
+from .wording import lsp_diagnostic
+
+__all__ = ["code_actions", "fix_all"]
+
+_FIX_ALL = "source.fixAll.knotwork"
+_MOST = 50
+_INDENT = re.compile(r"[ \t]*")
+
+
+def code_actions(
+    findings: Findings,
+    span: Span,
+    wanted: Sequence[str] | None,
+    docs: str | None,
+    changes: Callable[[Snapshot, Iterable[Edit]], types.WorkspaceEdit],
+) -> Iterator[types.CodeAction]:
+    """Yield what can be done about what was found under ``span``; ``wanted`` are the kinds that the client asks for.
+
+    ``changes`` writes edits of a text as the client takes them.
+    """
+    snapshot, text = findings.snapshot, findings.snapshot.text
+    touched = [each for each in findings.diagnostics if _touches(each, span)][:_MOST]
+    if _is_wanted(types.CodeActionKind.QuickFix, wanted):
+        for found in touched:
+            if found.edits:
+                said = lsp_diagnostic(found, text, docs)
+                change = changes(snapshot, found.edits)
+                yield types.CodeAction(
+                    _title(found), types.CodeActionKind.QuickFix, [said], is_preferred=True, edit=change
+                )
+        for found in touched:
+            if snapshot.language != "seed" and (edit := _ignore(findings, found)) is not None:
+                said = lsp_diagnostic(found, text, docs)
+                title = f"silence {found.code} here"
+                yield types.CodeAction(title, types.CodeActionKind.QuickFix, [said], edit=changes(snapshot, (edit,)))
+    if _is_wanted(_FIX_ALL, wanted) and (edits := fix_all(findings.diagnostics)):
+        yield types.CodeAction("fix all that has a sure fix", _FIX_ALL, edit=changes(snapshot, edits))
+
+
+def _title(found: Diagnostic) -> str:
+    """Return what a fix does in words: its hint, which for a likely name is a question."""
+    hint = found.hints[0] if found.hints else f"put {found.code} right"
+    meant = hint.removeprefix("did you mean ")
+    return hint if meant == hint else f"write {meant.removesuffix('?')}"
+
+
+def fix_all(found: Iterable[Diagnostic]) -> list[Edit]:
+    """Return the edits of all diagnostics together; of two fixes that meet the first by place is taken, each whole or not at all."""
+    taken: list[Edit] = []
+    for each in found:
+        if each.edits and not any(_meet(edit, other) for edit in each.edits for other in taken):
+            taken += each.edits
+    return sorted(taken, key=lambda edit: (edit.span.start, edit.span.end))
+
+
+def _meet(one: Edit, other: Edit) -> bool:
+    a, b = one.span, other.span
+    return a == b or (a.start < b.end and b.start < a.end) or (a.start == b.start)
+
+
+def _touches(found: Diagnostic, span: Span) -> bool:
+    where = found.span or Span(0, 0)
+    return where.start <= span.end and span.start <= where.end
+
+
+def _is_wanted(kind: str, wanted: Sequence[str] | None) -> bool:
+    """Say whether a client that asks for ``wanted`` takes ``kind``: kinds are a tree, written with dots."""
+    return wanted is None or any(kind == each or kind.startswith(f"{each}.") for each in wanted)
+
+
+def _ignore(findings: Findings, found: Diagnostic) -> Edit | None:
+    """Return the edit that puts an ignore comment above the item in which ``found`` lies; None for what can't be silenced."""
+    if found.span is None or found.severity == "error" or found.code not in RULES:
+        return None
+    source = findings.snapshot.source
+    item = next((each for each in findings.items if each.start <= found.span.start < each.end), None)
+    if item is None:
+        return None
+    line = source.line_span(source.position(item.start)[0])
+    indent = _INDENT.match(source.text, line.start, line.end)
+    text = f"{indent[0] if indent else ''}# knotwork: ignore[{found.code}]\n"
+    return Edit(Span(line.start, line.start), text)

@@ -1,0 +1,170 @@
+"""What is known beside the texts: graphs, states and inputs, loaded out of the way and again when their files change.
+
+A text is never kept waiting: until a graph is there nothing is said against it, and when it is there its texts are checked anew.
+"""
+
+import asyncio
+import json
+import os
+from collections.abc import Callable, Hashable, Mapping
+from concurrent.futures import Executor
+from pathlib import Path
+from typing import Any, Literal
+
+from attrs import define, field, frozen
+
+from ....lang.diagnostic import printable
+from ....lang.linter.lwt import MISSING
+from ....lang.schema import Schema
+from ....lang.service import Known, StateKey
+from .settings import Settings
+
+__all__ = ["Grounds", "Problem"]
+
+_MOST_INPUT = 64 << 20
+"""Bytes of an input that an editor waits for."""
+Kind = Literal["graph", "state", "input"]
+
+
+@frozen
+class Problem(Exception):
+    """Something that the settings name can't be used: what, and what to do."""
+
+    message: str
+    hint: str = ""
+
+    def __str__(self) -> str:
+        told = f"{self.message}; {self.hint}" if self.hint else self.message
+        return printable(told)
+
+
+@frozen
+class _State:
+    """What a state says: its keys, and the graph that it was made with."""
+
+    keys: Mapping[str, StateKey]
+    graph: str | None
+
+
+@define(eq=False)
+class _Entry:
+    """What was loaded from a place, as its files were then; ``loading`` while it is being loaded (again)."""
+
+    stamp: Hashable
+    value: Any = None
+    is_there: bool = False
+    loading: bool = False
+
+
+@define(eq=False)
+class Grounds:
+    """Keeps what was loaded. ``changed`` is called when something new is there, ``told`` with what can't be loaded.
+
+    Everything here but the loading itself runs on the event loop.
+    """
+
+    executor: Executor
+    changed: Callable[[], None]
+    told: Callable[[Problem], None]
+    _kept: dict[tuple[Kind, str], _Entry] = field(factory=dict, init=False)
+    _known: dict[Hashable, Known] = field(factory=dict, init=False)
+
+    def known(self, settings: Settings) -> Known:
+        """Return what is known now under ``settings``; what is missing or has changed is loaded meanwhile."""
+        state: _State | None = self._value("state", settings.state)
+        graph = settings.graph or (state.graph if state is not None else None)
+        schema: Schema | None = self._value("graph", graph)
+        given = self._value("input", settings.input, MISSING)
+        key = (id(schema), id(state), id(given), settings.models)
+        known = self._known.get(key)
+        if known is None:
+            keys = state.keys if state is not None else None
+            known = Known(schema=schema, state=keys, input=given, models=settings.models)
+            self._known = {**dict(list(self._known.items())[-20:]), key: known}
+        return known
+
+    def is_loading(self) -> bool:
+        """Say whether something is being loaded."""
+        return any(entry.loading for entry in self._kept.values())
+
+    def _value(self, kind: Kind, place: str | None, without: Any = None) -> Any:
+        if place is None:
+            return without
+        stamp = _stamp(place)
+        entry = self._kept.get((kind, place))
+        if entry is None:
+            entry = self._kept[kind, place] = _Entry(None)
+        if not entry.loading and (entry.stamp != stamp):
+            entry.loading, entry.stamp = True, stamp
+            loop = asyncio.get_running_loop()
+            future = loop.run_in_executor(self.executor, _load, kind, place)
+            future.add_done_callback(lambda done: self._loaded(entry, done))
+        return entry.value if entry.is_there else without
+
+    def _loaded(self, entry: _Entry, done: "asyncio.Future[Any]") -> None:
+        entry.loading = False
+        if done.cancelled():
+            return
+        if (error := done.exception()) is not None:
+            entry.value, entry.is_there = None, False
+            self.told(error if isinstance(error, Problem) else Problem(f"{type(error).__name__}: {error}"))
+        else:
+            entry.value, entry.is_there = done.result(), True
+        self.changed()
+
+
+def _stamp(place: str) -> Hashable:
+    """Return what changes when the files at a place do."""
+    try:
+        found = os.stat(place)
+        if not os.path.isdir(place):
+            return (found.st_mtime_ns, found.st_size)
+        with os.scandir(place) as entries:
+            inside = sorted((entry.name, entry.stat().st_mtime_ns, entry.stat().st_size) for entry in entries)
+        return (found.st_mtime_ns, *inside[:1000])
+    except (OSError, ValueError):  # nx:NAME, or nothing there: told when it is loaded
+        return "none"
+
+
+def _load(kind: Kind, place: str) -> Any:
+    """Load one thing; in a thread. Raises ``Problem``."""
+    from ....adapters.graph import AdapterError
+    from ....adapters.state import StoreError
+    from ...wiring import open_graph
+
+    try:
+        if kind == "graph":
+            return open_graph(place).adapter.schema
+        return _read_state(place) if kind == "state" else _read_input(place)
+    except (AdapterError, StoreError) as error:
+        raise Problem(f"{kind}: {error.message}", error.hint) from None
+    except OSError as error:
+        raise Problem(f"{kind}: {place}: {error.strerror or error}") from None
+
+
+def _read_state(place: str) -> _State:
+    from ...wiring import open_state
+
+    if not Path(place).exists():
+        raise Problem(f"state: there is no state at {place}", "knotwork run FILE --state DIR makes one")
+    store = open_state(place, read_only=True)
+    try:
+        keys = {each.key: StateKey(each.type, each.description or "") for each in store.snapshot().declared()}
+        kept = store.replay_info()
+    finally:
+        store.close()
+    path: Any = kept
+    for name in ("config", "adapter", "path"):
+        path = path.get(name) if isinstance(path, Mapping) else None
+    return _State(keys, path if isinstance(path, str) and path else None)
+
+
+def _read_input(place: str) -> Any:
+    if os.path.getsize(place) > _MOST_INPUT:
+        raise Problem(f"input: {place} has more than {_MOST_INPUT >> 20} MiB, the most that an editor loads")
+    try:
+        return json.loads(Path(place).read_bytes())
+    except UnicodeDecodeError:
+        raise Problem(f"input: {place} is not text in UTF-8") from None
+    except (ValueError, RecursionError) as error:
+        raise Problem(f"input: {place} is not JSON: {error}") from None

@@ -1,0 +1,144 @@
+"""The server: the documents, checks and grounds of one client, and what it is told."""
+
+import asyncio
+from collections.abc import Callable, Iterable
+from concurrent.futures import ThreadPoolExecutor
+from functools import partial
+from pathlib import Path
+from typing import Any, cast
+
+from lsprotocol import types
+from pygls.lsp.server import LanguageServer
+
+from .... import __version__
+from ....lang.diagnostic import Edit, printable
+from ....lang.service import Known
+from .documents import Document, Documents, Snapshot, path_of
+from .grounds import Grounds, Problem
+from .protocol import Protocol
+from .publishing import Findings, Publisher, most_telling
+from .settings import Settings, read_settings
+from .texts import Encoding
+from .wording import lsp_diagnostic, text_edits
+
+__all__ = ["KnotworkServer"]
+
+
+class KnotworkServer(LanguageServer):
+    """One client's server. All of it runs on the event loop; checks, answers and loading each have a thread of their own."""
+
+    def __init__(self) -> None:
+        super().__init__("knotwork", __version__, protocol_cls=Protocol)
+        self.stream = cast("Protocol", self.protocol)
+        self.documents = Documents()
+        self.settings = Settings()
+        self.folder: Path | None = None
+        self.asking = ThreadPoolExecutor(1, "lsp-asking")
+        self.checking = ThreadPoolExecutor(1, "lsp-checking")
+        self.loading = ThreadPoolExecutor(1, "lsp-loading")
+        self.grounds = Grounds(self.loading, self.check_all, self.complain)
+        self.publisher = Publisher(self.checking, self.known, self._tell, self._failed, lambda: self.settings.delay)
+        self._said: set[str] = set()
+
+    def begin(self, params: types.InitializeParams) -> None:
+        """Take over what the client says of itself and of the workspace."""
+        encoding = self.workspace.position_encoding
+        self.documents.encoding = _ENCODINGS.get(str(getattr(encoding, "value", encoding)), "utf-16")
+        uri = params.workspace_folders[0].uri if params.workspace_folders else params.root_uri
+        self.folder = path_of(uri) if uri else Path(params.root_path) if params.root_path else None
+        self.configure(params.initialization_options)
+
+    def configure(self, given: Any) -> None:
+        """Take over settings; what can't be used is told, and the rest counts."""
+        self.settings, faults = read_settings(given, self.folder, Settings())
+        for fault in faults:
+            self.complain(Problem(fault))
+        self.check_all()
+
+    def settings_of(self, document: Document) -> Settings:
+        """Return the settings that count for a document."""
+        return self.settings.beside(document.path, document.language)
+
+    def known(self, document: Document) -> Known:
+        """Return what is known beside a document."""
+        return self.grounds.known(self.settings_of(document))
+
+    def opened(self, params: types.DidOpenTextDocumentParams) -> None:
+        """Keep and check a document."""
+        document = self.documents.open(params.text_document)
+        if document is not None:
+            self.publisher.changed(document, at_once=True)
+
+    def changed(self, params: types.DidChangeTextDocumentParams) -> None:
+        """Change a document and have it checked."""
+        document = self.documents.get(params.text_document.uri)
+        if document is not None:
+            document.change(params.text_document.version, params.content_changes)
+            self.publisher.changed(document)
+
+    def closed(self, params: types.DidCloseTextDocumentParams) -> None:
+        """Forget a document, and what was told of it."""
+        uri = params.text_document.uri
+        if self.documents.get(uri) is None:
+            return
+        self.documents.close(uri)
+        self.publisher.closed(uri)
+        self.text_document_publish_diagnostics(types.PublishDiagnosticsParams(uri, []))
+
+    def check_all(self) -> None:
+        """Have every open document checked."""
+        for document in self.documents:
+            self.publisher.changed(document, at_once=True)
+
+    def docs(self) -> str | None:
+        """Return the address of the page of rules; None where nobody knows one."""
+        if self.settings.docs is not None:
+            return self.settings.docs
+        page = Path(__file__).parents[3] / "docs" / "reference" / "rules.md"
+        return page.as_uri() if page.is_file() else None
+
+    def changes(self, snapshot: Snapshot, edits: Iterable[Edit]) -> types.WorkspaceEdit:
+        """Return edits of a text as it was looked at; a client that has changed it meanwhile does not make them, if it knows versions."""
+        made = text_edits(edits, snapshot.text)
+        workspace = self.client_capabilities.workspace
+        if workspace is None or workspace.workspace_edit is None or not workspace.workspace_edit.document_changes:
+            return types.WorkspaceEdit(changes={snapshot.uri: made})
+        named = types.OptionalVersionedTextDocumentIdentifier(uri=snapshot.uri, version=snapshot.version)
+        return types.WorkspaceEdit(document_changes=[types.TextDocumentEdit(named, [*made])])
+
+    async def ask(self, function: Callable[..., Any], *given: Any) -> Any:
+        """Have something worked out beside the loop. Cancelled before its turn has come, it is not begun."""
+        return await asyncio.get_running_loop().run_in_executor(self.asking, partial(function, *given))
+
+    def complain(self, problem: Problem) -> None:
+        """Show a person what can't be used; the same only once until it is something else."""
+        message = str(problem)
+        if message not in self._said and self.protocol.writer is not None:
+            self._said = {*list(self._said)[-100:], message}
+            self.window_show_message(types.ShowMessageParams(types.MessageType.Warning, f"knotwork: {message}"))
+
+    def _tell(self, findings: Findings) -> None:
+        snapshot, docs = findings.snapshot, self.docs()
+        shown = [lsp_diagnostic(each, snapshot.text, docs) for each in most_telling(findings.diagnostics)]
+        self.text_document_publish_diagnostics(
+            types.PublishDiagnosticsParams(snapshot.uri, shown, version=snapshot.version)
+        )
+
+    def _failed(self, error: BaseException) -> None:
+        self.log(f"internal error: {type(error).__name__}: {error}")
+
+    def log(self, message: str) -> None:
+        """Write a line into the client's log."""
+        self.window_log_message(types.LogMessageParams(types.MessageType.Error, printable(message)[:2000]))
+
+    def end(self) -> None:
+        """Leave off whatever was to be worked out."""
+        for executor in (self.asking, self.checking, self.loading):
+            executor.shutdown(wait=False, cancel_futures=True)
+
+    def report_server_error(self, error: Exception, source: Any) -> None:
+        """Log what went wrong in a notification; a request is answered with it."""
+        self._failed(error)
+
+
+_ENCODINGS: dict[str, Encoding] = {"utf-8": "utf-8", "utf-16": "utf-16", "utf-32": "utf-32"}

@@ -1,0 +1,111 @@
+"""A text as an editor counts it: lines end with \\n, \\r\\n or \\r, and columns count units of the encoding that was agreed on."""
+
+import re
+from bisect import bisect_right
+from functools import cached_property
+from typing import Literal
+
+from attrs import field, frozen
+from lsprotocol.types import Position, Range
+
+from ....lang.source import Span
+
+__all__ = ["Encoding", "Text"]
+
+Encoding = Literal["utf-8", "utf-16", "utf-32"]
+
+_LINE = re.compile(r"\r\n?|\n")
+
+
+@frozen(slots=False)
+class Text:
+    """A text, where its lines begin, and how positions in it are counted. Offsets count code points.
+
+    A position behind a line's end is at its end, one behind the last line is the text's end: so the protocol wants it.
+    """
+
+    text: str = field(repr=False)
+    encoding: Encoding = "utf-16"
+
+    @cached_property
+    def starts(self) -> list[int]:
+        """Where each line begins; the first at 0."""
+        return [0, *(match.end() for match in _LINE.finditer(self.text))]
+
+    @cached_property
+    def is_ascii(self) -> bool:
+        """Say whether columns are code points in any encoding."""
+        return self.text.isascii()
+
+    def _line(self, number: int) -> Span:
+        """Return line ``number`` (from 0) without its ending."""
+        starts = self.starts
+        start = starts[number]
+        end = starts[number + 1] if number + 1 < len(starts) else len(self.text)
+        while end > start and number + 1 < len(starts) and self.text[end - 1] in "\r\n":
+            end -= 1
+        return Span(start, end)
+
+    def offset(self, position: Position) -> int:
+        """Return the offset of a position, which may lie anywhere."""
+        if position.line < 0:
+            return 0
+        if position.line >= len(self.starts):
+            return len(self.text)
+        line = self._line(position.line)
+        units = max(0, position.character)
+        if self.encoding == "utf-32" or self.is_ascii:
+            return min(line.start + units, line.end)
+        at = line.start
+        while at < line.end and units > 0:
+            units -= _width(self.text[at], self.encoding)
+            at += units >= 0  # a position inside a character is the one before it
+        return at
+
+    def position(self, offset: int) -> Position:
+        """Return where an offset is; one beside the text is moved into it."""
+        offset = max(0, min(offset, len(self.text)))
+        number = bisect_right(self.starts, offset) - 1
+        start = self.starts[number]
+        if self.encoding == "utf-32" or self.is_ascii:
+            return Position(number, offset - start)
+        return Position(number, self.units(start, offset))
+
+    def units(self, start: int, end: int) -> int:
+        """Return how many units the text between two offsets has."""
+        if self.encoding == "utf-32" or self.is_ascii:
+            return end - start
+        piece = self.text[start:end]
+        return len(piece) if piece.isascii() else sum(_width(letter, self.encoding) for letter in piece)
+
+    def range(self, span: Span) -> Range:
+        """Return a span as the protocol says it."""
+        return Range(self.position(span.start), self.position(span.end))
+
+    def span(self, given: Range) -> Span:
+        """Return a range as offsets; one that ends before it begins is empty."""
+        start = self.offset(given.start)
+        return Span(start, max(start, self.offset(given.end)))
+
+    def replaced(self, given: Range | None, text: str) -> "Text":
+        """Return the text with what stands under ``given`` (None: all of it) replaced."""
+        if given is None:
+            return Text(text, self.encoding)
+        span = self.span(given)
+        made = Text(self.text[: span.start] + text + self.text[span.end :], self.encoding)
+        if "\r" not in text and "\r" not in self.text[max(0, span.start - 1) : span.end + 1]:
+            # Only line ends in what was taken out and put in changed, and those behind moved. Where a \r is near, two ends may have
+            # become one, so that the lines are counted anew.
+            starts, by = self.starts, len(text) - (span.end - span.start)
+            first, last = bisect_right(starts, span.start), bisect_right(starts, span.end)
+            new = [span.start + match.end() for match in _LINE.finditer(text)]
+            made.__dict__["starts"] = [*starts[:first], *new, *(start + by for start in starts[last:])]
+        return made
+
+
+def _width(letter: str, encoding: Encoding) -> int:
+    """Return how many units a character has."""
+    code = ord(letter)
+    if encoding == "utf-16":
+        return 2 if code > 0xFFFF else 1
+    return 1 if code < 0x80 else 2 if code < 0x800 else 3 if code < 0x10000 else 4

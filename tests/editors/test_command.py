@@ -1,0 +1,36 @@
+"""``knotwork lsp`` on the command line: what a person reads who starts it, and what others do not wait for."""
+
+import subprocess
+import sys
+
+import pytest
+from knotwork.runtime.interfaces.cli.serving import editing
+from knotwork.runtime.interfaces.cli.shared.exit import Misused
+
+
+def test_without_its_extra_it_says_how_to_get_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(editing, "find_spec", lambda _: None)
+    with pytest.raises(Misused) as refused:
+        editing.perform()
+    assert refused.value.hint == "pip install 'knotwork[editor]'"
+
+
+def test_nothing_of_it_is_loaded_for_other_commands() -> None:
+    code = (
+        "import sys; from knotwork.runtime.interfaces.cli.commands import app\n"
+        "sys.exit(any(name.startswith(('pygls', 'lsprotocol')) for name in sys.modules))"
+    )
+    assert subprocess.run([sys.executable, "-c", code], timeout=60).returncode == 0
+
+
+def test_what_is_printed_beside_the_protocol_goes_to_stderr() -> None:
+    code = (
+        "import sys\n"
+        "from knotwork.runtime.interfaces.cli.serving.editing import perform\n"
+        "from knotwork.runtime.interfaces.lsp import serving\n"
+        "serving.serve = lambda stdin, stdout: (print('a library talks'), stdout.write(b'said'), True)[-1]\n"
+        "sys.exit(perform())"
+    )
+    done = subprocess.run([sys.executable, "-c", code], stdin=subprocess.DEVNULL, capture_output=True, timeout=60)
+    assert (done.returncode, done.stdout) == (0, b"said")
+    assert b"a library talks" in done.stderr

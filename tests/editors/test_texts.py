@@ -1,0 +1,53 @@
+"""Positions in the units of the protocol, against the encodings themselves, and texts under many small changes."""
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from knotwork.lang.source import Span
+from knotwork.runtime.interfaces.lsp.texts import Encoding, Text
+from lsprotocol.types import Position, Range
+
+ENCODINGS: tuple[Encoding, ...] = ("utf-8", "utf-16", "utf-32")
+TEXTS = st.text("aé日🙂 \n\r", max_size=40)
+
+
+def units(text: str, encoding: Encoding) -> int:
+    return {"utf-8": len(text.encode()), "utf-16": len(text.encode("utf-16-le")) // 2, "utf-32": len(text)}[encoding]
+
+
+@given(TEXTS, st.integers(0, 40), st.sampled_from(ENCODINGS))
+def test_there_and_back(text: str, offset: int, encoding: Encoding) -> None:
+    counted, offset = Text(text, encoding), min(offset, len(text))
+    position = counted.position(offset)
+    before = text[:offset].replace("\r\n", "\n").replace("\r", "\n")
+    if text[offset - 1 : offset + 1] != "\r\n":  # between the two there is no position
+        assert position.line == before.count("\n")
+        assert position.character == units(before.rpartition("\n")[2], encoding)
+        assert counted.offset(position) == offset
+
+
+@given(
+    TEXTS,
+    st.lists(st.tuples(st.integers(0, 6), st.integers(0, 9), st.integers(0, 6), st.integers(0, 9), TEXTS), max_size=5),
+)
+def test_changes_leave_the_lines_right(text: str, changes: list[tuple[int, int, int, int, str]]) -> None:
+    counted = Text(text)
+    for line, column, last, end, new in changes:
+        where = Range(Position(line, column), Position(last, end))
+        span = counted.span(where)
+        counted = counted.replaced(where, new)
+        text = text[: span.start] + new + text[span.end :]
+        assert counted.text == text
+        assert counted.starts == Text(text).starts
+
+
+@pytest.mark.parametrize(
+    ("position", "offset"),
+    [((0, 99), 2), ((9, 0), 8), ((1, 1), 4), ((1, 2), 5), ((2, 0), 7)],
+)
+def test_positions_beside_the_text_are_moved_into_it(position: tuple[int, int], offset: int) -> None:
+    assert Text("ab\r\n🙂c\nd").offset(Position(*position)) == offset
+
+
+def test_a_range_backwards_is_empty() -> None:
+    assert Text("abc").span(Range(Position(0, 2), Position(0, 1))) == Span(2, 2)
