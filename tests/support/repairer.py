@@ -13,7 +13,7 @@ from knotwork.lang.lwt import Mode
 from knotwork.lang.parse.lwt import parse_lwt
 from knotwork.lang.source import Source, Span
 
-__all__ = ["Repair", "errors", "repair"]
+__all__ = ["Repair", "edits_of", "errors", "repair"]
 
 ROUNDS = 12
 
@@ -44,7 +44,7 @@ def repair(text: str, mode: Mode, wanted: Callable[[dict[str, Any]], bool] | Non
     for _ in range(ROUNDS):
         found = [one for one in reported(text, mode) if (wanted or _is_error)(one)]
         counts.append(len(found))
-        after = apply_edits(text, _first_of_each(found))
+        after = apply_edits(text, edits_of(found))
         if after == text:
             break
         text = after
@@ -55,7 +55,7 @@ def _is_error(found: dict[str, Any]) -> bool:
     return bool(found["severity"] == "error")
 
 
-def _first_of_each(found: list[dict[str, Any]]) -> list[Edit]:
+def edits_of(found: list[dict[str, Any]]) -> list[Edit]:
     """Return the edits of the diagnostics, but of two whose edits overlap only the first's: a fix is made whole or not."""
     made: list[Edit] = []
     for one in found:

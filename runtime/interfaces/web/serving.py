@@ -21,7 +21,7 @@ from .faults import LOG
 from .protocol import impatient
 from .settings import ServerSettings
 
-__all__ = ["NoPort", "serve"]
+__all__ = ["NoPort", "listening", "serve"]
 
 _HEAD = 32 << 10
 """The most bytes of a request's head."""
@@ -40,20 +40,21 @@ def serve(settings: ServerSettings, ready: Callable[[str], None]) -> bool:
 
     Returns False where a second signal cut the end short. Raises ``NoPort``, ``NotConfigured``, and what ``Runs.open`` does.
     """
-    with _listening(settings) as listening:
-        host, port = listening.getsockname()[:2]
+    with listening(settings.host, settings.port) as made:
+        host, port = made.getsockname()[:2]
         url = f"http://{f'[{host}]' if ':' in host else host}:{port}"
-        return asyncio.run(_serve(settings, listening, lambda: ready(url)))
+        return asyncio.run(_serve(settings, made, lambda: ready(url)))
 
 
 @contextmanager
-def _listening(settings: ServerSettings) -> Iterator[socket.socket]:
+def listening(host: str, port: int) -> Iterator[socket.socket]:
+    """Give a socket that takes connections at this address. Raises ``NoPort``."""
     try:
-        found = socket.getaddrinfo(settings.host, settings.port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE)
+        found = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE)
         family, kind, protocol, _, address = found[0]
         made = socket.socket(family, kind, protocol)
     except OSError as error:
-        raise NoPort(f"{settings.host} is no address of this machine: {error.strerror}") from None
+        raise NoPort(f"{host} is no address of this machine: {error.strerror}") from None
     with made:
         try:
             if sys.platform != "win32":  # there it would let a second server take the port
@@ -61,9 +62,7 @@ def _listening(settings: ServerSettings) -> Iterator[socket.socket]:
             made.bind(address)
             made.listen(2048)
         except OSError as error:
-            raise NoPort(
-                f"can't listen on {settings.host}:{settings.port}: {(error.strerror or str(error)).lower()}"
-            ) from None
+            raise NoPort(f"can't listen on {host}:{port}: {(error.strerror or str(error)).lower()}") from None
         made.setblocking(False)
         yield made
 

@@ -1,0 +1,89 @@
+"""The files of the kit: their names and texts. Pure: the command line writes them."""
+
+import json
+from collections.abc import Mapping
+from typing import Any
+
+from ....lang.constrain import LANGUAGES, constrain
+from ..mcp.catalogue import TOOLS
+from ..mcp.references import CARDS, SCHEMAS, card, schema_of
+
+__all__ = ["COMMANDS", "kit"]
+
+COMMANDS: Mapping[str, str] = {
+    "schema": "knotwork graph schema GRAPH --format json",
+    "check": "knotwork check FILE --graph GRAPH --state DIR --format json",
+    "explain": "knotwork plan FILE --format json",
+    "run_plan": "knotwork run plan.json --graph GRAPH --state DIR --format json",
+    "execute": "knotwork gasl -c COMMAND -c COMMAND --graph GRAPH --state DIR --format json",
+    "state_show": "knotwork state show DIR KEY --evidence --format json",
+    "state_diff": "knotwork state diff DIR BEFORE AFTER --format json",
+    "rollback": "knotwork state rollback DIR HASH",
+    "run_lwt": "knotwork run script.lwt --input input.json --format json",
+    "seed_check": "knotwork check task.seed.json --input contexts.json --format json",
+    "seed_compute": "knotwork seed compute task.seed.json extractions.json",
+}
+"""What does on the command line what a tool says. ``page`` has none: a command writes all of its result."""
+
+_DIALECTS = {"llguidance": "llguidance (llama.cpp, vLLM, local models)", "openai": "OpenAI's custom tools"}
+
+
+def kit(version: str) -> dict[str, str]:
+    """Return the texts by their paths in the kit, ``llms.txt`` first."""
+    files = {f"schemas/{name}.schema.json": schema_of(name) for name in SCHEMAS}
+    files["openai/functions.json"] = _json([_function(name) for name in COMMANDS])
+    files["openai/custom-tools.json"] = _json([json.loads(constrain(language, "openai")) for language in LANGUAGES])
+    files |= {f"llguidance/{language}.lark": constrain(language, "llguidance") for language in LANGUAGES}
+    files |= {f"prompts/{name}.md": card(name) for name in CARDS}
+    return {"llms.txt": _index(version), **files}
+
+
+def _function(name: str) -> dict[str, Any]:
+    tool = TOOLS[name]
+    of_a_server = ("session", "limit", "offset")  # a command line has no sessions and writes all of its result
+    named = {name: each for name, each in tool.input_schema["properties"].items() if name not in of_a_server}
+    parameters = {**tool.input_schema, "properties": named}
+    return {
+        "type": "function",
+        "name": name,
+        "description": tool.description,
+        "parameters": parameters,
+        "strict": False,  # the strict form knows no free JSON values, and a seed or an input is one
+    }
+
+
+def _json(value: Any) -> str:
+    return json.dumps(value, indent=2, ensure_ascii=False) + "\n"
+
+
+_SUMMARY = (
+    "Languages that models write and programs check and run: GASL (commands on a graph and a state; plans are GASL in JSON), LWT (prompt "
+    "scripts), Formula Seeds (what to read in reviews, and what to compute from it), and expressions in both."
+)
+_USE = (
+    "Whatever a model wrote is checked before it runs: `knotwork check FILE --format json` gives diagnostics with spans in code points "
+    "and, where a fix is sure, exact edits; make them and check again. A model that ignores its grammar is caught by the same check. Where "
+    "the host speaks MCP, `knotwork mcp` serves all this as tools."
+)
+_TOOLS = (
+    "Definitions for OpenAI's Responses API. A host does each by its command line; exit code 3 means that what was written has errors, "
+    "which are told."
+)
+
+
+def _index(version: str) -> str:
+    """Return ``llms.txt``: a title, a summary, and lists of links."""
+    lines = [
+        "# knotwork", "", f"> {_SUMMARY}", "", f"Made by knotwork {version} (`knotwork agent-kit`). {_USE}", "",
+        "## System prompts", "", "One a language, each under 1,500 tokens, with examples that run:", "",
+        *(f"- [{name}](prompts/{name}.md): {title}" for name, title in CARDS.items()), "",
+        "## Schemas", "",
+        *(f"- [{name}](schemas/{name}.schema.json): {title}" for name, title in SCHEMAS.items()), "",
+        "## Grammars", "",
+        *(f"- [{language}](llguidance/{language}.lark): for {_DIALECTS['llguidance']}" for language in LANGUAGES),
+        f"- [custom tools](openai/custom-tools.json): the same for {_DIALECTS['openai']}", "",
+        "## Tools", "",
+        f"- [functions](openai/functions.json): {_TOOLS}",
+        *(f"  - `{name}`: `{command}`" for name, command in COMMANDS.items()),
+    ]  # fmt: skip
+    return "\n".join(lines) + "\n"

@@ -1,0 +1,142 @@
+"""The server put together: the SDK's low-level server with our tools, resources and prompts. It knows no transport."""
+
+from collections.abc import Mapping
+from typing import Any
+
+from mcp.server.context import ServerRequestContext
+from mcp.server.lowlevel import Server
+from mcp.shared.exceptions import MCPError
+from mcp_types import (
+    INVALID_PARAMS,
+    CallToolRequestParams,
+    CallToolResult,
+    GetPromptRequestParams,
+    GetPromptResult,
+    ListPromptsResult,
+    ListResourcesResult,
+    ListResourceTemplatesResult,
+    ListToolsResult,
+    PaginatedRequestParams,
+    Prompt,
+    PromptArgument,
+    PromptMessage,
+    ReadResourceRequestParams,
+    ReadResourceResult,
+    Resource,
+    ResourceTemplate,
+    TextContent,
+    TextResourceContents,
+    Tool,
+    ToolAnnotations,
+)
+
+from .calling import called, unknown
+from .catalogue import TOOLS
+from .ground import LOCAL, Ground
+from .prompting import PROMPTS, prompt_of
+from .refusals import Refused
+from .resources import TEMPLATES, Unknown, read, resources
+from .tools import tool as ours
+
+__all__ = ["create_server"]
+
+_Context = ServerRequestContext[Any, Any]
+
+_INSTRUCTIONS = (
+    "knotwork checks and runs the languages that models and people write for each other: GASL (commands on a graph and a state; plans are "
+    "GASL in JSON), LWT (prompt scripts) and Formula Seeds. Read knotwork://language/NAME before you write one. Call check before a run: "
+    "each diagnostic has a span and, where a fix is sure, edits; make them and check again."
+)
+
+
+def create_server(ground: Ground, version: str) -> Server[Any]:
+    """Return the server of ``ground``. It can serve any number of connections."""
+
+    async def list_tools(context: _Context, asked: PaginatedRequestParams | None) -> ListToolsResult:
+        return ListToolsResult(tools=[_tool(tool, ground) for tool in TOOLS.values() if not tool.absent(ground)])
+
+    async def call_tool(context: _Context, asked: CallToolRequestParams) -> CallToolResult:
+        if why := unknown(asked.name, ground):
+            raise MCPError(INVALID_PARAMS, why)
+        told = await called(asked.name, asked.arguments, ground, _who(context), context.session.report_progress)
+        return CallToolResult(
+            content=[TextContent(text=told.text)], structured_content=told.structure, is_error=told.failed
+        )
+
+    async def list_resources(context: _Context, asked: PaginatedRequestParams | None) -> ListResourcesResult:
+        found = resources(ground)
+        return ListResourcesResult(
+            resources=[Resource(uri=each.uri, name=each.name, title=each.title, mime_type=each.kind) for each in found]
+        )
+
+    async def list_templates(context: _Context, asked: PaginatedRequestParams | None) -> ListResourceTemplatesResult:
+        return ListResourceTemplatesResult(
+            resource_templates=[
+                ResourceTemplate(uri_template=template, name=name, title=title, mime_type=kind)
+                for template, name, title, kind in TEMPLATES
+            ]
+        )
+
+    async def read_resource(context: _Context, asked: ReadResourceRequestParams) -> ReadResourceResult:
+        try:
+            found = await read(asked.uri, ground)
+        except Unknown:
+            raise MCPError(INVALID_PARAMS, "there is no such resource", {"uri": asked.uri[:500]}) from None
+        return ReadResourceResult(contents=[TextResourceContents(uri=found.uri, mime_type=found.kind, text=found.text)])
+
+    async def list_prompts(context: _Context, asked: PaginatedRequestParams | None) -> ListPromptsResult:
+        return ListPromptsResult(
+            prompts=[
+                Prompt(name=each.name, title=each.title, arguments=_arguments(each.arguments))
+                for each in PROMPTS
+                if ground.adapter is not None or not each.graph
+            ]
+        )
+
+    async def get_prompt(context: _Context, asked: GetPromptRequestParams) -> GetPromptResult:
+        try:
+            text = await prompt_of(asked.name, asked.arguments or {}, ground)
+        except Refused as refused:
+            raise MCPError(INVALID_PARAMS, refused.message, refused.as_json()) from None
+        return GetPromptResult(messages=[PromptMessage(role="user", content=TextContent(text=text))])
+
+    return Server(
+        "knotwork", version=version, title="knotwork", instructions=_INSTRUCTIONS + _limits(ground),
+        on_list_tools=list_tools, on_call_tool=call_tool, on_list_resources=list_resources,
+        on_list_resource_templates=list_templates, on_read_resource=read_resource, on_list_prompts=list_prompts,
+        on_get_prompt=get_prompt,
+    )  # fmt: skip
+
+
+def _limits(ground: Ground) -> str:
+    """Say what this server has and has not."""
+    settings, said = ground.settings, []
+    said.append("There is a graph." if ground.adapter is not None else "There is no graph: scripts and seeds only.")
+    if settings.read_only:
+        said.append("The state is only read: commands that would change it are refused.")
+    if ground.models.default is None:
+        said.append("No model can be asked: commands and steps that need one fail.")
+    return " " + " ".join(said)
+
+
+def _tool(tool: ours.Tool, ground: Ground) -> Tool:
+    reads = not tool.writes or ground.settings.read_only
+    return Tool(
+        name=tool.name, title=tool.title, description=tool.description, input_schema=tool.input_schema,
+        output_schema=tool.output_schema,
+        annotations=ToolAnnotations(
+            title=tool.title, read_only_hint=reads, destructive_hint=not reads, idempotent_hint=tool.again,
+            open_world_hint=tool.asks,
+        ),
+    )  # fmt: skip
+
+
+def _arguments(named: Mapping[str, str]) -> list[PromptArgument]:
+    return [PromptArgument(name=name, description=says, required=True) for name, says in named.items()]
+
+
+def _who(context: _Context) -> str:
+    """Return whose call it is: the id of the key on HTTP, where the door has looked at it; else all are one."""
+    state = getattr(context.request, "state", None)
+    who = getattr(state, "who", None)
+    return str(who.id) if who is not None else LOCAL

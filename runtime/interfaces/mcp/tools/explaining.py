@@ -1,0 +1,169 @@
+"""``explain``: how a text would run, without running it; and what a diagnostic's code means."""
+
+import asyncio
+from typing import Any, Literal
+
+from attrs import evolve
+from pydantic import Field
+
+from .....lang.dependencies import critical_path, final_step, layers, needed, step_dependencies
+from .....lang.diagnostic import has_errors, nearest, sort_key
+from .....lang.documents.seed import read_seed
+from .....lang.evaluate.seed.drawing import needed_steps, step_graph
+from .....lang.evaluate.seed.words import step_in_words
+from .....lang.linter.seed import check as check_seed
+from .....lang.rules import RULES
+from .....lang.source import Source
+from ....context import ContextStore
+from ....executor.explaining import explain
+from ..refusals import Refused
+from ..running import Late, run_beside
+from ..shapes import Arguments, Diagnosed, Page, Session
+from .checking import NAMES, known
+from .reading import Known, Language, read_program, read_script
+from .tool import Call, Tool, source_of
+
+__all__ = ["EXPLAIN"]
+
+_COMMANDS = 1_000
+"""Commands of a program that are explained."""
+_STEPS = 200
+"""Steps that layers and the critical path name."""
+
+
+class ExplainArguments(Arguments):
+    """A text with its language, or a code."""
+
+    language: Language | None = None
+    text: str | dict[str, Any] | None = Field(
+        default=None, description="The text; a plan or a seed may also be the JSON object"
+    )
+    code: str | None = Field(
+        default=None, max_length=80, description="The code of a diagnostic, such as GASL070: says why it matters"
+    )
+    session: str = Session
+
+
+class Explained(Diagnosed):
+    """How it would run. ``diagnostics`` with errors: it would not."""
+
+    steps: Page | None = Field(
+        default=None,
+        description="Of a program or plan: {command, how, rows, model_calls, notes, inside?} in order. Of a script: {id, operation, "
+        "refers_to, layer, needed}. Of a seed: {name, computes, refers_to, needed}.",
+    )
+    layers: list[list[str]] = Field(
+        default_factory=list, description="Steps of a script that can run side by side, layer by layer"
+    )
+    critical_path: list[str] = Field(default_factory=list)
+    final: str | None = Field(default=None, description="The step whose output is the script's")
+    model_calls: int | None = Field(
+        default=None, description="Calls of models that a program would make, as far as it is known"
+    )
+    rule: dict[str, Any] | None = Field(
+        default=None, description="The rule of a code: {code, name, severity, summary, why, bad, good}"
+    )
+
+
+async def _explain(call: Call, asked: ExplainArguments) -> Explained:
+    if asked.code is not None:
+        return Explained(rule=_rule(asked.code))
+    if asked.text is None or asked.language is None:
+        raise Refused("arguments", "there is nothing to explain", "give text with its language, or a code")
+    source = source_of(asked.text, NAMES[asked.language])
+    if asked.language in ("gasl", "plan"):
+        return await _of_program(call, asked, source)
+    seen = await known(call, asked.session)
+    return await asyncio.to_thread(_of_script if asked.language == "lwt" else _of_seed, call, source, asked.text, seen)
+
+
+def _rule(code: str) -> dict[str, Any]:
+    by_name = {rule.name: rule for rule in RULES.values()}
+    found = RULES.get(code.upper()) or by_name.get(code.lower())
+    if found is None:
+        like = nearest(code, [*RULES, *by_name])
+        raise Refused("not-found", f"there is no rule {code}", f"did you mean {like}?" if like else "")
+    return {
+        "code": found.code, "name": found.name, "severity": found.severity, "summary": found.summary, "why": found.why,
+        "bad": found.bad, "good": found.good,
+    }  # fmt: skip
+
+
+async def _of_program(call: Call, asked: ExplainArguments, source: Source) -> Explained:
+    ground, key = call.ground, call.session(asked.session)
+    language: Literal["gasl", "plan"] = "plan" if asked.language == "plan" else "gasl"
+    ground.graph  # noqa: B018 - refuses where there is none
+    seen = await known(call, asked.session)
+    if language == "plan":  # one begins without variables
+        seen = evolve(seen, variables=())
+    read = await asyncio.to_thread(read_program, source, language, seen)
+    told = call.told(read.diagnostics, source, asked.text)
+    if read.failed:
+        return Explained(**told)
+    session = ground.session(key).session
+    context = ContextStore() if language == "plan" else session.context.copy()
+    apart = evolve(session, context=context, label="")
+
+    async def work(cancel: asyncio.Event) -> list[dict[str, Any]]:
+        rows = []
+        for statement in read.program.statements[:_COMMANDS]:
+            if cancel.is_set():
+                break
+            rows.append((await explain(statement.command, apart)).value)
+        return [dict(row.value) for row in rows if row is not None]
+
+    rows = await run_beside(ground, call.who, work, Late(), turn=True)
+    return Explained(**told, steps=call.page(rows), model_calls=sum(int(row["model_calls"]) for row in rows))
+
+
+def _of_script(call: Call, source: Source, brought: Any, seen: Known) -> Explained:
+    script, found = read_script(source, False, None, seen)
+    told = call.told(found, source, brought)
+    graph = step_dependencies(script)
+    chosen = final_step(script, graph)
+    if has_errors(found) or chosen is None:
+        return Explained(**told)
+    final, _ = chosen
+    wanted, order = needed(graph, final), layers(graph)
+    layer_of = {step: number for number, layer in enumerate(order, 1) for step in layer}
+    path, _ = critical_path({step: inputs for step, inputs in graph.items() if step in wanted})
+    operations = {step.id: step.call.operation for step in script.steps}
+    rows = [
+        {
+            "id": step, "operation": operations[step], "refers_to": list(inputs), "layer": layer_of.get(step),
+            "needed": step in wanted,
+        }
+        for step, inputs in graph.items()
+    ]  # fmt: skip
+    return Explained(
+        **told, steps=call.page(rows), layers=[list(layer[:_STEPS]) for layer in order[:_STEPS]],
+        critical_path=path[:_STEPS], final=final,
+    )  # fmt: skip
+
+
+def _of_seed(call: Call, source: Source, brought: Any, seen: Known) -> Explained:
+    read = read_seed(source)
+    readable = read.seed or read.draft
+    checked = check_seed(readable) if readable is not None else ()
+    found = sorted(dict.fromkeys((*checked, *read.diagnostics)), key=sort_key)
+    told = call.told(found, source, brought)
+    if has_errors(found) or readable is None:
+        return Explained(**told)
+    graph = step_graph(readable)
+    wanted = needed_steps(graph, readable.outputs)
+    rows = [
+        {
+            "name": step.name, "computes": step_in_words(step), "refers_to": list(graph[step.name]),
+            "needed": step.name in wanted,
+        }
+        for step in readable.steps
+    ]  # fmt: skip
+    return Explained(**told, steps=call.page(rows))
+
+
+EXPLAIN = Tool(
+    "explain", "How it would run",
+    "Say how a text would run, and run nothing. Of a program or a plan: how each command finds what it wants, the rows to expect, the "
+    "calls of models. Of a script or a seed: what waits for what. With a code: what that diagnostic means, with a bad and a good example.",
+    ExplainArguments, Explained, _explain,
+)  # fmt: skip

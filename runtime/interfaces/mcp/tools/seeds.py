@@ -1,0 +1,178 @@
+"""``seed_check`` and ``seed_compute``: Formula Seeds checked, and computed over extractions that there are."""
+
+import asyncio
+from collections.abc import Coroutine
+from typing import Any, Literal
+
+from attrs import asdict
+from pydantic import BaseModel, Field
+
+from .....lang.diagnostic import has_errors, nearest, sort_key
+from .....lang.documents.seed import read_seed
+from .....lang.evaluate.seed.explaining import explain
+from .....lang.evaluate.seed.sensitivity import sensitivity
+from .....lang.linter.seed import check as lint
+from .....lang.seed import FormulaSeed
+from ....facade.seed import compute
+from ....formulas.results import ResultFault, SeedResult
+from ....formulas.reviews import ContextError
+from ....formulas.seeds import check as check_against
+from ....records import excerpt, storable
+from ..refusals import Refused
+from ..running import Late, run_beside
+from ..shapes import Arguments, Diagnosed, Page
+from .checking import NAMES
+from .tool import Call, Tool, source_of
+
+__all__ = ["SEED_CHECK", "SEED_COMPUTE"]
+
+_ERRORS = 50
+_ROWS = 10_000
+
+Seed = Field(description="The seed: the JSON object, or its JSON text (then edits point into what you wrote)")
+
+
+class SeedCheckArguments(Arguments):
+    """A seed, and what it is tried on."""
+
+    seed: str | dict[str, Any] = Seed
+    contexts: list[Any] | None = Field(
+        default=None,
+        max_length=1_000,
+        description='Contexts whose reviews its filter is tried on: [{"name": ..., "reviews": [{"text": ...}]}]',
+    )
+
+
+class SeedChecked(Diagnosed):
+    """What the check found."""
+
+    ok: bool = False
+    form: Literal["000", "002"] | None = None
+    fields: list[str] = Field(default_factory=list, description="What is extracted from each review")
+    outputs: list[str] = Field(default_factory=list)
+    steps: int = 0
+
+
+async def _check(call: Call, asked: SeedCheckArguments) -> SeedChecked:
+    return await asyncio.to_thread(_checked, call, asked)
+
+
+def _checked(call: Call, asked: SeedCheckArguments) -> SeedChecked:
+    source = source_of(asked.seed, NAMES["seed"])
+    read = read_seed(source)
+    readable = read.seed or read.draft
+    found = [] if readable is None else _linted(readable, asked.contexts)
+    every = sorted(dict.fromkeys((*found, *read.diagnostics)), key=sort_key)
+    told = SeedChecked(ok=not has_errors(every), **call.told(every, source, asked.seed))
+    if readable is not None:
+        told.form, told.steps = readable.form, len(readable.steps)
+        told.fields, told.outputs = [field.name for field in readable.fields][:200], list(readable.outputs)[:200]
+    return told
+
+
+def _linted(seed: FormulaSeed, contexts: list[Any] | None) -> Any:
+    if contexts is None:
+        return lint(seed)
+    try:
+        return check_against(seed, contexts)
+    except ContextError as error:
+        raise Refused(
+            "arguments", f"contexts: {error}", 'one is {"name": "Cafe", "reviews": [{"text": "..."}]}'
+        ) from None
+
+
+class SeedComputeArguments(Arguments):
+    """A seed and extractions."""
+
+    seed: str | dict[str, Any] = Seed
+    extractions: list[Any] = Field(
+        max_length=_ROWS,
+        description='What was read in each review: [{"extraction": {...}, "meta": {...}}], or the extractions of a result',
+    )
+    context: dict[str, Any] | None = Field(default=None, description="What expressions see as `context`")
+    explain: str | None = Field(
+        default=None, max_length=200, description="A value whose reasons are wanted, by its name"
+    )
+    sensitivity: bool = Field(default=False, description="Say which single extractions decide an output")
+
+
+class Fault(BaseModel):
+    """Why a step has no value."""
+
+    step: str
+    kind: str
+    message: str
+    hint: str = ""
+    root: str = Field(default="", description="The step that is to blame, where it is another one")
+
+
+class SeedComputed(Diagnosed):
+    """The result. ``diagnostics`` with errors: the seed was refused, and nothing was computed."""
+
+    status: Literal["complete", "partial", "failed", "refused"] = "refused"
+    outputs: Page | None = None
+    values: Page | None = Field(default=None, description="Everything that was computed, by name")
+    counts: dict[str, int] = Field(default_factory=dict)
+    errors: list[Fault] = Field(default_factory=list)
+    explanation: Any = Field(
+        default=None, description="Of the value that `explain` names: its steps with what they used, in brief"
+    )
+    sensitivity: Any = Field(
+        default=None, description="The changes of single extractions that change an output, in brief"
+    )
+
+
+async def _compute(call: Call, asked: SeedComputeArguments) -> SeedComputed:
+    source = source_of(asked.seed, NAMES["seed"])
+    read = await asyncio.to_thread(read_seed, source)
+    checked = lint(read.seed) if read.seed is not None else []
+    every = sorted(dict.fromkeys((*checked, *read.diagnostics)), key=sort_key)
+    told, seed = call.told(every, source, asked.seed), read.seed
+    if seed is None or has_errors(every):
+        return SeedComputed(**told)
+    if asked.explain is not None and asked.explain not in seed.step_by_name:
+        like = nearest(asked.explain, seed.step_by_name)
+        raise Refused("not-found", f"the seed computes no {asked.explain}", f"did you mean {like}?" if like else "")
+
+    def work(cancel: asyncio.Event) -> "Coroutine[Any, Any, SeedComputed]":
+        return _computed(call, seed, asked, told)
+
+    return await run_beside(call.ground, call.who, work, Late(), turn=False)
+
+
+async def _computed(call: Call, seed: FormulaSeed, asked: SeedComputeArguments, told: dict[str, Any]) -> SeedComputed:
+    try:
+        result: SeedResult = compute(seed, extractions=asked.extractions, context=asked.context)
+    except ResultFault as error:
+        raise Refused(
+            "arguments", f"extractions: {error}", 'a row is {"extraction": {"field": value}, "meta": {}}'
+        ) from None
+    made = SeedComputed(
+        **told, status=result.status, outputs=call.page(dict(result.outputs)), values=call.page(dict(result.values)),
+        counts=result.counts.as_json(), errors=[_fault(error.as_json()) for error in result.errors[:_ERRORS]],
+    )  # fmt: skip
+    if asked.explain is not None:
+        made.explanation = _brief(explain(seed, result.rows, asked.context or {}, asked.explain))
+    if asked.sensitivity:
+        made.sensitivity = _brief(sensitivity(seed, result.rows, asked.context or {}))
+    return made
+
+
+def _fault(error: dict[str, Any]) -> Fault:
+    return Fault(**{name: str(storable(error[name])) for name in ("step", "kind", "message", "hint", "root")})
+
+
+def _brief(told: Any) -> Any:
+    return storable(excerpt(asdict(told), 300))
+
+
+SEED_CHECK = Tool(
+    "seed_check", "Check a Formula Seed",
+    "Report all that is wrong or doubtful in a Formula Seed, and with contexts, how many of their reviews its filter keeps.",
+    SeedCheckArguments, SeedChecked, _check,
+)  # fmt: skip
+SEED_COMPUTE = Tool(
+    "seed_compute", "Compute a Formula Seed",
+    "Compute a seed over extractions that there are; no model is asked. On request it says why a value is what it is.",
+    SeedComputeArguments, SeedComputed, _compute,
+)  # fmt: skip

@@ -1,0 +1,94 @@
+"""``knotwork agent-kit``: what is in the folder is what the house itself has, and tools of others can read it."""
+
+import json
+import re
+from pathlib import Path
+
+import jsonschema
+import llguidance
+import pytest
+from knotwork.lang.constrain import LANGUAGES, constrain
+from knotwork.lang.documents.plan import PLAN_SCHEMA
+from knotwork.runtime.interfaces.agentkit.contents import COMMANDS
+from knotwork.runtime.interfaces.mcp.catalogue import TOOLS
+from knotwork.runtime.interfaces.mcp.references import CARDS, card
+from support.cafe_seed import SEED
+from support.command import call
+
+
+@pytest.fixture(scope="module")
+def kit(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("kit") / "kit"
+    done = call("agent-kit", "-o", folder)
+    assert done.code == 0 and len(done.out.splitlines()) == len([p for p in folder.rglob("*") if p.is_file()])
+    return folder
+
+
+def test_every_link_of_llms_txt_leads_to_a_file_and_every_file_is_linked(kit: Path) -> None:
+    text = (kit / "llms.txt").read_text()
+    assert text.startswith("# knotwork\n\n> ")
+    linked = set(re.findall(r"\]\(([^)]+)\)", text))
+    assert linked | {"llms.txt"} == {str(path.relative_to(kit)) for path in kit.rglob("*") if path.is_file()}
+
+
+def test_the_schemas_take_what_is_right_and_refuse_what_is_wrong(kit: Path) -> None:
+    plan = json.loads((kit / "schemas/plan.schema.json").read_text())
+    assert plan == PLAN_SCHEMA
+    jsonschema.validate({"plan_id": "p", "why": "w", "commands": ["FIND nodes AS x"]}, plan)
+    seed = json.loads((kit / "schemas/seed.schema.json").read_text())
+    jsonschema.validate(SEED, seed)
+    for wrong, schema in (({"commands": []}, plan), ({"compute": 3}, seed)):
+        with pytest.raises(jsonschema.ValidationError):
+            jsonschema.validate(wrong, schema)
+
+
+def test_the_functions_are_those_of_the_server_in_openais_form(kit: Path) -> None:
+    functions = json.loads((kit / "openai/functions.json").read_text())
+    assert [each["name"] for each in functions] == list(COMMANDS) and set(COMMANDS) == set(TOOLS) - {"page"}
+    for each in functions:
+        assert each["type"] == "function" and re.fullmatch(r"[a-zA-Z0-9_-]{1,64}", each["name"]) and each["description"]
+        jsonschema.Draft202012Validator.check_schema(each["parameters"])
+        assert each["parameters"]["type"] == "object" and "session" not in each["parameters"]["properties"]
+
+
+def test_the_custom_tools_have_the_grammars_in_openais_form(kit: Path) -> None:
+    tools = json.loads((kit / "openai/custom-tools.json").read_text())
+    assert [each["name"] for each in tools] == list(LANGUAGES)
+    for each in tools:
+        assert each["type"] == "custom" and each["format"]["type"] == "grammar" and each["format"]["syntax"] == "lark"
+        assert json.loads(constrain(each["name"], "openai")) == each
+
+
+@pytest.mark.parametrize("language", LANGUAGES)
+def test_llguidance_takes_the_grammars(kit: Path, language: str) -> None:
+    text = (kit / f"llguidance/{language}.lark").read_text()
+    failed, said = llguidance.LLMatcher.validate_grammar_with_warnings(llguidance.LLMatcher.grammar_from_lark(text))
+    assert not failed, said
+
+
+def test_the_prompts_are_the_cards(kit: Path) -> None:
+    assert {name: (kit / f"prompts/{name}.md").read_text() for name in CARDS} == {name: card(name) for name in CARDS}
+
+
+def test_the_command_lines_that_are_told_exist(kit: Path) -> None:
+    for line in COMMANDS.values():
+        words = [word for word in line.split()[1:] if re.fullmatch(r"[a-z-]+", word)]
+        asked = [word for word in words[:2] if not word.startswith("-")]
+        told = call(*asked, "--help")
+        assert told.code == 0, line
+        options = re.findall(r"--[a-z-]+", line)
+        assert [option for option in options if option not in told.out] == [], line
+
+
+def test_it_can_be_written_again_and_leaves_other_files_alone(kit: Path) -> None:
+    (kit / "mine.txt").write_text("mine")
+    (kit / "llms.txt").write_text("old")
+    assert call("agent-kit", "-o", kit).code == 0
+    assert (kit / "mine.txt").read_text() == "mine" and (kit / "llms.txt").read_text() != "old"
+    (kit / "mine.txt").unlink()
+
+
+def test_a_file_is_no_folder(tmp_path: Path) -> None:
+    (tmp_path / "kit").write_text("x")
+    told = call("agent-kit", "-o", tmp_path / "kit")
+    assert told.code == 2 and "the kit is a folder" in told.err
