@@ -34,5 +34,19 @@ def __getattr__(name: str) -> object:
     raise AttributeError(f"module 'knotwork' has no attribute {name!r}")
 
 
+def load_ipython_extension(shell: object) -> None:
+    """Give IPython the magics: ``%load_ext knotwork``."""
+    from .runtime.interfaces.notebook.magics import load
+
+    load(shell)
+
+
+def unload_ipython_extension(shell: object) -> None:
+    """Take them away again: ``%unload_ext knotwork``."""
+    from .runtime.interfaces.notebook.magics import unload
+
+    unload(shell)
+
+
 def __dir__() -> list[str]:
     return sorted(__all__)

@@ -10,3 +10,6 @@ from .runtime.facade.planner import rank as rank
 
 __version__: str
 __all__ = ["__version__", "answers", "ask", "expr", "gasl", "generate_answer", "lwt", "planner", "rank", "seed"]
+
+def load_ipython_extension(shell: object) -> None: ...
+def unload_ipython_extension(shell: object) -> None: ...

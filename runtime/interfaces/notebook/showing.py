@@ -1,0 +1,146 @@
+"""An outcome as a notebook shows it: HTML where it is drawn, text where it is not. Everything is escaped, and has a bound."""
+
+from html import escape
+from typing import Any
+
+from ....lang.diagnostic import Diagnostic, picture, printable
+from ....lang.source import Source
+from ..repl.desk import Settings
+from ..repl.outcome import NOTHING, Outcome, Page, Table
+from ..repl.showing import shown
+from ..repl.showing.forms import Form, table_of
+from ..repl.showing.grid import flat
+
+__all__ = ["bundle_of", "fault_of", "told_html"]
+
+_ROWS, _COLUMNS, _CELL = 60, 24, 400
+_CHARACTERS = 20_000
+_WIDTH = 120
+"""Columns of the text that stands for a table where no HTML is drawn."""
+_FAULTS = 30
+
+_STYLE = (
+    "<style>.knotwork{font:13px/1.5 system-ui,sans-serif}.knotwork table{border-collapse:collapse;margin:.3em 0}"
+    ".knotwork th,.knotwork td{text-align:left;padding:.15em .8em .15em 0;border-bottom:1px solid rgba(128,128,128,.3);"
+    "vertical-align:top;white-space:pre-wrap}.knotwork th{font-weight:600}.knotwork td.r,.knotwork th.r{text-align:right}"
+    ".knotwork .soft{opacity:.7}.knotwork pre{font:12px/1.45 ui-monospace,monospace;white-space:pre-wrap;margin:.3em 0}"
+    ".knotwork pre.fault{white-space:pre;overflow-x:auto}.knotwork .error{color:#c9413a;font-weight:600}"
+    ".knotwork .warning{color:#b26b00;font-weight:600}.knotwork .info{color:#3b7dd8;font-weight:600}</style>"
+)
+
+
+def bundle_of(outcome: Outcome, settings: Settings) -> dict[str, str]:
+    """Return an outcome as HTML and as text; nothing where there is nothing to be said of it."""
+    html, lines = list[str](), list[str]()
+    for diagnostic in outcome.diagnostics[:_FAULTS]:
+        html.append(_fault_html(diagnostic, outcome.source))
+        lines.append(_safe(picture(diagnostic, outcome.source)))
+    if len(outcome.diagnostics) > _FAULTS:
+        _say(f"{len(outcome.diagnostics) - _FAULTS:,} more like these", "soft", html, lines)
+    if (mended := outcome.mended) is not None:
+        html.append(f'<div class="soft">with the fix:</div><pre>{_text(mended)}</pre>')
+        lines.append(f"with the fix:\n{_safe(mended)}")
+    if outcome.is_good and outcome.message:  # else the cell ends with it
+        _say(fault_of(outcome), "warning", html, lines)
+    for note in outcome.notes:
+        _say(f"warning: {note}", "warning", html, lines)
+    if outcome.value is not NOTHING:
+        html.append(_value_html(outcome.value, settings))
+        lines.append(_value_text(outcome.value, settings))
+    told = outcome.summary
+    if settings.timer:
+        told = f"{told} · {outcome.seconds:.3f} s" if told else f"{outcome.seconds:.3f} s"
+    if told:
+        _say(told, "soft", html, lines)
+    if not html:
+        return {}
+    return {"text/html": f'{_STYLE}<div class="knotwork">{"".join(html)}</div>', "text/plain": "\n".join(lines)}
+
+
+def fault_of(outcome: Outcome) -> str:
+    """Return in a few words why an outcome is not what was asked for; "" where it is."""
+    if outcome.status == "cancelled":
+        return "cancelled; what was finished before is kept"
+    if outcome.diagnostics and not outcome.is_good:
+        first = next((d for d in outcome.diagnostics if d.severity == "error"), outcome.diagnostics[0])
+        return f"not run: {first.message} ({first.code})"
+    if not outcome.message:
+        return "" if outcome.is_good else outcome.status
+    hint = f"; {outcome.hint}" if outcome.hint else ""
+    return f"{outcome.status if outcome.is_good else 'error'}: {outcome.message}{hint}"
+
+
+def told_html(line: str) -> str:
+    """Return a line that is said beside results."""
+    return f'{_STYLE}<div class="knotwork"><div class="soft">{_text(line)}</div></div>'
+
+
+def _say(text: str, style: str, html: list[str], lines: list[str]) -> None:
+    html.append(f'<div class="{style}">{_text(text).replace(chr(10), "<br>")}</div>')
+    lines.append(_safe(text))
+
+
+def _fault_html(diagnostic: Diagnostic, source: Source) -> str:
+    head, _, rest = _safe(picture(diagnostic, source)).partition("\n")
+    return f'<pre class="fault"><span class="{diagnostic.severity}">{escape(head)}</span>\n{escape(rest)}</pre>'
+
+
+def _safe(text: str) -> str:
+    if len(text) > _CHARACTERS:
+        text = f"{text[:_CHARACTERS]}…\n{len(text) - _CHARACTERS:,} more characters"
+    return "\n".join(map(printable, text.split("\n")))
+
+
+def _text(text: str) -> str:
+    return escape(_safe(text))
+
+
+def _form(settings: Settings) -> Form:
+    return "table" if settings.mode == "auto" else settings.mode
+
+
+def _value_html(value: Any, settings: Settings) -> str:
+    table = table_of(value)
+    if isinstance(value, Page) or table is None or _form(settings) != "table":
+        text = _value_text(value, settings)
+        return f"<pre>{escape(text)}</pre>" if text else ""
+    return _table_html(table)
+
+
+def _table_html(table: Table) -> str:
+    rows, columns = [list(row[:_COLUMNS]) for row in table.rows[:_ROWS]], table.columns[:_COLUMNS]
+    right = [_is_numeric([row[number] for row in rows]) for number in range(len(columns))]
+    sides = [' class="r"' if each else "" for each in right]
+    head = "".join(f"<th{side}>{_cell(name)}</th>" for name, side in zip(columns, sides, strict=True))
+    body = "".join(
+        "<tr>" + "".join(f"<td{side}>{_cell(item)}</td>" for item, side in zip(row, sides, strict=True)) + "</tr>"
+        for row in rows
+    )
+    more = [
+        f"{len(table.rows) - len(rows):,} more rows" if len(table.rows) > len(rows) else "",
+        f"{len(table.columns) - len(columns):,} more columns" if len(table.columns) > len(columns) else "",
+    ]
+    left = " and ".join(part for part in more if part)
+    return f"<table><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>" + (
+        f'<div class="soft">{left}</div>' if left else ""
+    )
+
+
+def _cell(value: Any) -> str:
+    return escape(flat(value, _CELL))
+
+
+def _is_numeric(values: list[Any]) -> bool:
+    seen = [value for value in values if value is not None]
+    return bool(seen) and all(isinstance(value, int | float) and not isinstance(value, bool) for value in seen)
+
+
+def _value_text(value: Any, settings: Settings) -> str:
+    form = _form(settings)
+    lines = shown(value, form, _WIDTH if form == "table" else None, safe=True)
+    most = _ROWS if lines.noun == "row" else 1_000
+    told = [*lines.head, *(line for number in range(min(lines.count, most)) for line in lines.part(number))]
+    if lines.count > most:
+        told.append(f"{lines.count - most:,} more {lines.noun}s")
+    text = "\n".join(told)
+    return text if len(text) <= _CHARACTERS else f"{text[:_CHARACTERS]}…\n{len(text) - _CHARACTERS:,} more characters"
