@@ -9,6 +9,7 @@ import typer
 from typer.core import TyperGroup
 
 from . import (
+    agent_kit,
     answer,
     ask,
     check,
@@ -16,9 +17,12 @@ from . import (
     gasl,
     grammar,
     graph,
+    lsp,
+    mcp,
     model,
     plan,
     rank,
+    repl,
     replay,
     report,
     rules,
@@ -43,6 +47,8 @@ _LIKELY = {
     **dict.fromkeys(("hdt", "question", "traverse", "explore", "hypothesize"), "ask"), "search": "ask --search beam",
     "compile": "seed compile", "compiler": "seed compile",
     "generate": "answer", "generate-answer": "answer", "judge": "answer",
+    **dict.fromkeys(("shell", "console", "prompt", "interactive", "session"), "repl"),
+    **dict.fromkeys(("agent", "agents", "tools"), "mcp"), "kit": "agent-kit",
     "server": "serve", "http": "serve", "web": "serve", "lab": "serve", "keys": "serve --list-keys",
 }  # fmt: skip
 """What people type who know other tools."""
@@ -101,6 +107,7 @@ app.command("check")(check.check)
 app.command("fmt")(fmt.fmt)
 app.command("plan")(plan.plan)
 app.command("gasl")(gasl.gasl)
+app.command("repl")(repl.repl)
 app.add_typer(seed.app, name="seed")
 app.command("answer")(answer.answer)
 app.command("ask")(ask.ask)
@@ -108,6 +115,9 @@ app.command("rank")(rank.rank)
 app.add_typer(graph.app, name="graph")
 app.add_typer(state.app, name="state")
 app.command("serve")(serve.serve)
+app.command("lsp")(lsp.lsp)
+app.command("mcp")(mcp.mcp)
+app.command("agent-kit")(agent_kit.agent_kit)
 app.command("replay")(replay.replay)
 app.command("report")(report.report)
 app.add_typer(runs.app, name="runs")
@@ -144,6 +154,8 @@ def _likely(message: str, argv: list[str]) -> str:
         return "run takes one script; its input is given with --input FILE"
     if argv[:1] in (["answer"], ["ask"], ["rank"]) or argv[:2] == ["seed", "compile"]:
         return _likely_of_loop(argv, message)
+    if argv[:1] == ["repl"] and message.startswith(("No such option: --graph", "No such option: -g")):
+        return "the graph stands behind repl: knotwork repl GRAPH"
     if argv[:1] == ["seed"] and len(argv) > 1 and argv[1].endswith((".md", ".txt")):
         return f"a task in words is compiled by: knotwork seed compile {argv[1]}"
     if argv[:1] == ["seed"] and message.startswith("No such command"):
