@@ -5,14 +5,13 @@ import sys
 from pathlib import Path
 from typing import Any, get_args
 
-import typer.main
 from http_page import page, written_out
 from knotwork.lang.documents.plan import PLAN_SCHEMA
 from knotwork.lang.documents.seed import SEED_SCHEMA, SEED_SCHEMA_000
 from knotwork.lang.rules import RULES
 from knotwork.runtime.events import EVENTS
 from knotwork.runtime.interfaces import web
-from knotwork.runtime.interfaces.cli.commands import app
+from knotwork.runtime.interfaces.cli.commands import COMMANDS, loaded
 from knotwork.runtime.interfaces.cli.shared.exit import MEANINGS
 from knotwork.runtime.interfaces.web.answers.shapes import FAILURES
 from knotwork.runtime.interfaces.web.app import create_app
@@ -46,7 +45,6 @@ def rules() -> str:
 
 def commands() -> str:
     """The page of the command line."""
-    root = typer.main.get_command(app)
     lines = [
         "# Command line\n", MADE,
         "`-` stands for standard input wherever a file is read. Output goes to standard output, everything else to standard",
@@ -55,7 +53,7 @@ def commands() -> str:
         "## Exit codes\n", "| code | meaning |", "|---|---|",
     ]  # fmt: skip
     lines += [f"| {int(code)} | {meaning} |" for code, meaning in MEANINGS.items()]
-    lines += _command(root, "knotwork")
+    lines += [line for name in COMMANDS for line in _command(loaded(name), f"knotwork {name}")]
     return "\n".join(lines) + "\n"
 
 
@@ -63,7 +61,7 @@ def _command(command: Any, path: str) -> list[str]:
     # Typer brings classes of its own for what looks like Click's, so the attributes are asked, not the class.
     if hasattr(command, "commands"):
         inside = [(name, inner) for name, inner in command.commands.items() if not inner.hidden]
-        own = _page(command, path) if path != "knotwork" and command.invoke_without_command else []
+        own = _page(command, path) if command.invoke_without_command else []
         return own + [line for name, inner in inside for line in _command(inner, f"{path} {name}")]
     return _page(command, path)
 

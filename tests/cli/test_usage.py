@@ -1,13 +1,15 @@
 """What a person reads who asks for help, or types something wrong."""
 
+import subprocess
+import sys
+from pathlib import Path
+
 import pytest
 from knotwork import __version__
+from knotwork.runtime.interfaces import cli
 from knotwork.runtime.interfaces.cli import MEANINGS, Exit
+from knotwork.runtime.interfaces.cli.commands import COMMANDS, loaded
 from support.command import call
-
-COMMANDS = (
-    "run", "check", "fmt", "plan", "gasl", "graph", "state", "replay", "report", "grammar", "rules", "runs", "model", "seed",
-)  # fmt: skip
 
 
 def test_version() -> None:
@@ -20,6 +22,27 @@ def test_help_names_every_command_and_exit_code() -> None:
     assert all(f" {name} " in told.out for name in COMMANDS)
     assert all(str(code.value) in told.out for code in MEANINGS)
     assert set(MEANINGS) == set(Exit)
+
+
+@pytest.mark.parametrize("name", COMMANDS)
+def test_the_list_says_of_a_command_how_its_own_help_begins(name: str) -> None:
+    assert COMMANDS[name] == loaded(name).get_short_help_str(200)
+
+
+def test_every_room_of_a_command_is_in_the_list() -> None:
+    folder = Path(cli.__file__).parent
+    rooms = {path.stem.replace("_", "-") for path in folder.glob("*.py")} - {"--init--", "commands", "meant"}
+    assert rooms == set(COMMANDS)
+
+
+def test_the_help_loads_no_command() -> None:
+    code = (
+        "import sys; from knotwork.runtime.interfaces.cli.commands import command; command(['--help'])\n"
+        "sys.exit(', '.join(n for n in sys.modules if n in {f'knotwork.runtime.interfaces.cli.{c}' for c in ('run', 'check')}"
+        " or n.partition('.')[0] in ('prompt_toolkit', 'pygls', 'lsprotocol', 'mcp', 'IPython', 'openai', 'networkx', 'lark')) or 0)"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=60)
+    assert (done.returncode, done.stderr) == (0, "")
 
 
 @pytest.mark.parametrize(

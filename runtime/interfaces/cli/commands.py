@@ -1,61 +1,69 @@
-"""The commands put together: names, help, and what a person reads who typed something else."""
+"""The commands put together: names, help, and how one is loaded.
+
+A command is a room of its own in this folder, named as the command, which is loaded when somebody types it: the list in
+the help takes no command's options, and ``check`` none of the others'.
+"""
 
 import os
-import re
 import sys
+from collections.abc import Mapping
+from importlib import import_module
 from typing import Annotated, Any
 
 import typer
-from typer.core import TyperGroup
+from typer.core import TyperCommand, TyperGroup
 
-from . import (
-    agent_kit,
-    answer,
-    ask,
-    check,
-    fmt,
-    gasl,
-    grammar,
-    graph,
-    lsp,
-    mcp,
-    model,
-    plan,
-    rank,
-    repl,
-    replay,
-    report,
-    rules,
-    run,
-    runs,
-    seed,
-    serve,
-    state,
-)
+from .meant import LIKELY, likely
 from .shared.exit import MEANINGS, Exit, Misused
 from .shared.words import in_our_words
 
-__all__ = ["app", "command"]
+__all__ = ["COMMANDS", "app", "command", "loaded"]
 
-_LIKELY = {
-    "lint": "check", "validate": "check", "verify": "state verify", "format": "fmt", "query": "gasl", "html": "report",
-    "find": "gasl -c 'FIND ...'", "show": "plan", "dag": "plan", "exec": "run", "execute": "run", "start": "run",
-    "ls": "runs", "list": "runs", "history": "runs", "log": "state log", "models": "model", "pull": "model pull",
-    "explain": "rules", "rule": "rules", "resume": "run --resume", "compute": "seed compute", "extract": "seed run",
-    "seeds": "seed", "formula": "seed", "sensitivity": "seed sensitivity", "convert": "seed convert", "schema": "seed schema",
-    **dict.fromkeys(("anot", "sort", "rerank", "order", "ranking"), "rank"),
-    **dict.fromkeys(("hdt", "question", "traverse", "explore", "hypothesize"), "ask"), "search": "ask --search beam",
-    "compile": "seed compile", "compiler": "seed compile",
-    "generate": "answer", "generate-answer": "answer", "judge": "answer",
-    **dict.fromkeys(("shell", "console", "prompt", "interactive", "session"), "repl"),
-    **dict.fromkeys(("agent", "agents", "tools"), "mcp"), "kit": "agent-kit",
-    "server": "serve", "http": "serve", "web": "serve", "lab": "serve", "keys": "serve --list-keys",
-}  # fmt: skip
-"""What people type who know other tools."""
+COMMANDS: Mapping[str, str] = {
+    "run": "Run a script, a program or a plan.",
+    "check": "Report all that is wrong with scripts, programs and seeds.",
+    "fmt": "Format scripts in place.",
+    "plan": "Show what a run would do: layers, critical path, final step.",
+    "gasl": "Run commands one after the other and show what the last one gives.",
+    "repl": "A prompt for GASL commands, LWT steps and expressions over the same values; .help tells more.",
+    "answer": "Answer an instruction, judge the answer, and write it again until it is good enough.",
+    "ask": "Answer a question about a graph: suppose, plan, run the plan, look at what came of it, until there is an answer.",
+    "rank": "Rank items for a request: plan a prompt script, complete it, run it.",
+    "serve": "Serve iterative answers and scripts over HTTP, and the Lab page to try them.",
+    "lsp": "Serve an editor over stdin and stdout: diagnostics, completion, hover and the rest, for .lwt, .gasl and .seed.json.",
+    "mcp": "Serve tools, resources and prompts to an agent, over stdio or HTTP.",
+    "agent-kit": "Write schemas, tool definitions, grammars and system prompts for agents into one folder.",
+    "replay": "Run a state's commands again, with the recorded answers of the model, and compare.",
+    "report": "Write one HTML page.",
+    "grammar": "Print a grammar that makes a model write readable scripts.",
+    "rules": "List the rules that check goes by, or explain one.",
+    "seed": "Compile Formula Seeds, run them on contexts, compute again, see where a value is from.",
+    "graph": "Look at a graph: how it is loaded, and what it holds.",
+    "state": "Look into a state, compare, fork, take back, verify.",
+    "runs": "List kept runs, or show one in full.",
+    "model": "Get and list models that run in this machine's memory.",
+}
+"""The commands in the order of the help, with what the list there says of each: the first sentence of its own help."""
+
+
+def loaded(name: str) -> Any:
+    """Return a command with its options, or a group with its commands."""
+    room = import_module(f".{name.replace('-', '_')}", __package__)
+    inner = getattr(room, "app", None)
+    if inner is not None:
+        return typer.main.get_group(inner)
+    alone = typer.Typer(add_completion=False)
+    alone.command(name)(getattr(room, room.__name__.rpartition(".")[2]))
+    return typer.main.get_command(alone)
 
 
 class _Group(TyperGroup):
-    """The commands; one that isn't there is met with the one that was meant."""
+    """The commands, of which only names and help are there; one that isn't is met with the one that was meant."""
+
+    def __init__(self, **settings: Any) -> None:
+        super().__init__(
+            **{**settings, "commands": {name: TyperCommand(name, help=COMMANDS[name]) for name in COMMANDS}}
+        )
 
     def resolve_command(self, ctx: Any, args: list[str]) -> Any:
         """Find the command that ``args`` begin with."""
@@ -67,9 +75,10 @@ class _Group(TyperGroup):
                 ctx.fail(f"{typed} is a Formula Seed, not a command. Did you mean: knotwork seed run {typed} CONTEXTS")
             if typed.endswith((".lwt", ".gasl")) or os.path.isfile(typed):
                 ctx.fail(f"{typed} is a file, not a command. Did you mean: knotwork run {typed}")
-            if typed in _LIKELY:
-                ctx.fail(f"No such command '{typed}'. Did you mean 'knotwork {_LIKELY[typed]}'?")
-        return super().resolve_command(ctx, args)
+            if typed in LIKELY:
+                ctx.fail(f"No such command '{typed}'. Did you mean 'knotwork {LIKELY[typed]}'?")
+        name, there, rest = super().resolve_command(ctx, args)
+        return name, there if name is None else loaded(name), rest
 
 
 _CODES = " · ".join(f"{code.value} {meaning.split(':')[0].split(' (')[0]}" for code, meaning in MEANINGS.items())
@@ -102,30 +111,6 @@ def _root(
     """Prompt scripts, graph programs and plans: check them, run them, see what they found."""
 
 
-app.command("run")(run.run)
-app.command("check")(check.check)
-app.command("fmt")(fmt.fmt)
-app.command("plan")(plan.plan)
-app.command("gasl")(gasl.gasl)
-app.command("repl")(repl.repl)
-app.add_typer(seed.app, name="seed")
-app.command("answer")(answer.answer)
-app.command("ask")(ask.ask)
-app.command("rank")(rank.rank)
-app.add_typer(graph.app, name="graph")
-app.add_typer(state.app, name="state")
-app.command("serve")(serve.serve)
-app.command("lsp")(lsp.lsp)
-app.command("mcp")(mcp.mcp)
-app.command("agent-kit")(agent_kit.agent_kit)
-app.command("replay")(replay.replay)
-app.command("report")(report.report)
-app.add_typer(runs.app, name="runs")
-app.add_typer(model.app, name="model")
-app.command("grammar")(grammar.grammar)
-app.command("rules")(rules.rules)
-
-
 def command(argv: list[str]) -> int:
     """Run one command line and return its exit code; wrong usage is told here."""
     from .shared.output import complain
@@ -141,65 +126,8 @@ def command(argv: list[str]) -> int:
         context = getattr(error, "ctx", None)
         message = in_our_words(error.format_message())
         if message and type(error).__name__ != "NoArgsIsHelpError":  # then the help has been printed
-            complain(message, _likely(message, argv))
+            complain(message, likely(message, argv))
             if context is not None:
                 print(f"{context.get_usage().strip()}\nSee {context.command_path} --help.", file=sys.stderr)
         return error.exit_code
     return result if isinstance(result, int) else Exit.DONE
-
-
-def _likely(message: str, argv: list[str]) -> str:
-    """Say what was probably meant, where the message itself does not."""
-    if argv[:1] == ["run"] and message.startswith("Got unexpected extra argument"):
-        return "run takes one script; its input is given with --input FILE"
-    if argv[:1] in (["answer"], ["ask"], ["rank"]) or argv[:2] == ["seed", "compile"]:
-        return _likely_of_loop(argv, message)
-    if argv[:1] == ["repl"] and message.startswith(("No such option: --graph", "No such option: -g")):
-        return "the graph stands behind repl: knotwork repl GRAPH"
-    if argv[:1] == ["seed"] and len(argv) > 1 and argv[1].endswith((".md", ".txt")):
-        return f"a task in words is compiled by: knotwork seed compile {argv[1]}"
-    if argv[:1] == ["seed"] and message.startswith("No such command"):
-        return "a seed is run by: knotwork seed run SEED CONTEXTS"
-    if argv[:2] == ["seed", "run"] and message.startswith("No such option: --input"):
-        return "the contexts stand behind the seed: knotwork seed run SEED CONTEXTS"
-    if argv[:1] == ["runs"] and len(argv) == 2 and message.startswith("No such command"):
-        return f"one run is shown by: knotwork runs show {argv[1]}"
-    named = re.match(r"No such option: --([\w-]+)", message)
-    if named and (name := named[1].replace("-", "_")) in (
-        "model",
-        "system",
-        "temperature",
-        "stop",
-        "type",
-        "retries",
-        "timeout",
-    ):
-        return f'{name} is said in the script, for each call: LLM("...", {name}=...)'
-    return ""
-
-
-_QUOTED = {
-    "answer": 'an instruction of several words stands in quotes: knotwork answer "Explain tides"',
-    "ask": 'a question of several words stands in quotes: knotwork ask GRAPH "Who meets the most people?"',
-    "rank": 'what is wanted is given with --request: knotwork rank ITEMS --request "cafe with drive-thru"',
-    "seed": "a task is one file; what it is tried on is given with --example CONTEXTS",
-}
-_MODELS = {"answer": "the model is named by --llm, that of the judge by --judge-llm"}
-_MISSING = {
-    "'GRAPH'": 'for example: knotwork ask nx:les_miserables "Who meets the most people?"',
-    "'QUESTION'": 'the graph stands first: knotwork ask GRAPH "Who meets the most people?"',
-    "'TASK'": "for example: knotwork seed compile task.md --output task.seed.json",
-}
-
-
-def _likely_of_loop(argv: list[str], message: str) -> str:
-    """Say what was probably meant of a command that puts a task in words to a model."""
-    if message.startswith("Got unexpected extra argument"):
-        return _QUOTED[argv[0]]
-    if message.startswith("No such option: --model"):
-        return _MODELS.get(argv[0], "the model is named by --llm")
-    if argv[0] == "ask" and message.startswith("No such option: --graph"):
-        return 'the graph stands before the question: knotwork ask GRAPH "Who meets the most people?"'
-    if argv[0] == "rank" and message.startswith("No such option: --items"):
-        return 'the items stand first: knotwork rank ITEMS --request "cafe with drive-thru"'
-    return next((hint for name, hint in _MISSING.items() if message == f"Missing argument {name}"), "")
