@@ -12,7 +12,18 @@ from attrs import frozen
 
 from .source import Source, Span
 
-__all__ = ["Diagnostic", "Edit", "Severity", "apply_edits", "as_json", "has_errors", "nearest", "picture", "sort_key"]
+__all__ = [
+    "WIDTH",
+    "Diagnostic",
+    "Edit",
+    "Severity",
+    "apply_edits",
+    "as_json",
+    "has_errors",
+    "nearest",
+    "picture",
+    "sort_key",
+]
 
 Severity = Literal["error", "warning", "info"]
 
@@ -104,33 +115,37 @@ def as_json(diagnostic: Diagnostic, source: Source) -> dict[str, Any]:
     }
 
 
-_WIDTH = 110
+WIDTH = 110
 """Columns of source that a picture shows at most; a longer line is cut around the fault."""
+_LEAST = 10
 
 
-def picture(diagnostic: Diagnostic, source: Source) -> str:
-    """Draw the diagnostic for a person: place, message, the line with a caret under the fault, and the hints."""
+def picture(diagnostic: Diagnostic, source: Source, width: int = WIDTH) -> str:
+    """Draw the diagnostic for a person: place, message, the line with a caret under the fault, and the hints.
+
+    ``width`` columns of source are shown at most.
+    """
     head = f"{diagnostic.severity}[{diagnostic.code}]: {diagnostic.message}"
     lines = [head]
     if diagnostic.span is not None:
         line, column = source.position(diagnostic.span.start)
         lines.append(f"  --> {printable(source.name)}:{line}:{column}")
         if source.text:
-            lines += _excerpt(source, diagnostic.span, line, column)
+            lines += _excerpt(source, diagnostic.span, line, column, max(width, _LEAST))
     lines += [f"  = help: {hint}" for hint in diagnostic.hints]
     return "\n".join(lines)
 
 
-def _excerpt(source: Source, span: Span, line: int, column: int) -> Sequence[str]:
+def _excerpt(source: Source, span: Span, line: int, column: int, width: int) -> Sequence[str]:
     text = source.line(line)
     length = max(1, min(span.end, source.line_span(line).end) - span.start)
     first = column - 1
-    cut = max(0, first - _WIDTH // 2) if len(text) > _WIDTH else 0
-    shown = text[cut : cut + _WIDTH]
+    cut = max(0, first - width // 2) if len(text) > width else 0
+    shown = text[cut : cut + width]
     before = printable(shown[: first - cut])
     marked = printable(shown[first - cut : first - cut + length])
     body = before + marked + printable(shown[first - cut + length :])
-    left, right = ("…" if cut else ""), ("…" if cut + _WIDTH < len(text) else "")
+    left, right = ("…" if cut else ""), ("…" if cut + width < len(text) else "")
     gutter = f"{line:>4}"
     carets = " " * (_columns(before) + len(left)) + "^" * max(1, _columns(marked))
     return (f"{gutter} | {left}{body}{right}", f"{'':>4} | {carets}")

@@ -77,6 +77,10 @@ class Embedded:
         names = "|".join(map(re.escape, said))
         return re.sub(rf"\$\{{({names})\}}|\b({names})\b", lambda found: said[found[1] or found[2]], message)
 
+    def is_of_own(self, text: str) -> bool:
+        """Say whether the text has a name that stands for a reference, and that its writer does not know."""
+        return any(re.search(rf"\b{re.escape(name)}\b", text) for name, _ in self.variables)
+
 
 def embedded(template: Template) -> Embedded:
     """Take the string of a ``GASL`` call apart."""

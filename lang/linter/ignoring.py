@@ -1,7 +1,7 @@
 """Ignore comments, ``# knotwork: ignore[CODE]`` above a step or a command: silences what is said about it, in every language.
 
 Several codes are parted by commas; without brackets all are meant. Comments may stand between, a blank line may not. Faults
-of syntax can't be silenced: there is nothing to run.
+of syntax can't be silenced: there is nothing to run. What else is said of a step or a command that can't be read can be.
 """
 
 import re
@@ -43,6 +43,7 @@ class _Ignore:
     span: Span
     codes: tuple[str, ...]
     target: Node | None = None
+    is_unread: bool = False
     used: set[str] = field(factory=set)
 
     def takes(self, code: str) -> bool:
@@ -59,7 +60,7 @@ def silence(
     """
     if "knotwork:" not in text:
         return list(found)
-    finder = _Finder(text, language)
+    finder = _Finder(text, language, items[-1].span.end if items else 0)
     finder.block(items, ())
     starts = sorted(finder.by_start)
     kept = [each for each in found if not _silenced(each, finder.by_start, starts)]
@@ -74,6 +75,8 @@ class _Finder:
 
     text: str
     language: Commented
+    last: int
+    """Where the last item of the whole text ends."""
     found: list[_Ignore] = field(factory=list)
     by_start: dict[int, list[_Ignore]] = field(factory=dict)
 
@@ -82,6 +85,8 @@ class _Finder:
         previous: Node | None = None
         behind: Node | None = None
         for item in items:
+            if pending and previous is not None and self._is_unread(previous.span.end, item.span.start, pending):
+                pending = []
             if pending and previous is not None and self._are_apart(previous, item):
                 pending = []
             previous = item
@@ -102,6 +107,20 @@ class _Finder:
                     self.by_start.setdefault(behind.span.start, []).append(ignore)
                 else:
                     pending.append(ignore)
+        if pending and previous is not None and not around and items[-1].span.end == self.last:
+            self._is_unread(previous.span.end, len(self.text), pending)
+
+    def _is_unread(self, start: int, stop: int, pending: list[_Ignore]) -> bool:
+        """Say whether text that could not be read begins directly behind ``start``; then that is what the comments are for."""
+        between = self.text[start : max(start, stop)]
+        if not between.strip() or _BLANK_LINE.match(between.lstrip(" \t\r")):
+            return False
+        first = start + len(between) - len(between.lstrip())
+        target = Node(span=Span(first, start + len(between.rstrip())))
+        for ignore in pending:
+            ignore.target, ignore.is_unread = target, True
+        self.by_start.setdefault(first, []).extend(pending)
+        return True
 
     def _are_apart(self, before: Node, after: Node) -> bool:
         """Say whether a blank line stands between the two."""
@@ -133,6 +152,8 @@ def _unused(
     if ignore.target is None:
         message = f"this ignore comment stands above no {language.noun}"
         return [report(code, message, span, f"put it directly above the {language.noun} it is for")]
+    if ignore.is_unread:
+        return []  # the rules have not seen what it is for
     if not ignore.codes:
         message = "this ignore comment silences nothing"
         return [] if ignore.used else [report(code, message, span, "leave it out")]

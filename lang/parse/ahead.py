@@ -8,7 +8,10 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from functools import cached_property
 from itertools import islice, product
-from re import _constants, _parser  # the one reader of patterns that there is
+
+# The one reader of patterns that there is. It has no public name (sre_parse, its old one, is deprecated, and Lark itself uses it so);
+# tests/lang/test_ahead.py says plainly if it changes.
+from re import _constants, _parser
 from typing import Any, TypeAlias
 
 from attrs import define, field, frozen
@@ -86,9 +89,11 @@ class Automaton:
     """The states of a parser that Lark built."""
 
     def __init__(self, lark: Lark) -> None:
-        table = lark.parser.parser._parse_table  # Lark has no public way to it
+        # The states as Lark's own interactive parser has them; no text is read.
+        table = lark.parse_interactive("", start=lark.options.start[0]).parser_state.parse_conf.parse_table
         self._table: Mapping[int, Mapping[str, tuple[Any, Any]]] = table.states
         self._starts: Mapping[str, int] = table.start_states
+        self._ends = frozenset(table.end_states.values())
         self._rules = tuple((rule.origin.name, tuple(part.name for part in rule.expansion)) for rule in lark.rules)
         self._patterns = {terminal.name: terminal.pattern.to_regexp() for terminal in lark.terminals}
 
@@ -101,7 +106,7 @@ class Automaton:
         while True:
             action = self._table[states[-1]].get(terminal)
             if action is None:
-                return False
+                return terminal == _END and states[-1] in self._ends
             kind, argument = action
             if kind is Shift:
                 states.append(argument)

@@ -37,6 +37,8 @@ _BLANK_LINE = re.compile(r"\n[ \t\r]*\n")
 def format_lwt(script: Script) -> str:
     """Return the canonical text of ``script``: a step a line, comments kept, single blank lines between items kept.
 
+    A step whose canonical text would hide a warning or an error stays as it is written.
+
     Raises ``ValueError`` for a tree that no text can have (a text that ends in ``{`` right before a reference, a key
     with a newline, a number that is none); reading never makes one.
     """
@@ -45,7 +47,7 @@ def format_lwt(script: Script) -> str:
     for item in script.items:
         if before is not None and _blank_between(before, item, script.source):
             lines.append("")
-        lines.append(format_step(item) if isinstance(item, Step) else item.text.rstrip())
+        lines.append(_step(item, script) if isinstance(item, Step) else item.text.rstrip())
         before = item
     return "\n".join(lines) + "\n" if lines else ""
 
@@ -54,6 +56,28 @@ def _blank_between(before: Step | Comment, after: Step | Comment, source: Source
     if NOWHERE in (before.span, after.span):
         return False
     return _BLANK_LINE.search(source.text, before.span.end, max(before.span.end, after.span.start)) is not None
+
+
+def _step(step: Step, script: Script) -> str:
+    """Return the step's canonical text; as it is written where that would hide what is said about it.
+
+    A brace doubled or a bracket escaped on the way says that the text was meant so, and an argument moved before the options
+    says that nothing is wrong with it: the warning would be gone, with its fix. The lenient reading has made the fixes.
+    """
+    printed = format_step(step)
+    if script.mode == "lenient" or step.span == NOWHERE:
+        return printed
+    written = script.source.slice(step.span)
+    hides = _moved(step.call) or any(written.count(sign) < printed.count(sign) for sign in ("{{(", "\\[", "\\\\"))
+    return written if hides and written.startswith(f"({step.id})") and written.endswith(")") else printed
+
+
+def _moved(call: Call) -> bool:
+    """Say whether an argument stands behind an option, here or in a call inside."""
+    inner = [*call.arguments, *(option.value for option in call.options)]
+    if any(isinstance(value, Call) and _moved(value) for value in inner):
+        return True
+    return bool(call.arguments and call.options) and call.arguments[-1].span.start > call.options[0].span.start
 
 
 def format_step(step: Step) -> str:

@@ -4,9 +4,11 @@
 ``lang.linter``) makes no difference to who meets it. A room a language.
 """
 
+import re
 from collections.abc import Mapping
 from types import MappingProxyType
 
+from ..diagnostic import nearest
 from .clients import CLIENT_RULES
 from .expr import EXPR_RULES
 from .expr_checks import EXPR_CHECK_RULES
@@ -20,7 +22,7 @@ from .ranking import RANK_RULES
 from .rule import Rule
 from .seed import SEED_RULES
 
-__all__ = ["RULES", "Rule"]
+__all__ = ["RULES", "Rule", "find_rule", "nearest_rule"]
 
 _ALL = (
     *LWT_RULES,
@@ -37,3 +39,16 @@ _ALL = (
 )
 RULES: Mapping[str, Rule] = MappingProxyType({rule.code: rule for rule in _ALL})
 """All rules by code, in the order of the reference."""
+
+
+def find_rule(text: str) -> Rule | None:
+    """Return the rule of a code or a name, however it is written; None for neither."""
+    return RULES.get(text.upper()) or next((rule for rule in RULES.values() if rule.name == text.lower()), None)
+
+
+def nearest_rule(text: str) -> str:
+    """Return the code or the name that ``text`` may be meant as, "" for none. Another number is another rule, and no slip."""
+    if re.fullmatch(r"[A-Za-z]+\d{3}", text):
+        letters = nearest(text[:-3].upper(), {code[:-3] for code in RULES}) or ""
+        return f"{letters}{text[-3:]}" if f"{letters}{text[-3:]}" in RULES else ""
+    return nearest(text, [*RULES, *(rule.name for rule in RULES.values())]) or ""

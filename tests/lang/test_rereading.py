@@ -1,17 +1,20 @@
 """Reading a changed text again, only where it changed, gives what reading it whole gives: trees, places and faults."""
 
 from collections.abc import Callable
+from random import Random
 from typing import Any
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from knotwork.lang.gasl import Join, Program
+from knotwork.lang.lwt import Script
 from knotwork.lang.node import Node
 from knotwork.lang.parse.gasl import parse_gasl
-from knotwork.lang.parse.gasl.rereading import GaslReader
+from knotwork.lang.parse.gasl.rereading import ProgramRead, reread_gasl
 from knotwork.lang.parse.lwt import parse_lwt
-from knotwork.lang.parse.lwt.rereading import LwtReader
-from knotwork.lang.parse.moving import difference
+from knotwork.lang.parse.lwt.rereading import ScriptRead, reread_lwt
+from knotwork.lang.parse.lwt.script import read_piece
 from knotwork.lang.source import Source
 from support.typing_edits import PROGRAMS, SCRIPTS, histories
 
@@ -30,66 +33,78 @@ def _names(node: Node) -> list[str]:
     return [each.name for each in attrs.fields(type(node)) if not each.name.startswith("_")]
 
 
-def agrees(read: Callable[[Source], Any], whole: Callable[[str], Any], texts: list[str]) -> None:
+def tree(read: ScriptRead | ProgramRead) -> Script | Program:
+    return read.script if isinstance(read, ScriptRead) else read.program
+
+
+def agrees(reread: Callable[..., Any], whole: Callable[[str], Any], texts: list[str]) -> None:
+    pieces = None
+    read = []
     for text in texts:
-        again, alone = read(Source(text)), whole(text)
+        done = reread(Source(text), pieces)
+        again, alone, pieces = tree(done), whole(text), done.pieces
+        read.append((again, placed(again.items)))
         assert again.diagnostics == alone.diagnostics
-        assert placed(again.items) == placed(alone.items)
+        assert read[-1][1] == placed(alone.items)
+    assert all(placed(script.items) == then for script, then in read), "a tree that was given out changed"
 
 
 @settings(deadline=None, max_examples=40)
 @given(histories(SCRIPTS))
 def test_a_script_under_edits_is_read_as_if_it_were_new(texts: list[str]) -> None:
-    agrees(LwtReader().read, parse_lwt, texts)
+    agrees(reread_lwt, parse_lwt, texts)
 
 
 @settings(deadline=None, max_examples=40)
 @given(histories(PROGRAMS))
 def test_a_program_under_edits_is_read_as_if_it_were_new(texts: list[str]) -> None:
-    agrees(GaslReader().read, parse_gasl, texts)
+    agrees(reread_gasl, parse_gasl, texts)
 
 
 @pytest.mark.slow
 @settings(deadline=None, max_examples=1500)
 @given(histories(SCRIPTS))
 def test_a_script_under_many_edits(texts: list[str]) -> None:
-    agrees(LwtReader().read, parse_lwt, texts)
+    agrees(reread_lwt, parse_lwt, texts)
 
 
 @pytest.mark.slow
 @settings(deadline=None, max_examples=1500)
 @given(histories(PROGRAMS))
 def test_a_program_under_many_edits(texts: list[str]) -> None:
-    agrees(GaslReader().read, parse_gasl, texts)
+    agrees(reread_gasl, parse_gasl, texts)
 
 
-@settings(deadline=None)
-@given(st.text("ab\n", max_size=30), st.text("ab\n", max_size=30))
-def test_a_difference_makes_the_one_text_of_the_other(before: str, after: str) -> None:
-    change = difference(before, after)
-    assert before[: change.start] == after[: change.start]
-    assert before[change.end :] == after[change.end + change.by :]
-    assert 0 <= change.start <= change.end <= len(before)
-    assert change.start <= change.end + change.by
+@pytest.mark.parametrize("reread", [reread_lwt, reread_gasl])
+@settings(deadline=None, max_examples=40)
+@given(histories(SCRIPTS) | histories(PROGRAMS), st.randoms(use_true_random=False))
+def test_pieces_of_any_text_do(reread: Callable[..., Any], texts: list[str], random: Random) -> None:
+    """Lines in another order, some twice: pieces are found wherever they stand, and only where they are read the same."""
+    lines = [line for text in texts for line in text.splitlines(keepends=True)]
+    random.shuffle(lines)
+    agrees(reread, parse_lwt if reread is reread_lwt else parse_gasl, [*texts, "".join(lines), "".join(lines[::2])])
 
 
-def test_what_did_not_change_is_not_read_again() -> None:
-    reader = LwtReader()
-    lines = [f'(s{index})=LLM("one {{(input)}}")' for index in range(50)]
-    first = reader.read(Source("\n".join(lines)))
-    lines[25] = '(s25)=LLM("another")'
-    second = reader.read(Source("\n".join(lines)))
-    assert sum(one is other for one, other in zip(first.items, second.items, strict=True)) >= 48
-    assert second.items[49].span.start == "\n".join(lines).index("(s49)")
-
-
-def test_an_exception_of_the_reading_leaves_nothing_behind(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_what_did_not_change_is_not_read_again(monkeypatch: pytest.MonkeyPatch) -> None:
     import knotwork.lang.parse.lwt.rereading as room
 
-    reader = LwtReader()
-    reader.read(Source('(a)=LLM("x")\n(b)=LLM("y")'))
-    with monkeypatch.context() as patch:
-        patch.setattr(room, "read_piece", lambda *_: 1 / 0)
-        with pytest.raises(ZeroDivisionError):
-            reader.read(Source('(new)=LLM("x")\n(b)=LLM("y")'))
-    assert [item.id for item in reader.read(Source('(a)=LLM("x")\n(b)=LLM("y")')).steps] == ["a", "b"]
+    again: list[int] = []
+    monkeypatch.setattr(room, "read_piece", lambda text, at: again.append(at) or read_piece(text, at))
+    lines = [f'(s{index})=LLM("one {{(input)}}")' for index in range(50)]
+    first = reread_lwt(Source("\n".join(lines)))
+    lines[10], lines[25] = '(s10)=LLM("another")', '(s25)=LLM("another")'
+    second = reread_lwt(Source("\n".join(lines)), first.pieces)
+    assert len(again) == 2
+    assert all(one is other for one, other in zip(first.script.items[:10], second.script.items[:10], strict=True))
+    assert second.script.items[49].span.start == "\n".join(lines).index("(s49)")
+
+
+def test_a_node_that_stands_in_two_places_still_does() -> None:
+    text = "JOIN a WITH b ON id AS c"
+    done = reread_gasl(Source(text))
+    first, second = done.program, reread_gasl(Source(f"\n\n{text}"), done.pieces).program
+    for program in (first, second):
+        join = program.statements[0].command
+        assert isinstance(join, Join)
+        assert join.left_field is join.right_field
+    assert second.statements[0].span == first.statements[0].span.shift(2)

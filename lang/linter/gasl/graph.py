@@ -4,7 +4,7 @@ A command that such a test makes empty would cost its time, and in a plan the mo
 """
 
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 
 from attrs import frozen
 
@@ -136,12 +136,13 @@ def _unknown_fields(context: Context) -> Iterator[Diagnostic]:
                 continue
             place = _Place(use.kind, path.parts)
             if not _is_known(place, schema) or path.parts == ("degree",):
-                yield _unknown(context, place, schema, path.span, None, "error")
+                yield _unknown(context, place, schema, path.span, None, "error", _OF_VARIABLES)
 
 
 def _unknown(
-    context: Context, place: _Place, schema: Schema, span: Span, test: Comparison | NullTest | None, severity: Severity
-) -> Diagnostic:
+    context: Context, place: _Place, schema: Schema, span: Span, test: Comparison | NullTest | None, severity: Severity,
+    built_in: Mapping[str, frozenset[str]] = BUILT_IN,
+) -> Diagnostic:  # fmt: skip
     name, known = ".".join(place.path), _attributes(place.whose, schema)
     one = {"nodes": "node", "edges": "edge", "paths": "path"}[place.whose]
     shown = name if len(name) <= 80 else name[:79] + "…"
@@ -151,7 +152,7 @@ def _unknown(
     if name == "degree" and place.whose == "nodes":
         hint = "the degree is known where nodes are found: FIND nodes WHERE degree > 1 ORDER BY degree DESC"
         return context.found("GASL070", "the nodes of a variable have no degree", span, hint, severity="warning")
-    near = context.suggestion(name, _namable(place, known))
+    near = context.suggestion(name, _namable(built_in[place.whose], known))
     holder = None if near else _holder(test, known)
     hints, edits = [], []
     if meant := near or holder:
@@ -162,9 +163,13 @@ def _unknown(
     return context.found("GASL070", message, span, *hints, edits=edits, severity=severity)
 
 
-def _namable(place: _Place, known: Mapping[str, Attribute]) -> tuple[str, ...]:
+_OF_VARIABLES = {**BUILT_IN, "nodes": BUILT_IN["nodes"] - {"degree"}}
+"""The same of what a variable holds: the degree is known where nodes are found."""
+
+
+def _namable(built_in: Collection[str], known: Mapping[str, Attribute]) -> tuple[str, ...]:
     """Return the names that a misspelt one may have meant; the shortest are like any other short word."""
-    return (*(name for name in sorted(BUILT_IN[place.whose]) if len(name) > 3), *known)
+    return (*(name for name in sorted(built_in) if len(name) > 3), *known)
 
 
 def _bare_on_path(context: Context, place: _Place, schema: Schema, span: Span, severity: Severity) -> Diagnostic:

@@ -24,7 +24,11 @@ def outside(
 ) -> Diagnostic:
     """Tell an inner diagnostic in the script: at its place where the string says it as it stands, else at the string."""
     message = inner.in_words_of_script(f"{found.message} ({found.code})")
-    told = [*map(inner.in_words_of_script, found.hints), *hints]
+    own = [hint for hint in found.hints if not (found.edits and inner.is_of_own(hint))]
+    if len(own) < len(found.hints) and found.code == "GASL027":
+        # "write in_1" would be told as "write {(x)}", which is what stands there.
+        own.insert(0, "a reference is a value; a name is written out in the program, as AS found")
+    told = [*map(inner.in_words_of_script, own), *hints]
     places = Places(context.script.source, inner)
     span = template.span if found.span is None or not inner.parts else places.span(found.span)
     edits = [Edit(place, edit.text) for edit in found.edits if (place := places.verbatim(edit.span)) is not None]

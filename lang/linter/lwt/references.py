@@ -23,9 +23,9 @@ _ITEMS = 20
 @lint("LWT012")
 def unknown_reference(context: Context) -> Iterator[Diagnostic]:
     """A reference to a step that isn't there."""
-    for reference, _, each in context.uses:
+    for reference, step, each in context.uses:
         if reference.name not in context.known:
-            yield _dotted(context, reference, each is not None) or _unknown(context, reference)
+            yield _dotted(context, reference, each is not None) or _unknown(context, reference, step)
 
 
 def _dotted(context: Context, reference: Reference, in_each: bool) -> Diagnostic | None:
@@ -48,16 +48,18 @@ def _mark(context: Context, reference: Reference) -> str:
     return "'" if re.search(r"""[(,=]\s*'[^'"]*\Z""", before) else '"'
 
 
-def _unknown(context: Context, reference: Reference) -> Diagnostic:
+def _unknown(context: Context, reference: Reference, step: Step) -> Diagnostic:
     span = context.name_span(reference)
     message = f"there is no step ({short(reference.name, 60)[1:-1]})"
     near = context.suggestion(reference.name, context.nameable)
+    if near == step.id:  # a step can't be what was meant in itself
+        near = context.suggestion(reference.name, [name for name in context.nameable if name != step.id])
     hint = f"did you mean `{{({near})}}`?" if near else ""
     if not near:
-        there = (*context.steps, *context.given)
+        there = tuple(name for name in (*context.steps, *context.given) if name != step.id)
         steps, count = ", ".join(islice(there, _SHOWN)), len(there)
         more = f" and {count - _SHOWN} more" if count > _SHOWN else ""
-        hint = f"a reference can name `input` or one of the steps: {steps}{more}"
+        hint = f"a reference can name `input`{f' or one of the steps: {steps}{more}' if there else ''}"
     edits = [Edit(span, near)] if near and span else []
     return context.found("LWT012", message, span or reference.span, hint, edits=edits)
 

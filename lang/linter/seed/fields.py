@@ -12,30 +12,30 @@ from ...node import walk
 from ...seed import Aggregate, DefineFilter, Extracted, FilterUse, Lookup, SeedStep
 from ...source import NOWHERE, Span
 from .compared import Compared, compared, fields_in, number_of
-from .registry import Context, Lint, lint
+from .facts import expressions_of
+from .registry import Context, Lint, lint, lint_of_steps
 
 __all__ = ["LINTS"]
 
 _NUMBERS = ("stars", "useful", "year", "month", "age_days")
 
 
-def _wheres(context: Context) -> Iterator[tuple[SeedStep, Expr]]:
-    """Yield the conditions of all ``where``s; expressions are checked as such."""
-    for step in context.seed.steps:
-        where = step.where if isinstance(step, DefineFilter | Aggregate) else None
-        for part in where or ():
-            if not isinstance(part, FilterUse):
-                yield step, part
-        if isinstance(step, Aggregate) and isinstance(step.element, Field):
-            yield step, step.element
+def _wheres(step: SeedStep) -> Iterator[Expr]:
+    """Yield the conditions of a step's ``where``; expressions are checked as such."""
+    where = step.where if isinstance(step, DefineFilter | Aggregate) else None
+    for part in where or ():
+        if not isinstance(part, FilterUse):
+            yield part
+    if isinstance(step, Aggregate) and isinstance(step.element, Field):
+        yield step.element
 
 
-@lint("SEED045")
-def unknown_fields(context: Context) -> Iterator[Diagnostic]:
+@lint_of_steps("SEED045")
+def unknown_fields(context: Context, step: SeedStep) -> Iterator[Diagnostic]:
     """Fields that are not extracted and keys that reviews don't have, in conditions and as the field of a max."""
     known = tuple(context.fields)
     seen: set[int] = set()
-    for _, expr in _wheres(context):
+    for expr in _wheres(step):
         for namespace, name, node in fields_in(expr):
             if node.span.start in seen and node.span != NOWHERE:
                 continue  # "between" names its field twice
@@ -55,35 +55,27 @@ def _unknown(context: Context, node: Any, name: str, known: tuple[str, ...], mes
     return context.found("SEED045", f"{message} {name}", node.span, hint, edits=edits)
 
 
-@lint("SEED040")
-def unknown_names(context: Context) -> Iterator[Diagnostic]:
+@lint_of_steps("SEED040")
+def unknown_names(context: Context, step: SeedStep) -> Iterator[Diagnostic]:
     """Names in conditions and sources that no step has."""
-    named: dict[int, list[Any]] = {}
-    for owner, expr in _wheres(context):
-        named.setdefault(id(owner), []).extend(_names(expr))
-    for step in context.seed.steps:
-        places = named.get(id(step), [])
-        if isinstance(step, Lookup) and isinstance(step.source, Name):
-            places.append(step.source)
-        for node in places:
-            if node.name not in context.names:
-                near = context.suggestion(node.name, context.names)
-                hint = f"did you mean {near}?" if near else ""
-                if not near and isinstance(step, Lookup):
-                    near = f"context.{node.name}"
-                    hint = f"what is known of the place stands in context.: write {near:.100}"
-                edits = context.named(node.span, node.name, near) if near else ()
-                yield context.found("SEED040", f"no step is named {node.name}", node.span, hint, edits=edits)
+    places = [node for expr in _wheres(step) for node in walk(expr) if isinstance(node, Name)]
+    if isinstance(step, Lookup) and isinstance(step.source, Name):
+        places.append(step.source)
+    for node in places:
+        if node.name not in context.given:
+            near = context.suggestion(node.name, context.names)
+            hint = f"did you mean {near}?" if near else ""
+            if not near and isinstance(step, Lookup):
+                near = f"context.{node.name}"
+                hint = f"what is known of the place stands in context.: write {near:.100}"
+            edits = context.named(node.span, node.name, near) if near else ()
+            yield context.found("SEED040", f"no step is named {node.name}", node.span, hint, edits=edits)
 
 
-def _names(expr: Expr) -> Iterator[Name]:
-    return (node for node in walk(expr) if isinstance(node, Name))
-
-
-@lint("SEED044")
-def unlisted(context: Context) -> Iterator[Diagnostic]:
+@lint_of_steps("SEED044")
+def unlisted(context: Context, step: SeedStep) -> Iterator[Diagnostic]:
     """Values compared with an enum's that it does not list; in expressions, the check of expressions tells."""
-    for _, expr in _wheres(context):
+    for expr in _wheres(step):
         for each in compared(expr):
             field = context.fields.get(each.name) if each.namespace == "extraction" else None
             if field is None or field.type != "enum" or not field.values or each.test not in _EQUALITY:
@@ -109,26 +101,29 @@ def _unlisted(context: Context, field: Extracted, value: Literal) -> Diagnostic:
     return context.found("SEED044", message, value.span, hint, edits=edits)
 
 
-@lint("SEED064")
-def misfit_types(context: Context) -> Iterator[Diagnostic]:
-    """Comparisons that can't be, by the type of the field; sums of what is no number."""
-    for _, _, expr in context.expressions():
+@lint_of_steps("SEED064")
+def misfit_comparisons(context: Context, step: SeedStep) -> Iterator[Diagnostic]:
+    """Comparisons that can't be, by the type of the field."""
+    for expr in expressions_of(step):
         for each in compared(expr):
             kind = _kind(context, each.namespace, each.name)
             if kind is not None:
                 yield from _misfit(context, kind, each)
-    for step in context.seed.steps:
-        if isinstance(step, Aggregate) and isinstance(step.element, Field):
-            element = step.element
-            kind = _kind(context, element.namespace, element.name)
-            if step.operation == "sum" and kind not in (None, "int", "float"):
-                hint = "count where it holds" if kind == "bool" else "only numbers are summed"
-                message = f"{element.name} is {_A[kind]}, and can't be summed"
-                yield context.found("SEED064", message, element.span, hint)
-            elif step.operation in ("max", "min") and kind in ("enum", "bool", "list"):
-                hint = "a case gives each value its number" if kind == "enum" else ""
-                message = f"{element.name} is {_A[kind]}, which has no order"
-                yield context.found("SEED064", message, element.span, hint)
+
+
+@lint_of_steps("SEED064")
+def misfit_elements(context: Context, step: SeedStep) -> Iterator[Diagnostic]:
+    """Sums of what is no number, the greatest of what has no order."""
+    if not isinstance(step, Aggregate) or not isinstance(step.element, Field):
+        return
+    element = step.element
+    kind = _kind(context, element.namespace, element.name)
+    if step.operation == "sum" and kind not in (None, "int", "float"):
+        hint = "count where it holds" if kind == "bool" else "only numbers are summed"
+        yield context.found("SEED064", f"{element.name} is {_A[kind]}, and can't be summed", element.span, hint)
+    elif step.operation in ("max", "min") and kind in ("enum", "bool", "list"):
+        hint = "a case gives each value its number" if kind == "enum" else ""
+        yield context.found("SEED064", f"{element.name} is {_A[kind]}, which has no order", element.span, hint)
 
 
 _A: dict[Any, str] = {
@@ -260,7 +255,7 @@ def contexts(context: Context) -> Iterator[Diagnostic]:
         return
     keys = tuple(dict.fromkeys(key for each in given for key in each if key != "reviews"))
     seen: set[int] = set()
-    for _, step, expr in context.expressions():
+    for step, expr in context.expressions():
         for namespace, name, node in fields_in(expr):
             if namespace != "context" or (node.span.start in seen and node.span != NOWHERE):
                 continue
@@ -287,4 +282,12 @@ def _is_text(value: Any) -> bool:
     return value is None or isinstance(value, str)
 
 
-LINTS: tuple[Lint, ...] = (unknown_fields, unknown_names, unlisted, misfit_types, declared, contexts)
+LINTS: tuple[Lint, ...] = (
+    unknown_fields,
+    unknown_names,
+    unlisted,
+    misfit_comparisons,
+    misfit_elements,
+    declared,
+    contexts,
+)

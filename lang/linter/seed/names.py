@@ -11,7 +11,8 @@ from ...functions import FUNCTIONS
 from ...node import Node, walk
 from ...seed import DefineFilter, FilterUse, SeedStep
 from ...source import NOWHERE, Span
-from .registry import Context, Lint, lint, name_in
+from .facts import name_in
+from .registry import Context, Lint, lint, lint_of_steps
 
 __all__ = ["LINTS"]
 
@@ -19,19 +20,16 @@ _NAMESPACES = frozenset({"extraction", "meta", "context"})
 _WORDS = frozenset(keyword.kwlist) | {"true", "false", "null"}
 
 
-@lint("SEED040")
-def undefined(context: Context) -> Iterator[Diagnostic]:
+@lint_of_steps("SEED040")
+def undefined(context: Context, step: SeedStep) -> Iterator[Diagnostic]:
     """Filters and names in conditions that no step has; of names in expressions the check of expressions tells."""
-    known = (*context.names, EXTRACTIONS)
-    filters = tuple(step.name for step in context.seed.steps if isinstance(step, DefineFilter))
-    for step in context.seed.steps:
-        for part in parts(step):
-            if isinstance(part, FilterUse) and part.name not in known:
-                near = context.suggestion(part.name, filters)
-                edits = context.named(_key_of(context, part), part.name, near) if near else ()
-                hint = f"did you mean ${near}?" if near else _there_are(filters, "filter")
-                message = f"there is no filter {part.name}"
-                yield context.found("SEED040", message, part.span, hint, edits=edits)
+    for part in parts(step):
+        if isinstance(part, FilterUse) and part.name not in context.known:
+            near = context.suggestion(part.name, context.filters)
+            edits = context.named(_key_of(context, part), part.name, near) if near else ()
+            hint = f"did you mean ${near}?" if near else _there_are(context.filters, "filter")
+            message = f"there is no filter {part.name}"
+            yield context.found("SEED040", message, part.span, hint, edits=edits)
 
 
 def _there_are(names: Sequence[str], what: str) -> str:
@@ -49,13 +47,15 @@ def _key_of(context: Context, use: FilterUse) -> Span:
 @lint("SEED041")
 def forward(context: Context) -> Iterator[Diagnostic]:
     """Steps that use what only a later one gives, or what they give themselves."""
-    circles = _circles(context)
+    circles: dict[str, int] = {}
     moved: set[str] = set()
     for index, step in enumerate(context.seed.steps):
-        for name, node in context.uses[index].items():
+        for name in context.uses[index]:
             later = context.positions.get(name, -1)
             if later < index:
                 continue
+            node = context.use(index, name)
+            circles = circles or _circles(context)  # most seeds have nothing that could be in one
             if later == index:
                 yield context.found(
                     "SEED041", f"{name} uses itself", node.span, "a step uses only what stands before it"
@@ -90,9 +90,8 @@ def _circles(context: Context) -> dict[str, int]:
                 if stack:
                     low[stack[-1][0]] = min(low[stack[-1][0]], low[name])
                 if low[name] == order[name]:
-                    at = path.index(name)
-                    number.update(dict.fromkeys(path[at:], order[name]))
-                    del path[at:]
+                    while name not in number:
+                        number[path.pop()] = order[name]
             elif following in order:
                 low[name] = min(low[name], order[following])
             else:
@@ -197,7 +196,7 @@ def _renamed(context: Context, step: SeedStep, new: str) -> tuple[Edit, ...]:
         return ()
     edits = {Edit(node.fields["name"].span, f'"{new}"')}
     if step.name != EXTRACTIONS:  # as a name in an expression it is the list
-        for _, _, expr in context.expressions():
+        for _, expr in context.expressions():
             if step.name in names_in(expr):
                 edits |= {
                     Edit(each.span, new) for each in walk(expr) if isinstance(each, Name) and each.name == step.name
@@ -213,27 +212,23 @@ def _output_nodes(context: Context) -> Sequence[JsonNode]:
     return node.items if node is not None else ()
 
 
-@lint("SEED047")
-def filters(context: Context) -> Iterator[Diagnostic]:
+@lint_of_steps("SEED047")
+def filters(context: Context, step: SeedStep) -> Iterator[Diagnostic]:
     """Filters taken for values, and values taken for filters."""
-    kinds = {step.name: isinstance(step, DefineFilter) for step in context.seed.steps}
-    for step in context.seed.steps:
-        for part in parts(step):
-            if isinstance(part, FilterUse):
-                if kinds.get(part.name) is False:
-                    message = f"{part.name} is a value, and $ stands before filters"
-                    edits = context.named(_key_of(context, part), f"${part.name}", part.name)
-                    yield context.found("SEED047", message, part.span, f"write `{part.name}`", edits=edits)
-                continue
-            for name in names_in(part):
-                if kinds.get(name):
-                    message = f"{name} is a filter, and has no value"
-                    node = name_in(part, name)
-                    edits = (
-                        context.named(node.span, name, f"${name}") if _is_plain_use(context, part, node.span) else ()
-                    )
-                    hint = f'a filter stands in a where: {{"${name}": true}}'
-                    yield context.found("SEED047", message, node.span, hint, edits=edits)
+    for part in parts(step):
+        if isinstance(part, FilterUse):
+            if context.are_filters.get(part.name) is False:
+                message = f"{part.name} is a value, and $ stands before filters"
+                edits = context.named(_key_of(context, part), f"${part.name}", part.name)
+                yield context.found("SEED047", message, part.span, f"write `{part.name}`", edits=edits)
+            continue
+        for name in names_in(part):
+            if context.are_filters.get(name):
+                message = f"{name} is a filter, and has no value"
+                node = name_in(part, name)
+                edits = context.named(node.span, name, f"${name}") if _is_plain_use(context, part, node.span) else ()
+                hint = f'a filter stands in a where: {{"${name}": true}}'
+                yield context.found("SEED047", message, node.span, hint, edits=edits)
 
 
 def _is_plain_use(context: Context, part: Node, at: Span) -> bool:
@@ -252,7 +247,7 @@ def unused(context: Context) -> Iterator[Diagnostic]:
         return  # what could not be read may use them
     used = {name for uses in context.uses for name in uses} | set(context.seed.outputs)
     values = _values(context)
-    misnamed = {name for name in used if name not in context.names}
+    misnamed = used - context.given
     used |= {context.suggestion(name, values) or "" for name in misnamed}
     for step in context.seed.steps:
         if step.name not in used:

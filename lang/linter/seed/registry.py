@@ -1,7 +1,7 @@
 """What a lint rule of seeds is and what it is given: the seed, the document it was read from, and what it is checked against."""
 
 import json
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from functools import cached_property
 from typing import Any, TypeAlias
 
@@ -10,16 +10,18 @@ from attrs import evolve
 
 from ...diagnostic import Diagnostic, Edit, Severity, nearest
 from ...documents.json_tree import JsonNode, JsonPath, StringMap, path_text
-from ...evaluate.seed.needs import names_in, needs, parts
-from ...expr import Expr, Name
-from ...node import Node, walk
+from ...evaluate.seed.needs import EXTRACTIONS
+from ...expr import Expr
+from ...node import Node
 from ...rules import RULES
-from ...seed import Extracted, FilterUse, FormulaSeed, SeedStep
+from ...seed import DefineFilter, Extracted, FormulaSeed, SeedStep
 from ...source import NOWHERE, Span
 from ..lint import Lint as AnyLint
 from ..lint import Suggestions, lint
+from .facts import Facts, counts, expressions_of, facts_of, uses_of
+from .looking import Looking
 
-__all__ = ["Context", "Kept", "Lint", "lint"]
+__all__ = ["Context", "Kept", "Lint", "lint", "lint_of_steps"]
 
 
 @attrs.frozen
@@ -41,6 +43,8 @@ class Context:
     seed: FormulaSeed
     contexts: Sequence[Mapping[str, Any]] | None = None
     kept: Kept | None = None
+    looking: Looking | None = None
+    """Which steps are to be looked at; None: all, by all rules."""
     _suggestions: Suggestions = attrs.field(factory=lambda: Suggestions(near=_near), init=False, eq=False, repr=False)
 
     # What is told
@@ -173,16 +177,53 @@ class Context:
         return (*self.positions, *sorted(self.unread))
 
     @cached_property
-    def uses(self) -> Sequence[Mapping[str, Node]]:
-        """What each step of ``seed.steps`` names, each name with the node that has it first."""
-        return [_uses(step) for step in self.seed.steps]
+    def given(self) -> frozenset[str]:
+        """All names of steps, for looking them up."""
+        return frozenset(self.names)
 
-    def expressions(self) -> Iterator[tuple[int, SeedStep, Expr]]:
-        """Yield every expression with the step it is of and that one's index."""
-        for index, step in enumerate(self.seed.steps):
-            for part in parts(step):
-                if not isinstance(part, FilterUse):
-                    yield index, step, part
+    @cached_property
+    def known(self) -> frozenset[str]:
+        """All that an expression may name."""
+        return frozenset((*self.names, EXTRACTIONS))
+
+    @cached_property
+    def facts(self) -> Sequence[Facts]:
+        """What each step of ``seed.steps`` says, by itself."""
+        return [facts_of(step) for step in self.seed.steps] if self.looking is None else self.looking.facts
+
+    @cached_property
+    def uses(self) -> Sequence[Sequence[str]]:
+        """What each step of ``seed.steps`` names."""
+        return [each.uses for each in self.facts]
+
+    def use(self, index: int, name: str) -> Node:
+        """Return the node that names ``name`` first in the step at ``index``."""
+        return uses_of(self.seed.steps[index])[name]
+
+    @cached_property
+    def are_filters(self) -> Mapping[str, bool]:
+        """The names of the steps that could be read, and whether each is a filter's."""
+        return {step.name: isinstance(step, DefineFilter) for step in self.seed.steps}
+
+    @cached_property
+    def filters(self) -> tuple[str, ...]:
+        """The names of the filters."""
+        return tuple(step.name for step in self.seed.steps if isinstance(step, DefineFilter))
+
+    @cached_property
+    def counts(self) -> frozenset[str]:
+        """The names of steps that count, or add up counts."""
+        found: set[str] = set()
+        for step in self.seed.steps:
+            if counts(step, found):
+                found.add(step.name)
+        return frozenset(found)
+
+    def expressions(self) -> Iterator[tuple[SeedStep, Expr]]:
+        """Yield every expression with the step it is of."""
+        for step in self.seed.steps:
+            for expr in expressions_of(step):
+                yield step, expr
 
     @property
     def field_nodes(self) -> Sequence[JsonNode]:
@@ -219,26 +260,25 @@ class Context:
 
 Lint: TypeAlias = AnyLint[Context]
 """A rule of this language."""
+OfStep: TypeAlias = Callable[[Context, SeedStep], Iterable[Diagnostic]]
+"""What finds a rule's faults in one step: by what the step says, the fields, and what the names in it stand for; by nothing else."""
 
 
-def _uses(step: SeedStep) -> Mapping[str, Node]:
-    found: dict[str, Node] = dict.fromkeys(needs(step), step)
-    for part in reversed(parts(step)):
-        if isinstance(part, FilterUse):
-            found[part.name] = part
-            continue
-        free = frozenset(names_in(part))
-        found |= {
-            node.name: node for node in reversed(list(walk(part))) if isinstance(node, Name) and node.name in free
-        }
-    return found
+def lint_of_steps(code: str) -> Callable[[OfStep], Lint]:
+    """Make the function below the rule for ``code``; it is asked of each step that is to be looked at."""
 
+    def made(find: OfStep) -> Lint:
+        def in_all(context: Context) -> Iterator[Diagnostic]:
+            looking, steps = context.looking, context.seed.steps
+            for index in range(len(steps)) if looking is None else looking.at(find):
+                for found in find(context, steps[index]):
+                    if looking is not None:
+                        looking.says(find, index)
+                    yield found
 
-def name_in(part: Expr | FilterUse, name: str) -> Node:
-    """Return the node that names ``name`` first."""
-    if isinstance(part, FilterUse):
-        return part
-    return next((node for node in walk(part) if isinstance(node, Name) and node.name == name), part)
+        return Lint(code, in_all)
+
+    return made
 
 
 def _near(name: str, known: Collection[str]) -> str | None:

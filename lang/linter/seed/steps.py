@@ -6,22 +6,23 @@ from typing import Any
 from attrs import frozen
 
 from ...diagnostic import Diagnostic, Edit
-from ...evaluate.seed.needs import EXTRACTIONS, names_in
-from ...expr import Arithmetic, Call, Comparison, Comprehension, Conditional, Expr, Name
+from ...evaluate.seed.needs import names_in
+from ...expr import Arithmetic, Comparison, Conditional, Expr, Name
 from ...node import walk
-from ...seed import Aggregate, Case, Formula, Lookup
+from ...seed import Aggregate, Case, Lookup, SeedStep
 from ...source import Span
 from .compared import number_of
-from .registry import Context, Lint, lint
+from .facts import expressions_of
+from .registry import Context, Lint, lint_of_steps
 
 __all__ = ["LINTS"]
 
 
-@lint("SEED051")
-def divisions(context: Context) -> Iterator[Diagnostic]:
+@lint_of_steps("SEED051")
+def divisions(context: Context, step: SeedStep) -> Iterator[Diagnostic]:
     """Divisions by a count, which may be zero, that nothing guards."""
-    counts = _counts(context)
-    for _, _, expr in context.expressions():
+    counts = context.counts
+    for expr in expressions_of(step):
         guarded = {
             id(inner): set(names_in(condition))
             for node in walk(expr)
@@ -38,35 +39,6 @@ def divisions(context: Context) -> Iterator[Diagnostic]:
                 yield _division(context, expr, node, by)
 
 
-def _counts(context: Context) -> set[str]:
-    """Return the names of steps that count, or add up counts."""
-    found: set[str] = set()
-    for step in context.seed.steps:
-        if (isinstance(step, Aggregate) and step.operation == "count") or (
-            isinstance(step, Formula) and (_is_count(step.expr) or _is_sum_of(step.expr, found))
-        ):
-            found.add(step.name)
-    return found
-
-
-def _is_count(expr: Expr) -> bool:
-    if not isinstance(expr, Call) or len(expr.arguments) != 1:
-        return False
-    inner = expr.arguments[0]
-    if expr.function == "len":
-        return inner == Name(EXTRACTIONS) or isinstance(inner, Comprehension)
-    return expr.function == "sum" and isinstance(inner, Comprehension) and number_of(inner.element) == 1
-
-
-def _is_sum_of(expr: Expr, counts: set[str]) -> bool:
-    if not isinstance(expr, Arithmetic):
-        return False
-    operands = [expr.first, *(operand for _, operand in expr.rest)]
-    return all(operator == "+" for operator, _ in expr.rest) and all(
-        isinstance(operand, Name) and operand.name in counts for operand in operands
-    )
-
-
 def _division(context: Context, expr: Expr, node: Arithmetic, operand: Name) -> Diagnostic:
     text = context.seed.source.slice(node.span) if context.root is not None else ""
     edits = []
@@ -80,32 +52,30 @@ def _division(context: Context, expr: Expr, node: Arithmetic, operand: Name) -> 
     return context.found("SEED051", message, operand.span, hint, edits=edits)
 
 
-@lint("SEED052")
-def without_default(context: Context) -> Iterator[Diagnostic]:
+@lint_of_steps("SEED052")
+def without_default(context: Context, step: SeedStep) -> Iterator[Diagnostic]:
     """Steps that are null where nothing matches, without saying so."""
-    for step in context.seed.steps:
-        node = context.step_node(step)
-        is_said = node is not None and "default" in node.fields
-        if isinstance(step, Aggregate) and step.operation in ("max", "min") and step.default is None and not is_said:
-            message = f"{step.name} has no default, and is null where nothing matches"
-            hint = 'say what it is then, such as "default": 0'
-            yield context.found("SEED052", message, context.span_of(step, "op"), hint)
-        elif isinstance(step, Lookup) and step.default is None and not is_said:
-            message = f"{step.name} has no default, and is null where no key matches"
-            yield context.found("SEED052", message, context.span_of(step, "op"), 'say what it is then: "default"')
+    node = context.step_node(step)
+    is_said = node is not None and "default" in node.fields
+    if isinstance(step, Aggregate) and step.operation in ("max", "min") and step.default is None and not is_said:
+        message = f"{step.name} has no default, and is null where nothing matches"
+        hint = 'say what it is then, such as "default": 0'
+        yield context.found("SEED052", message, context.span_of(step, "op"), hint)
+    elif isinstance(step, Lookup) and step.default is None and not is_said:
+        message = f"{step.name} has no default, and is null where no key matches"
+        yield context.found("SEED052", message, context.span_of(step, "op"), 'say what it is then: "default"')
 
 
-@lint("SEED053")
-def without_else(context: Context) -> Iterator[Diagnostic]:
+@lint_of_steps("SEED053")
+def without_else(context: Context, step: SeedStep) -> Iterator[Diagnostic]:
     """Cases that are null where no rule is true."""
-    for step in context.seed.steps:
-        if not isinstance(step, Case):
-            continue
-        node = context.step_node(step)
-        rules = node.fields["rules"].items if node is not None and "rules" in node.fields else ()
-        if step.otherwise is None and not any("else" in rule.fields for rule in rules):
-            message = f"{step.name} has no else, and is null where no rule is true"
-            yield context.found("SEED053", message, context.span_of(step, "op"), 'add {"else": ...} as the last rule')
+    if not isinstance(step, Case):
+        return
+    node = context.step_node(step)
+    rules = node.fields["rules"].items if node is not None and "rules" in node.fields else ()
+    if step.otherwise is None and not any("else" in rule.fields for rule in rules):
+        message = f"{step.name} has no else, and is null where no rule is true"
+        yield context.found("SEED053", message, context.span_of(step, "op"), 'add {"else": ...} as the last rule')
 
 
 @frozen
@@ -148,36 +118,35 @@ def _range(test: Expr) -> tuple[Expr, _Range] | None:
 _MOST_TESTS = 200
 
 
-@lint("SEED054")
-def unreachable_rules(context: Context) -> Iterator[Diagnostic]:
+@lint_of_steps("SEED054")
+def unreachable_rules(context: Context, step: SeedStep) -> Iterator[Diagnostic]:
     """Rules that are never reached, since one before is true wherever they are."""
-    for step in context.seed.steps:
-        if not isinstance(step, Case):
+    if not isinstance(step, Case):
+        return
+    node = context.step_node(step)
+    nodes = {each.start: each for each in (node.fields["rules"].items if node is not None else ())}
+    tests = [rule.test for rule in step.rules]
+    ranges = [_range(test) for test in tests[:_MOST_TESTS]]
+    for index, _ in enumerate(ranges):
+        before = _taken_by(tests, ranges, index)
+        if before is None:
             continue
-        node = context.step_node(step)
-        nodes = {each.start: each for each in (node.fields["rules"].items if node is not None else ())}
-        tests = [rule.test for rule in step.rules]
-        ranges = [_range(test) for test in tests[:_MOST_TESTS]]
-        for index, _ in enumerate(ranges):
-            before = _taken_by(tests, ranges, index)
-            if before is None:
-                continue
-            first, rule = step.rules[before], step.rules[index]
-            is_same = ranges[before] == ranges[index] if ranges[index] is not None else True
-            there, here = nodes.get(first.span.start), nodes.get(rule.span.start)
-            edits: tuple[Edit, ...] = ()
-            place = "one before"
-            if there is not None and here is not None:
-                place = f"rules[{_index(node, first.span.start)}]"
-                text = context.seed.source.text
-                if not is_same:
-                    edits = (
-                        Edit(there.span, text[here.start : here.end]),
-                        Edit(here.span, text[there.start : there.end]),
-                    )
-            what = "has the same test" if is_same else "is true wherever this is"
-            hint = "leave one out" if is_same else "put it before that rule"
-            yield context.found("SEED054", f"this rule is never reached: {place} {what}", rule.span, hint, edits=edits)
+        first, rule = step.rules[before], step.rules[index]
+        is_same = ranges[before] == ranges[index] if ranges[index] is not None else True
+        there, here = nodes.get(first.span.start), nodes.get(rule.span.start)
+        edits: tuple[Edit, ...] = ()
+        place = "one before"
+        if there is not None and here is not None:
+            place = f"rules[{_index(node, first.span.start)}]"
+            text = context.seed.source.text
+            if not is_same:
+                edits = (
+                    Edit(there.span, text[here.start : here.end]),
+                    Edit(here.span, text[there.start : there.end]),
+                )
+        what = "has the same test" if is_same else "is true wherever this is"
+        hint = "leave one out" if is_same else "put it before that rule"
+        yield context.found("SEED054", f"this rule is never reached: {place} {what}", rule.span, hint, edits=edits)
 
 
 def _index(node: Any, start: int) -> int:
@@ -197,10 +166,10 @@ def _taken_by(tests: Sequence[Expr], ranges: Sequence[tuple[Expr, _Range] | None
     return None
 
 
-@lint("SEED054")
-def unreachable_branches(context: Context) -> Iterator[Diagnostic]:
+@lint_of_steps("SEED054")
+def unreachable_branches(context: Context, step: SeedStep) -> Iterator[Diagnostic]:
     """Branches of ``a if x else b if y else c`` that are never reached."""
-    for _, _, expr in context.expressions():
+    for expr in expressions_of(step):
         inner: set[int] = set()
         for node in walk(expr):
             if not isinstance(node, Conditional) or id(node) in inner:
@@ -219,34 +188,29 @@ def unreachable_branches(context: Context) -> Iterator[Diagnostic]:
                     yield context.found("SEED054", message, tests[index].span, "the first that is true decides")
 
 
-@lint("SEED055")
-def tables(context: Context) -> Iterator[Diagnostic]:
+@lint_of_steps("SEED055")
+def tables(context: Context, step: SeedStep) -> Iterator[Diagnostic]:
     """Tables of lookups: empty ones, keys that no source reaches, values that can't be compared."""
-    for step in context.seed.steps:
-        if not isinstance(step, Lookup):
-            continue
-        node = context.step_node(step)
-        keys = node.fields["table"].keys if node is not None and "table" in node.fields else {}
-        at = context.span_of(step, "table")
-        if not step.table:
-            yield context.found(
-                "SEED055", "the table is empty", Span(at.start, at.start + 1), "give it keys with values"
-            )
-            continue
-        if step.match in ("substring_max", "word_max"):
-            yield from _greatest(context, step, at)
-        if "" in keys or any(key == "" for key, _ in step.table):
-            message = (
-                "an empty key matches only an empty text" if step.match == "exact" else "an empty key matches nothing"
-            )
-            yield context.found("SEED055", message, keys.get("", at), "the value where no key matches is the default",
-                                severity="warning")  # fmt: skip
-        if step.match != "exact":
-            yield from _folded(context, step, keys, at)
-        kinds = {_kind(value) for _, value in step.table}
-        if step.default is not None and len(kinds) == 1 and _kind(step.default) not in kinds and len(step.table) > 1:
-            message = f"the default is {_kind(step.default)}, and all values of the table are {_PLURAL[kinds.pop()]}"
-            yield context.found("SEED055", message, context.span_of(step, "default"), severity="warning")
+    if not isinstance(step, Lookup):
+        return
+    node = context.step_node(step)
+    keys = node.fields["table"].keys if node is not None and "table" in node.fields else {}
+    at = context.span_of(step, "table")
+    if not step.table:
+        yield context.found("SEED055", "the table is empty", Span(at.start, at.start + 1), "give it keys with values")
+        return
+    if step.match in ("substring_max", "word_max"):
+        yield from _greatest(context, step, at)
+    if "" in keys or any(key == "" for key, _ in step.table):
+        message = "an empty key matches only an empty text" if step.match == "exact" else "an empty key matches nothing"
+        yield context.found("SEED055", message, keys.get("", at), "the value where no key matches is the default",
+                            severity="warning")  # fmt: skip
+    if step.match != "exact":
+        yield from _folded(context, step, keys, at)
+    kinds = {_kind(value) for _, value in step.table}
+    if step.default is not None and len(kinds) == 1 and _kind(step.default) not in kinds and len(step.table) > 1:
+        message = f"the default is {_kind(step.default)}, and all values of the table are {_PLURAL[kinds.pop()]}"
+        yield context.found("SEED055", message, context.span_of(step, "default"), severity="warning")
 
 
 def _greatest(context: Context, step: Lookup, at: Span) -> Iterator[Diagnostic]:

@@ -13,7 +13,7 @@ from lark.utils import TextSlice
 from .... import grammar
 from ...expr import Clause, Comprehension, Expr
 from ...node import Node, walk
-from ..ahead import Automaton, Follower
+from ..ahead import Automaton, Follower, States
 from .builder import Builder, Refused
 
 __all__ = ["MAX_DEPTH", "MAX_LENGTH", "MOST_LEVELS", "Failure", "automaton", "depth", "follow", "levels", "read"]
@@ -77,10 +77,13 @@ def automaton() -> Automaton:
     return Automaton(_expr())
 
 
-def follow(text: str) -> Follower | None:
-    """Go over ``text``, which may end anywhere; None where it can't be read as far. Builds nothing."""
+def follow(text: str, behind: States | None = None) -> Follower | None:
+    """Go over ``text``, which may end anywhere; None where it can't be read as far. Builds nothing.
+
+    ``behind``: the states behind what stands before it, which is not read again.
+    """
     thread = LexerThread(_expr().parser.lexer, LexerState(TextSlice(text, 0, len(text))))
-    follower = automaton().follower("start")
+    follower = automaton().follower("start") if behind is None else Follower(automaton(), list(behind))
     try:
         for token in thread.lex(follower):  # type: ignore[no-untyped-call]
             follower.feed_token(token)

@@ -14,11 +14,13 @@ from ...source import Span
 from ..fault import Fault, fault, shown
 from ..repairs import Repaired, repair
 from .broken import Broken
+from .doubts import DOUBTS
 from .engine import Failure, Read, read
 from .foreign import FOREIGN
 from .heads import HEADS
 from .lines import Chunk
 from .names import NAMES
+from .ranges import RANGES
 from .shape import MISPLACED, SHAPE
 from .values import VALUES
 from .words import FIRST, LEFT_OUT, WORDS, expectation
@@ -32,7 +34,7 @@ LONGEST = 20_000
 """A statement with more characters is not mended: every try reads it anew."""
 
 _EXPLAINERS: tuple[Callable[[Broken], Fault | None], ...] = (
-    *FIRST, *HEADS, *MISPLACED, *FOREIGN, *LEFT_OUT, *NAMES, *VALUES, *WORDS, *SHAPE,
+    *DOUBTS, *FIRST, *HEADS, *MISPLACED, *RANGES, *FOREIGN, *LEFT_OUT, *NAMES, *VALUES, *WORDS, *SHAPE,
 )  # fmt: skip
 """In the order in which they are asked: each before what would misread it."""
 

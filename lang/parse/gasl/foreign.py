@@ -4,7 +4,8 @@ import re
 
 from ...source import Span
 from ..fault import Fault, fault
-from .broken import Broken, Piece, swap
+from .broken import Broken, swap
+from .doubts import is_of_items
 
 __all__ = ["FOREIGN"]
 
@@ -17,7 +18,7 @@ _OPERATOR_WORDS = {
     "EQUALS": "=", "EQUAL": "=", "EQ": "=", "NE": "!=", "NEQ": "!=", "GT": ">", "GTE": ">=", "LT": "<", "LTE": "<=",
     "HAS": "CONTAINS", "INCLUDES": "CONTAINS", "CONTAIN": "CONTAINS", "STARTSWITH": "STARTS_WITH",
     "ENDSWITH": "ENDS_WITH", "REGEX": "MATCHES", "REGEXP": "MATCHES", "RLIKE": "MATCHES", "MATCH": "MATCHES",
-    "MATCHING": "MATCHES", "XOR": "OR",
+    "MATCHING": "MATCHES",
 }  # fmt: skip
 
 
@@ -26,7 +27,27 @@ def _sign(b: Broken) -> Fault | None:
     piece = b.piece()
     if piece is None or piece.kind != "sign" or piece.text not in _SIGNS:
         return None
-    right = _SIGNS[piece.text]
+    right, before_it, behind = _SIGNS[piece.text], b.piece(-1), b.piece(1)
+    if right == "MATCHES" and (behind is None or behind.kind not in ("string", "variable", "word")):
+        return None
+    if (
+        right == "OR"
+        and behind
+        and before_it
+        and behind.kind == before_it.kind == "string"
+        and "PATH" not in b.expected
+    ):
+        hint = 'write IN ("a", "b") for one of the two, or one text'
+        return fault("GASL014", f"{piece.text} joins two texts, or offers both", piece.span.start, piece.span.end, hint)
+    if (
+        piece.text == ":"
+        and before_it
+        and len(before_it.text) == 1
+        and before_it.span.end == piece.span.start
+        and (b.text[piece.span.end : piece.span.end + 1].isalpha())
+    ):
+        hint = 'write the field, as entity_type = "PERSON"'
+        return fault("GASL014", "a label behind a colon is Cypher", piece.span.start, piece.span.end, hint)
     if right == "NOT" and "NOT" not in b.expected:
         return None
     # Words need a blank on either side.
@@ -37,12 +58,6 @@ def _sign(b: Broken) -> Fault | None:
     if right == "NOT":
         good = [swap(piece.span.start, tidy.end() if tidy else piece.span.end, "NOT ")]
     return b.fix("GASL014", f"{piece.text} is written {right} here", piece.span, f"write {right}", good, [edit])
-
-
-def _operand(b: Broken) -> Piece | None:
-    """Return the field or variable that stands before ``at``."""
-    before = b.piece(-1)
-    return before if before and before.kind in ("word", "variable") else None
 
 
 def _like(b: Broken) -> Fault | None:
@@ -60,7 +75,14 @@ def _like(b: Broken) -> Fault | None:
         (open_left, open_right), "="
     )
     right = f"{operator} {mark}{core}{mark}"
-    if not core or "%" in core or ("_" in core and operator == "="):
+    if piece.upper == "ILIKE":
+        # Letters in either case: only a pattern says so.
+        if not re.fullmatch(r"[\w ]+", core) or "_" in core:
+            return fault(
+                "GASL014", message, piece.span.start, piece.span.end, "write MATCHES with (?i) before the pattern"
+            )
+        right = f"MATCHES {mark}(?i){'' if open_left else '^'}{core}{'' if open_right else '$'}{mark}"
+    if not core or re.search(r"[%_*?]", core):
         hint = "write MATCHES with a regular expression"
         return fault("GASL014", message, piece.span.start, piece.span.end, hint)
     edits = [swap(piece.span.start, value.span.end, right)]
@@ -85,19 +107,6 @@ def _not_operator(b: Broken) -> Fault | None:
     return b.fix("GASL014", "NOT belongs before the whole comparison", negation.span, hint, edits)
 
 
-def _between(b: Broken) -> Fault | None:
-    """``year BETWEEN 1 AND 5``."""
-    piece, operand = b.piece(), _operand(b)
-    low, word, high = b.piece(1), b.piece(2), b.piece(3)
-    if piece is None or piece.upper != "BETWEEN" or operand is None:
-        return None
-    hint, edits = f"write {operand.text} >= ... AND {operand.text} <= ...", []
-    if low and word and high and word.upper in ("AND", ",", "TO"):
-        right = f">= {low.text} AND {operand.text} <= {high.text}"
-        hint, edits = f"write {operand.text} {right}", [swap(piece.span.start, high.span.end, right)]
-    return b.fault("GASL014", "BETWEEN is SQL", piece.span, hint, edits)
-
-
 def _null(b: Broken) -> Fault | None:
     """``= NULL``, ``!= None``, ``IS None``, ``EXISTS(x)``, ``x EXISTS``."""
     piece, operator = b.piece(), b.piece(-1)
@@ -109,7 +118,9 @@ def _null(b: Broken) -> Fault | None:
         message = f"a comparison with {piece.text} is never true"
         edit = swap(operator.span.start, piece.span.end, right)
         return b.fault("GASL013", message, Span(operator.span.start, piece.span.end), f"write {right}", [edit])
-    if piece.upper in ("NONE", "NIL", "EMPTY", "MISSING", "UNDEFINED") and "NULL" in b.expected:
+    if piece.upper == "EMPTY" and "NULL" in b.expected:
+        return _empty(b)
+    if piece.upper in ("NONE", "NIL", "MISSING", "UNDEFINED") and "NULL" in b.expected:
         edit = swap(piece.span.start, piece.span.end, "NULL")
         return b.fault("GASL013", f"the absent value is NULL, not {piece.text}", piece.span, "write NULL", [edit])
     if piece.upper == "EXISTS" and operator.kind == "word" and "IS" in b.expected:
@@ -126,6 +137,22 @@ def _null(b: Broken) -> Fault | None:
     return None
 
 
+def _empty(b: Broken) -> Fault:
+    """``x IS EMPTY``, ``${x} IS NOT EMPTY``: a variable without items; of a field it may mean two things."""
+    is_negated = b.words(-1) == "NOT"
+    piece, operand = b.pieces[b.here], b.piece(-3 if is_negated else -2)
+    message = "EMPTY is no value"
+    is_named = operand is not None and (operand.kind == "variable" or operand.text.isidentifier())
+    before = b.words(-4 if is_negated else -3)
+    if operand is None or not is_named or is_of_items(b) or before in ("LEN", "ANY", "ALL", "NONE"):
+        hint = 'write IS NULL for a field that is not there, or = "" for a text without letters'
+        return fault("GASL013", message, piece.span.start, piece.span.end, hint)
+    name = operand.text if operand.kind == "variable" else f"${{{operand.text}}}"
+    right = f"LEN {name} {'>' if is_negated else '='} 0"
+    span = Span(operand.span.start, piece.span.end)
+    return b.fault("GASL013", message, piece.span, f"write {right}", [swap(span.start, span.end, right)])
+
+
 def _is_value(b: Broken) -> Fault | None:
     """``name IS "x"``, ``name IS NOT "x"``."""
     piece, before = b.piece(), b.piece(-1)
@@ -135,6 +162,10 @@ def _is_value(b: Broken) -> Fault | None:
     right = "="
     if before.upper == "NOT" and (word := b.piece(-2)):
         start, right = word.span.start, "!="
+    if right == "!=" and piece.upper in ("TRUE", "FALSE"):
+        # In SQL it holds where there is no value, too.
+        hint = f"write = {'FALSE' if piece.upper == 'TRUE' else 'TRUE'}, and OR ... IS NULL if what has no value is meant, too"
+        return fault("GASL014", "IS asks for NULL only", start, before.span.end, hint)
     edit = swap(start, before.span.end, right)
     return b.fix("GASL014", "IS asks for NULL only", Span(start, before.span.end), f"write {right}", [edit])
 
@@ -176,11 +207,31 @@ def _again(b: Broken) -> Fault | None:
     if not (piece and word and field and operator) or word.upper not in ("AND", "OR") or "PATH" not in b.expected:
         return None
     if field.kind != "word" or not (
-        piece.kind in ("string", "number") or (piece.kind == "sign" and piece.text in "<>=!=")
+        piece.kind in ("string", "number")
+        or (piece.kind == "sign" and piece.text in ("<", ">", "=", "<=", ">=", "==", "!=", "<>"))
     ):
         return None
-    said = field.text if piece.kind == "sign" else f"{field.text} {operator.text}"
+    value, quantifier = b.piece(-2), b.words(-5)
     message = f"behind {word.upper} stands a whole comparison"
+    others = [
+        one.upper
+        for one in (*b.pieces[: b.here - 1], *b.pieces[b.here :])
+        if one.upper in ("AND", "OR", "NOT", "&&", "||")
+    ]
+    is_mixed = quantifier == "NOT" or any(other not in (word.upper, "NOT") for other in others)
+    is_equality = operator.text in ("=", "==") and word.upper == "OR" and piece.kind != "sign" and value
+    if is_mixed and is_equality and quantifier not in ("ANY", "ALL", "NONE"):
+        # What is joined by OR here belongs together, whatever stands around it.
+        span = Span(operator.span.start, piece.span.end)
+        right = f"IN ({value.text}, {piece.text})" if value else ""
+        return b.fix("GASL014", message, span, f"write {field.text} {right}", [swap(span.start, span.end, right)])
+    never = (operator.text in ("=", "==") and word.upper == "AND") or (
+        operator.text in ("!=", "<>") and word.upper == "OR"
+    )
+    if is_mixed or quantifier in ("ANY", "ALL", "NONE") or (never and piece.kind != "sign"):
+        hint = f"write {field.text} before each value, and brackets around what belongs together"
+        return fault("GASL014", message, piece.span.start, piece.span.end, hint)
+    said = field.text if piece.kind == "sign" else f"{field.text} {operator.text}"
     edits = [swap(piece.span.start, piece.span.start, f"{said} ")]
     return b.fix("GASL014", message, piece.span, f"write {said} {piece.text}", edits)
 
@@ -221,7 +272,10 @@ def _length(b: Broken) -> Fault | None:
     rest = re.compile(r"[ \t]*\(?[ \t]*(?:\$?\{?[ \t]*([A-Za-z_][\w.]*)[ \t]*\}?)[ \t]*\)?").match(
         b.text, b.pieces[index].span.end
     )
-    if not rest:
+    if rest and is_of_items(b) and "VARIABLE" in b.expected:
+        hint = "LEN is asked of a variable, in ASSERT and BRANCH; MATCHES can say how many letters a text has"
+        return fault("GASL014", "an item's field has no length", b.pieces[index].span.start, rest.end(), hint)
+    if not rest or is_of_items(b) or rest[1].upper in ("BETWEEN", "IN", "IS", "NOT", "CONTAINS", "MATCHES"):
         return None
     start = b.pieces[index].span.start
     end = start + len(b.text[start : rest.end()].rstrip())
@@ -233,12 +287,14 @@ def _length(b: Broken) -> Fault | None:
 def _turned(b: Broken) -> Fault | None:
     """``"PERSON" = entity_type``: the value stands left."""
     value, operator, field = b.piece(), b.piece(1), b.piece(2)
-    if not (value and operator and field) or "PATH" not in b.expected or field.kind != "word":
+    if not (value and operator and field) or "PATH" not in b.expected or field.kind not in ("word", "variable"):
         return None
+    if value.kind in ("string", "number") and operator.upper in ("IN", "NOT"):
+        return _inside(b)
     turned = {"=": "=", "==": "=", "!=": "!=", "<>": "!=", "<": ">", "<=": ">=", ">": "<", ">=": "<="}.get(
         operator.text
     )
-    if value.kind not in ("string", "number") or turned is None:
+    if value.kind not in ("string", "number") or turned is None or field.kind != "word":
         return None
     right = f"{field.text} {turned} {value.text}"
     span = Span(value.span.start, field.span.end)
@@ -246,6 +302,18 @@ def _turned(b: Broken) -> Fault | None:
     return b.fix("GASL014", message, span, f"write {right}", [swap(span.start, span.end, right)])
 
 
+def _inside(b: Broken) -> Fault | None:
+    """``"Off" IN club``, ``"Off" NOT IN club``, as Python asks what a field contains."""
+    value, is_negated = b.pieces[b.here], b.words(1) == "NOT"
+    field = b.piece(3 if is_negated else 2)
+    if field is None or (is_negated and b.words(2) != "IN") or field.kind not in ("word", "variable"):
+        return None
+    message, span = "the field stands left and the value right", Span(value.span.start, field.span.end)
+    right = f"{'NOT ' * is_negated}{field.text} CONTAINS {value.text}"
+    edits = [swap(span.start, span.end, right)] if field.kind == "word" and is_of_items(b) else []
+    return b.fault("GASL014", message, span, f"write {right}", edits)
+
+
 FOREIGN = (
-    _length, _turned, _again, _comma, _null, _function, _not_operator, _like, _between, _is_value, _operator_word, _no_operator, _sign,
+    _length, _turned, _again, _comma, _null, _function, _not_operator, _like, _is_value, _operator_word, _no_operator, _sign,
 )  # fmt: skip

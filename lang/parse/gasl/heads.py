@@ -6,8 +6,8 @@ import re
 from ...diagnostic import nearest
 from ...source import Span
 from ..fault import Fault, fault, shown
-from .broken import Broken, swap
-from .lines import COMMANDS
+from .broken import Broken, Piece, swap
+from .lines import COMMANDS, FORMS
 from .outside import BULLET
 
 __all__ = ["HEADS"]
@@ -71,17 +71,21 @@ def _assigned(b: Broken) -> Fault | None:
     hint = f"the result is named at the end: ... AS {found[1]}"
     end = len(b.text)
     edits = [swap(0, found.end(), ""), swap(end, end, f" AS {found[1]}")]
-    if re.search(r"\bAS[ \t]+\w+\Z", b.text, re.I):
-        edits = edits[:1]
+    if named := re.search(r"\bAS[ \t]+(\w+)\Z", b.text, re.I):
+        if named[1] != found[1]:  # of two names none is the one to be lost
+            hint = f"AS names the result {named[1]}: leave out {found[0].rstrip()}"
+        edits = edits[:1] if named[1] == found[1] else []
     return b.fault("GASL014", "a command is not assigned", Span(0, found.end()), hint, edits)
 
 
 def _sql(b: Broken) -> Fault | None:
     """``SELECT * FROM nodes WHERE ...``, ``SELECT a, b FROM x``."""
-    found = re.match(r"SELECT[ \t]+(?P<what>\*|[\w.,` \t]+?)[ \t]+FROM[ \t]+(?P<from>\w+)", b.text, re.I)
+    found = re.match(r"SELECT[ \t]+(?P<what>\*|[\w.,` \t]+?)[ \t]+FROM\b(?:[ \t]+(?P<from>\w+))?", b.text, re.I)
     if not found:
         return None
     source = found["from"]
+    if not source:
+        return fault("GASL014", "SELECT ... FROM is SQL", 0, found.end(), "write FIND nodes AS name")
     kind = {"node": "nodes", "edge": "edges", "path": "paths"}.get(source.lower().rstrip("s"))
     rest = b.text[found.end() :]
     if kind and found["what"] == "*":
@@ -98,7 +102,10 @@ def _sql(b: Broken) -> Fault | None:
         right = f"SELECT {source} FIELDS {found['what']}"
     named = "" if re.search(r"\bAS[ \t]+\w+\s*;?\Z", rest, re.I) else " AS name"
     message, hint = "SELECT ... FROM is SQL", f"write {' '.join((right, shown(rest, 60))).rstrip()}{named}"
-    return b.fault("GASL014", message, Span(0, found.end()), hint, [swap(0, found.end(), right)])
+    # Without its name the command would be told a second time that it has none.
+    end = len(b.text.rstrip("; \t"))
+    edits = [swap(0, found.end(), right), *([swap(end, end, " AS found")] if named else [])]
+    return b.fault("GASL014", message, Span(0, found.end()), hint, edits)
 
 
 def _cypher(b: Broken) -> Fault | None:
@@ -146,29 +153,59 @@ def _unknown(b: Broken) -> Fault | None:
         if b.here:
             return None
         message, hint = f"{shown(piece.text)} begins no command", "a command begins with its word, as FIND nodes AS x"
-        return b.fault("GASL001", message, piece.span, hint, [] if b.mended else [swap(0, 0, "# ")])
+        return fault("GASL001", message, *_ends(piece.span), hint)
+    if piece.upper in _SHOWING:
+        return _showing(b, piece)
     other = _OTHER_WORDS.get(piece.upper)
     near = nearest(piece.text, COMMANDS)
     if near and near[0] != piece.upper[0] and not b.mended_by([swap(piece.span.start, piece.span.end, near)]):
         near = None
     right = other or near
+    if not right and len(b.pieces) == 1 and (block := nearest(piece.text, ("TRY", "CATCH", "FINALLY", "END"))):
+        return fault(
+            "GASL001", f"there is no command {shown(piece.text)}", *_ends(piece.span), f"did you mean {block}?"
+        )
     if right:
         edit = [swap(piece.span.start, piece.span.end, right)]
         hint = f"write {right}" if other else f"did you mean {right}?"
-        found = b.fault("GASL001", f"there is no command {piece.text}", piece.span, hint, edit)
-        if found.diagnostic.edits or piece.text.isupper() or b.here:
+        rest = re.split(r"\bTHEN\b|:", b.text[piece.span.end :], maxsplit=1, flags=re.IGNORECASE)[0]
+        is_open = piece.upper in ("ADD", "INSERT") or (
+            # NOT holds for the first comparison only.
+            piece.upper == "UNLESS" and re.search(r"\b(?:AND|OR|BETWEEN)\b|&&|\|", rest, re.IGNORECASE)
+        )
+        candidates = () if is_open else (edit,)
+        found = b.fault("GASL001", f"there is no command {piece.text}", piece.span, hint, *candidates)
+        if found.diagnostic.edits or other or piece.text.isupper() or b.here:
             return found
     if b.here or piece.text.isupper():
+        hint = "the commands are " + ", ".join(COMMANDS)
+        if any(re.search(rf"\b{piece.text}\b", form) for form in FORMS.values()):
+            hint = f"{piece.text} goes on with a command: write it on the line above"
+        return fault("GASL001", f"there is no command {shown(piece.text)}", *_ends(piece.span), hint)
+    # No edit: that this is a remark and no part of the program, only its writer knows.
+    hint = f"did you mean {right}?" if right else "a command begins with its word, as FIND nodes AS x"
+    return fault("GASL001", "this line is no command", 0, len(b.text), hint, "a remark is a line that starts with #")
+
+
+_SHOWING = ("SHOW", "LIST", "DISPLAY", "PRINT", "RETURN")
+
+
+def _showing(b: Broken, piece: Piece) -> Fault:
+    """``SHOW orgs``, ``LIST nodes``: the words of other languages and of shells."""
+    message, following = f"there is no command {piece.text}", b.piece(1)
+    kind = following.text.lower() if following else ""
+    if kind in ("nodes", "edges", "paths", "all"):
+        edits = [swap(*_ends(piece.span), "FIND")]
+        named = "paths WHERE ... AS name" if kind == "paths" else f"{'nodes' if kind == 'all' else kind} AS name"
         return fault(
             "GASL001",
-            f"there is no command {shown(piece.text)}",
+            message,
             *_ends(piece.span),
-            "the commands are " + ", ".join(COMMANDS),
+            f"write FIND {named}",
+            edits=b.best(edits) if b.mended_by(edits) else (),
         )
-    hint = "a command begins with its word, as FIND nodes AS x; a remark is a line that starts with #"
-    return b.fault(
-        "GASL001", "this line is no command", Span(0, len(b.text)), hint, [] if b.mended else [swap(0, 0, "# ")]
-    )
+    name = following.text if following and following.kind == "word" and following.text.isidentifier() else "rows"
+    return fault("GASL001", message, *_ends(piece.span), f"SELECT {name} FIELDS id AS name gives what a variable holds")
 
 
 def _ends(span: Span) -> tuple[int, int]:

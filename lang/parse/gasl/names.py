@@ -3,7 +3,7 @@
 import re
 
 from ...source import Span
-from ..fault import Fault, shown
+from ..fault import Fault, fault, shown
 from .broken import Broken, swap
 
 __all__ = ["NAMES"]
@@ -76,6 +76,12 @@ def _name(b: Broken) -> Fault | None:
     span = piece.span
     whole = re.compile(r"[^\s,()=<>!\[\]]+").match(b.text, span.start)
     text = whole[0] if whole else piece.text
+    if b.failure.after in ("FROM", "_TO") and piece.kind in ("string", "number"):
+        hint = f"write (id = {piece.text})"
+        return fault("GASL033", "a path's ends are variables or conditions in ( )", span.start, span.end, hint)
+    tested = b.words(2) if b.words(1) == "IN" else b.words(3) if (b.words(1), b.words(2)) == ("NOT", "IN") else "("
+    if piece.kind == "string" and "PATH" in b.expected and tested not in ("(", "["):
+        return fault("GASL033", "a comparison begins with a field", span.start, span.end, "write field CONTAINS value")
     if piece.kind == "string":
         inner = piece.text[1:-1]
         right = (
@@ -87,6 +93,14 @@ def _name(b: Broken) -> Fault | None:
         return b.fix("GASL033", message, span, f"write {right}", [swap(span.start, span.end, right)])
     if not whole or text[0] in "$\"'{" or not re.search(r"\w", text):
         return None
+    if piece.kind == "number" and piece.text == text and "PATH" in b.expected:
+        message = f"a comparison begins with a field or a variable, not with {shown(text)}"
+        hint = (
+            "a condition that always holds is left out"
+            if _is_equal(b)
+            else f"a field of this name stands in backticks: `{text}`"
+        )
+        return fault("GASL033", message, span.start, span.end, hint)
     end = span.start + len(text)
     plain = re.sub(r"\W+", "_", text, flags=re.ASCII).strip("_")
     plain = f"_{plain}" if plain[:1].isdigit() else plain
@@ -97,6 +111,14 @@ def _name(b: Broken) -> Fault | None:
     message = f"{shown(text)} is no plain name"
     hint = "plain names have letters, digits and _, and begin with no digit; any other stands in backticks"
     return b.fix("GASL033", message, Span(span.start, end), hint, *edits)
+
+
+def _is_equal(b: Broken) -> bool:
+    """Say whether the number here is compared with itself, as in SQL's ``1 = 1``."""
+    piece, sign, other = b.piece(), b.piece(1), b.piece(2)
+    if not (piece and sign and other):
+        return False
+    return sign.text in ("=", "==") and piece.text == other.text
 
 
 def _name_goes_on(b: Broken) -> Fault | None:
@@ -123,8 +145,18 @@ def _name_goes_on(b: Broken) -> Fault | None:
     piece = b.piece()
     if words and piece and piece.kind == "word" and words.end() > b.at and b.words(1) in ("", "AS", "WITH"):
         last = piece.span.end
-        if b.pieces[b.here].text.isupper():
-            return None
+        parts = b.text[begin:last].split()
+        if any(len(part) == 1 or part.isupper() for part in parts) or b.command in ("RESET", "REQUIRE"):
+            return (
+                None  # `ON id`, `AND b`: a word that connects is no part of a name; `a b` is two names rather than one
+            )
+        before = next((one.upper for one in reversed(b.pieces) if one.span.end <= begin), "")
+        if before in ("BY", ","):
+            message, hint = (
+                f"{shown(b.text[begin:last])} is more than one field",
+                "BY takes one; a name with blanks stands in `",
+            )
+            return fault("GASL033", message, begin, last, hint)
         joined = re.sub(r"[ \t]+", "_", b.text[begin:last])
         message = f"{shown(b.text[begin:last])} is more than one word"
         return b.fix("GASL033", message, Span(begin, last), hint, [swap(begin, last, joined)])

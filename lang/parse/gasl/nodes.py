@@ -71,7 +71,9 @@ def refuse_reserved(key: Key) -> Key:
     for place, part in enumerate(key.parts):
         if part in _RESERVED:
             # A model that saw the state's file adds the file's own words to the key that was declared.
-            above = ".".join(key.parts[:place]) if place and place == len(key.parts) - 1 else ""
+            # _meta says more of what is meant than that the key above was.
+            own = place and place == len(key.parts) - 1 and part != "_meta"
+            above = ".".join(key.parts[:place]) if own else ""
             raise Unbuildable(
                 "GASL024",
                 f"{part} can't be part of a key: the state's own format uses the word",

@@ -202,10 +202,12 @@ class Recovery:
         if not self._frames:
             line = end_of_line(text, at)
             alone = not text[after:line].strip() or word == "CATCH"
+            # Without CATCH what stands behind it would always be done; and above a fault TRY may have been lost.
+            sure = word == "END" and alone and not self.faults
             edit = Edit(Span(at, min(line + 1, len(text))), "")
             hint = "remove it, or write TRY where the block begins"
             self.faults.append(
-                fault("GASL005", f"{word} belongs to no TRY", *_ends(span), hint, edits=(edit,) if alone else ())
+                fault("GASL005", f"{word} belongs to no TRY", *_ends(span), hint, edits=(edit,) if sure else ())
             )
             return line if alone else after
         frame = self._frames[-1]

@@ -3,7 +3,7 @@
 import re
 
 from ...source import Span
-from ..fault import Fault, shown
+from ..fault import Fault, fault, shown
 from .broken import Broken, Edits, swap
 from .lines import COMMANDS
 
@@ -66,7 +66,7 @@ def _unbracketed(b: Broken) -> Fault | None:
     if piece is None:
         return None
     start, end = piece.span.start, piece.span.end
-    if b.failure.after == "FUNCTION" and piece.kind == "word":
+    if b.failure.after == "FUNCTION" and piece.kind == "word" and piece.upper != "AS":
         edits = [swap(b.failure.behind, end, f"({piece.text})")]
         return b.fix("GASL003", "the field of a computation stands in ( )", piece.span, f"write ({piece.text})", edits)
     if b.failure.after not in ("_INTO", "RETURNING") or piece.text in "([":
@@ -74,6 +74,8 @@ def _unbracketed(b: Broken) -> Fault | None:
     stop = re.compile(r"[ \t]+AS[ \t]", re.IGNORECASE).search(b.text, start)
     end = stop.start() if stop and b.failure.after == "_INTO" else len(b.text.rstrip())
     edits = [swap(start, end, f"({b.text[start:end]})")]
+    if piece.kind == "string" and piece.span.end == end and "," in piece.text:
+        edits = []  # one label, or several in one pair of quotes
     return b.fault(
         "GASL003", "a list stands in ( )", Span(start, end), f"write ({shown(b.text[start:end], 60)})", edits
     )
@@ -91,9 +93,10 @@ def _no_condition(b: Broken) -> Fault | None:
         return None
     if head.upper not in ("WHERE", "VIA", "AND", "OR", "NOT", "IF", "ASSERT"):
         return None
-    edits = [swap(head.span.start, before.span.start, "")]
+    # Without the word the command would read, and take everything: which condition was meant, nobody knows.
     message = f"a condition is missing behind {head.upper}"
-    return b.fault("GASL010", message, head.span, 'write one, as name = "x"', edits if head.upper != "NOT" else ())
+    hint = f'write one, as name = "x", or leave {head.upper} out'
+    return fault("GASL010", message, head.span.start, head.span.end, hint)
 
 
 def _behind(b: Broken) -> Fault | None:

@@ -5,6 +5,7 @@ import re
 from ...source import Span
 from ..fault import Fault, fault, shown
 from .broken import Broken, Edits, swap
+from .doubts import is_list, why_no_text
 
 __all__ = ["VALUES"]
 
@@ -113,6 +114,8 @@ def _bare_text(b: Broken) -> Fault | None:
     if runs_on and not wants_text:
         begin = re.compile(r"[\w.\-]+\Z").search(b.text[: b.at])
         start = begin.start() if begin else start
+    if is_list(b) and (listed := _bare_items(b)):
+        return listed
     if not re.match(r"[\w\-+*/.~<]", b.text[start : start + 1]) or (piece.upper == "AS" and not runs_on):
         return None
     span = Span(start, piece.span.end)
@@ -127,10 +130,49 @@ def _bare_text(b: Broken) -> Fault | None:
     if not choice:
         return None
     text = b.text[choice[0].span.start : choice[0].span.end]
+    if "NUMBER" in b.expected | {b.failure.after}:
+        *_, left, operator = ("", "", *(one.text for one in b.pieces if one.span.end <= start))
+        if operator.upper() == "MATCHES" and (pattern := re.fullmatch(r'/([^/"\\]+)/(i?)', text)):
+            right = f'"{"(?i)" if pattern[2] else ""}{pattern[1]}"'
+            return b.fix("GASL007", "a pattern stands in quotes", span, f"write {right}", [swap(*_ends(choice), right)])
+        if doubt := why_no_text(text, operator.upper(), left):
+            # In quotes it would read, and compare with something that was not meant.
+            return fault("GASL012" if text[:1].isdigit() else "GASL007", doubt[0], *_ends(choice), doubt[1])
     hint = f'write "{shown(text)}"' + (
         f", or ${{{text}}} for the variable" if "VARIABLE" in b.expected and text.isidentifier() else ""
     )
     return fault("GASL007", f"text stands in quotes: {shown(text)}", span.start, choice[0].span.end, hint, edits=choice)
+
+
+def _ends(edits: Edits) -> tuple[int, int]:
+    return edits[0].span.start, edits[0].span.end
+
+
+def _bare_items(b: Broken) -> Fault | None:
+    """``IN [Mr. Hi, Officer]``: each value stands in quotes of its own."""
+    mark, at = b.failure.brackets[-1]
+    found = re.compile(r"""(?:[^"'()\[\]]|"[^"\\]*"|'[^'\\]*')*""").match(b.text, at + 1)
+    end = found.end() if found else at
+    if b.text[end : end + 1] != {"(": ")", "[": "]"}[mark]:
+        return None
+    edits: list[Edits] = []
+    for item in re.finditer(r"""(?:"[^"]*"|'[^']*'|[^,"'])+""", b.text[at + 1 : end]):
+        text, start = item[0].strip(), at + 1 + item.start() + len(item[0]) - len(item[0].lstrip())
+        if re.fullmatch(r""""[^"]*"|'[^']*'|-?\d+(?:\.\d+)?|true|false|null""", text, re.IGNORECASE):
+            continue
+        if not text or '"' in text or why_no_text(text, "=", ""):
+            message, hint = (
+                f"{shown(text or ',')} is no value of a list",
+                "write each value in quotes, with commas between",
+            )
+            return fault("GASL007", message, start, start + max(1, len(text)), hint)
+        edits.append([swap(start, start + len(text), f'"{text}"')])
+    if not edits:
+        return None
+    first = b.text[_ends(edits[0])[0] : _ends(edits[0])[1]]
+    every = [edit for each in edits for edit in each]
+    span = Span(*_ends(edits[0]))
+    return b.fix("GASL007", f"text stands in quotes: {shown(first)}", span, "write each value in quotes", every)
 
 
 def _run_ends(b: Broken, start: int) -> list[int]:
@@ -191,7 +233,7 @@ def _whole_number(b: Broken) -> Fault | None:
         right = piece.text[1:-1]
     if piece.kind == "number" and piece.text.startswith("-"):
         message = f"{word.upper} takes no negative number"
-    if piece.kind == "word" and piece.upper in ("ALL", "NONE", "INFINITY", "UNLIMITED"):
+    if word.upper == "LIMIT" and piece.kind == "word" and piece.upper in ("ALL", "NONE", "INFINITY", "UNLIMITED"):
         return b.fault("GASL012", message, piece.span, f"leave {word.upper} out", [swap(word.span.start, end, "")])
     return b.fault("GASL012", message, piece.span, hint, [swap(start, end, right)] if right else ())
 
@@ -202,7 +244,7 @@ def _odd_number(b: Broken) -> Fault | None:
         right = "0" if b.text[b.at] == "." else ""
         edit = swap(*found.span(), right)
         return b.fix("GASL012", "a number begins with a digit or -", Span(b.at, b.at + 1), "write it plainly", [edit])
-    if b.failure.after == "NUMBER" and (found := re.compile(r"\.(?!\d)|(?:,\d{3})+").match(b.text, b.at)):
+    if b.failure.after == "NUMBER" and (found := re.compile(r"\.(?![\d.])|(?:,\d{3})+(?![\d,.])").match(b.text, b.at)):
         right = found[0].replace(",", "") if found[0] != "." else ""
         return b.fix(
             "GASL012", "a number has no such sign", Span(*found.span()), "leave it out", [swap(*found.span(), right)]

@@ -3,10 +3,10 @@
 import re
 import unicodedata
 
-from ...diagnostic import nearest
+from ...diagnostic import Edit, nearest
 from ...source import Span
 from ..fault import Fault, fault, shown
-from .broken import Broken, Edits, swap
+from .broken import Broken, Edits, Piece, swap
 
 __all__ = ["FIRST", "LEFT_OUT", "WORDS", "expectation"]
 
@@ -31,8 +31,8 @@ _SYNONYMS = {
     "REAL": "FLOAT", "BOOLEAN": "BOOL", "AVG": "mean", "AVERAGE": "mean", "TOTAL": "sum", "MINIMUM": "min",
     "MAXIMUM": "max", "FAILURE": "ERROR", "FAIL": "ERROR", "FAILED": "ERROR", "NULL": "EMPTY", "NONE": "EMPTY",
     "OUTGOING": "out", "OUTBOUND": "out", "INCOMING": "in", "INBOUND": "in", "ANY": "both", "UNDIRECTED": "both",
-    "APPEND": "MERGE", "ADD": "MERGE", "EXTEND": "MERGE", "OVERWRITE": "REPLACE", "SET": "REPLACE LIST",
-    "DESCENDING": "DESC", "ASCENDING": "ASC", "DOWN": "DESC", "UP": "ASC", "VERTICES": "nodes", "VERTEX": "nodes",
+    "OVERWRITE": "REPLACE", "SET": "REPLACE LIST",
+    "VERTICES": "nodes", "VERTEX": "nodes",
     "NODE": "nodes", "ENTITIES": "nodes", "RELATIONSHIPS": "edges", "RELATIONS": "edges", "EDGE": "edges",
     "LINKS": "edges", "PATH": "paths", "ROUTES": "paths", "INTO": "AS", "RETURN": "AS", "->": "AS", "=>": "AS",
     "TOP": "LIMIT", "MAX_LENGTH": "MAXLEN", "MAX_DEPTH": "MAXLEN DEPTH", "HOPS": "DEPTH RADIUS", "IMPORT": "WITH",
@@ -40,8 +40,8 @@ _SYNONYMS = {
     "HAVING": "WHERE", "FILTER": "WHERE", "IF": "WHERE", "WHEN": "WHERE IF", "SUCH": "WHERE", "COLUMNS": "FIELDS",
     "ATTRIBUTES": "FIELDS", "THROUGH": "VIA", "GROUP": "BY", "PER": "BY", "CALCULATE": "COMPUTE", "EXIST": "EXISTS",
     "PROMPT": "USING", "INSTRUCTION": "USING", "OUTPUT": "RETURNING", "RETURNS": "RETURNING", "USING": "BY WITH COMPUTE ON",
-    "BY": "USING ON", "AND": "TO WITH", "IN": "AS", "TO": "WITH AS", "LABELS": "INTO",
-    "VERTEXES": "nodes", "FOR": "THEN", "ARROW": "AS",
+    "BY": "USING ON", "AND": "TO WITH", "TO": "WITH", "LABELS": "INTO",
+    "VERTEXES": "nodes", "FOR": "THEN", "ARROW": "AS", ",": "TO WITH", "DEPTH": "RADIUS", "RADIUS": "DEPTH",
 }  # fmt: skip
 """What models write for a word; where several are given, the one that the place takes."""
 
@@ -51,9 +51,11 @@ _PHRASES = {
     ("NAMED", "AS"): "AS", ("RETURN", "AS"): "AS", ("SUCH", "THAT"): "WHERE", ("OR", "ELSE"): "ELSE",
     ("MAX", "LENGTH"): "MAXLEN", ("ARE", "LIKE"): "WHERE", ("SCHEMA", "MISMATCH"): "SCHEMA_MISMATCH", ("OF", "TYPE"): "AS",
 }  # fmt: skip
-_FILLERS = frozenset(
-    {"ALL", "THE", "DISTINCT", "A", "AN", "EVERY", "ANY", ":", "THEN", "OF", "VARIABLE", "KEY", "STATE", "UNIQUE"}
-)
+_ONCE = frozenset({"DISTINCT", "UNIQUE"})
+_FILLERS = frozenset({"ALL", "THE", "AN", "EVERY", "ANY", ":", "THEN", "OF", "VARIABLE", "KEY", "STATE"})
+"""Words that say nothing. ``a`` is none of them: it is the first name that anybody gives."""
+_TARGET_FILLERS = _FILLERS | _ONCE | {"A"}
+"""The same before nodes and edges, where no name may stand, and where each is found once anyway."""
 
 
 def _options(b: Broken) -> list[str]:
@@ -152,7 +154,7 @@ def _target(b: Broken) -> Fault | None:
     known = _SYNONYMS.get(upper) or nearest(piece.text, ("nodes", "edges", "paths"))
     replaced: list[Edits] = [[swap(start, end, known)]] if known in ("nodes", "edges", "paths") else []
     following = b.piece(1)
-    if upper in _FILLERS and following:
+    if upper in _TARGET_FILLERS and following:
         return b.fix(
             "GASL011",
             f"{piece.text} can't stand here",
@@ -193,15 +195,18 @@ def _misspelt(b: Broken) -> Fault | None:
         return None
     options = _options(b)
     listed = [word for name in b.expected if name in _CHOICES for word in _CHOICES[name]]
-    synonyms = [word for word in _SYNONYMS.get(piece.upper, "").split() if word in options]
+    synonyms = _fitting(b, piece)
     near = nearest(piece.text, options) if piece.kind == "word" and len(piece.text) > 1 else None
     kind = "GASL015" if listed and b.expected & {"TYPE", "STATUS", "COLUMN_TYPE", "FUNCTION", "COMPASS"} else "GASL009"
+    if b.command == "EXCEPT" and piece.upper == "FROM":
+        hint = "EXCEPT a WITH b keeps of a what b has not"
+        return fault("GASL009", "FROM does not say of which the others are taken away", *_ends(piece.span), hint)
     for right, hint in (*((word, "write {}") for word in synonyms), (near, "did you mean {}?")):
         if right and right.upper() != piece.upper:
             message = f"{piece.text} is no word of the language here"
             if kind == "GASL015":
                 message = f"{piece.text} is none of {', '.join(listed)}"
-            edits = [swap(piece.span.start, piece.span.end, right)]
+            edits = [_put(b, piece, right)]
             found = b.fix(kind, message, piece.span, hint.format(right), edits)
             if found:
                 return found
@@ -209,6 +214,23 @@ def _misspelt(b: Broken) -> Fault | None:
         message = f"{piece.text} is none of {', '.join(listed)}"
         return b.fault(kind, message, piece.span, f"write one of {', '.join(listed)}")
     return None
+
+
+def _put(b: Broken, piece: Piece, right: str) -> Edit:
+    """Return the edit that writes ``right`` for the piece; for a sign that touches its neighbours with blanks around it."""
+    if piece.kind == "word" or not right.isalpha():
+        return swap(piece.span.start, piece.span.end, right)
+    start = len(b.text[: piece.span.start].rstrip())
+    following = b.piece(1)
+    return swap(start, following.span.start if following else piece.span.end, f" {right} ")
+
+
+def _is_connecting(piece: Piece) -> bool:
+    """Say whether the piece is a word that connects, of this language or of another, and so no name."""
+    from .engine import keywords
+
+    connecting = piece.upper in keywords() or piece.upper in _SYNONYMS or piece.upper in ("OR", "OF", "BETWEEN")
+    return piece.kind == "word" and piece.text.isupper() and len(piece.text) > 1 and connecting
 
 
 _INSERTED = ("_AS", "_WITH", "_USING", "_BY", "WHERE", "_TO", "_THEN", "_IF", "_FIELDS", "_COMPUTE", "_INTO", "_RADIUS",
@@ -223,7 +245,7 @@ def _left_out(b: Broken) -> Fault | None:
     for name in _INSERTED:
         if name not in b.expected or (name == "_BY" and "_AS" in b.expected):
             continue
-        if name == "_COMMA" and piece.upper in _SYNONYMS:
+        if (name == "_COMMA" and piece.upper in _SYNONYMS) or piece.upper in ("MINUS", "PLUS", "LESS"):
             continue
         word = {"EQUALS": "=", "_COMMA": ","}.get(name, name.lstrip("_"))
         edits = [swap(piece.span.start, piece.span.start, f"{word} ")]
@@ -258,9 +280,9 @@ def _missing(b: Broken) -> Fault | None:
         return None
     word = {"EQUALS": "=", "_COMMA": ","}.get(names[0], names[0].lstrip("_"))
     message = f"{word} is missing before {shown(piece.text)}"
-    edits = [swap(piece.span.start, piece.span.start, f"{word} ")]
-    found = b.fault("GASL006", message, piece.span, b.form or f"write {word}", edits)
-    return found
+    # Before AND or FROM nothing is missing: that word stands where the right one should, and what it means is open.
+    edits = [] if _is_connecting(piece) else [swap(piece.span.start, piece.span.start, f"{word} ")]
+    return b.fault("GASL006", message, piece.span, b.form or f"write {word}", edits)
 
 
 def _missing_at_end(b: Broken) -> Fault | None:
@@ -285,6 +307,15 @@ def _missing_at_end(b: Broken) -> Fault | None:
     return None
 
 
+def _distinct(b: Broken) -> Fault | None:
+    """``SELECT DISTINCT people FIELDS city``: without the word it would be something else."""
+    piece = b.piece(-1) if b.words(-1) in _ONCE and b.failure.after in ("IDENTIFIER", "PATH") else b.piece()
+    if piece is None or piece.upper not in _ONCE:
+        return None
+    hint = "AGGREGATE rows BY field COMPUTE count AS name has each value of the field once"
+    return fault("GASL014", f"{piece.text} is SQL", *_ends(piece.span), hint)
+
+
 def _filler(b: Broken) -> Fault | None:
     """``FIND all nodes``, ``COUNT the authors``."""
     piece = b.piece()
@@ -303,8 +334,28 @@ def _filled_name(b: Broken) -> Fault | None:
         return None  # a field may be called so
     if before is None or piece is None or before.upper not in _FILLERS or b.failure.after not in ("IDENTIFIER", "PATH"):
         return None
+    if _is_connecting(piece) or any(b.mended_by([swap(*_ends(piece.span), word)]) for word in _fitting(b, piece)):
+        return None
     edits = [swap(before.span.start, piece.span.start, "")]
+    if _left_out(b):
+        return None  # `UPDATE state authors`: a name, and a word is missing behind it
     return b.fix("GASL008", f"{before.text} can't stand here", before.span, "remove it", edits)
+
+
+def _fitting(b: Broken, piece: Piece) -> list[str]:
+    """Return the words that the place takes and that others write as the piece."""
+    options = _options(b)
+    return [word for word in _SYNONYMS.get(piece.upper, "").split() if word in options]
+
+
+def _between_ends(b: Broken) -> Fault | None:
+    """``FIND paths BETWEEN a AND b``."""
+    found = re.compile(r"BETWEEN[ \t]+([\w.`]+)[ \t]+(?:AND|TO)[ \t]+([\w.`]+)", re.I).match(b.text, b.at)
+    if not found or "FROM" not in b.expected:
+        return None
+    right = f"FROM {found[1]} TO {found[2]}"
+    return b.fix("GASL009", "paths go FROM one TO another", Span(*found.span()), f"write {right}",
+                 [swap(*found.span(), right)])  # fmt: skip
 
 
 def _ends(span: Span) -> tuple[int, int]:
@@ -313,7 +364,7 @@ def _ends(span: Span) -> tuple[int, int]:
 
 WORDS = (_order_by, _target, _phrase, _misspelt, _filler, _missing)
 
-FIRST = (_odd_character, _filled_name)
+FIRST = (_odd_character, _distinct, _between_ends, _filled_name)
 """What is asked before anything else."""
 
 LEFT_OUT = (_left_out,)

@@ -5,6 +5,7 @@ import re
 from ...diagnostic import Edit
 from ...source import Span
 from ..fault import Fault, fault, shown
+from ..prose import is_remark, reads_as_text
 from .shapes import (
     BAD_HEAD,
     BRACKETED_HEAD,
@@ -136,6 +137,8 @@ def explain_lines(text: str, start: int, stop: int) -> list[Fault]:
 
 def _prose(text: str, lines: list[tuple[int, int]]) -> Fault:
     start, end = lines[0][0], lines[-1][1]
+    bodies = [text[first:last].strip() for first, last in lines]
+    sure = all(map(_is_text, bodies, ["", *bodies]))
     what = "this line is no step" if len(lines) == 1 else f"these {len(lines)} lines are no steps"
     hint = 'a step looks like (id)=LLM("..."); a note is a line that starts with #'
     inside = HEAD.search(text, start, end)
@@ -147,9 +150,24 @@ def _prose(text: str, lines: list[tuple[int, int]]) -> Fault:
         start,
         min(end, end_of_line(text, start)),
         hint,
-        edits=tuple(Edit(Span(first, first), "# ") for first, _ in lines),
+        # What only may be text gets no edit, and is not left out by the lenient reading either: it may have been a step.
+        edits=tuple(Edit(Span(first, first), "# ") for first, _ in lines) if sure else (),
         accepted=True,
     )
+
+
+_STEPLIKE = re.compile(
+    r"""["'`{}\[\]()]|\w+[ \t]*:?=(?!=)|.*(?:\b(?:LLM|CONST|EACH|EXPR|GASL|SEED|ANSWER)[ \t]*[("'\[{]|\{\()"""
+)
+_LABELLED = re.compile(r"[A-Za-z][\w ]{0,40}:[ \t]")
+"""``REMAINING: 5``: what is asked for beside the steps."""
+
+
+def _is_text(line: str, before: str) -> bool:
+    """Say whether the line is text by all signs, and nothing of a step; ``before`` is the line of text above it, or ""."""
+    if is_remark(line):
+        return True
+    return not _STEPLIKE.match(line) and (_LABELLED.match(line) is not None or reads_as_text(line, before))
 
 
 def explain_rest(text: str, start: int, end: int) -> tuple[Fault, int]:

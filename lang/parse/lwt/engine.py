@@ -15,7 +15,7 @@ from lark.utils import TextSlice
 from .... import grammar
 from ...lwt import Comment, Step
 from ...source import Span
-from ..ahead import Automaton, Follower
+from ..ahead import Automaton, Follower, States
 from .builder import Builder, Unbuildable
 
 __all__ = ["Failure", "StepRead", "automaton", "follow", "read_script", "read_step", "reference_pattern"]
@@ -94,13 +94,16 @@ def automaton() -> Automaton:
     return Automaton(_lwt())
 
 
-def follow(text: str, start: int = 0, stop: int | None = None) -> Follower | None:
-    """Go over ``[start, stop)`` of ``text``, which may end anywhere; None where it can't be read as far. Builds nothing."""
+def follow(text: str, start: int = 0, stop: int | None = None, *, behind: States | None = None) -> Follower | None:
+    """Go over ``[start, stop)`` of ``text``, which may end anywhere; None where it can't be read as far. Builds nothing.
+
+    ``behind``: the states behind what stands before it, which is not read again.
+    """
     piece = TextSlice(text, start, len(text) if stop is None else stop)
     counter = LineCounter("\n")  # type: ignore[no-untyped-call]
     counter.char_pos = start
     thread = LexerThread(_lwt().parser.lexer, LexerState(piece, counter))
-    follower = automaton().follower("start")
+    follower = automaton().follower("start") if behind is None else Follower(automaton(), list(behind))
     try:
         for token in thread.lex(follower):  # type: ignore[no-untyped-call]
             follower.feed_token(token)

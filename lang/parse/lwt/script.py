@@ -119,12 +119,20 @@ def read_piece(text: str, at: int) -> Piece:
             found, behind = explain_rest(text, read.end, end)
             return Piece(behind, read.step, (found,))
         stop = next_head(text, at)
-        return Piece(stop, faults=(explain_step(text, at, stop, read),))
+        return Piece(_before_ignores(text, at, stop), faults=(explain_step(text, at, stop, read),))
     if bullet := BULLET.match(text, at):
         return Piece(bullet.end(), faults=(explain_bullet(text, at, bullet.end()),))
     stop = next_head(text, at)
     bad = explain_bad_head(text, at, stop)
-    return Piece(stop, faults=(bad,) if bad else tuple(explain_lines(text, at, stop)))
+    return Piece(_before_ignores(text, at, stop), faults=(bad,) if bad else tuple(explain_lines(text, at, stop)))
+
+
+def _before_ignores(text: str, at: int, stop: int) -> int:
+    """Return where what can't be read ends: before the comments at its end, if they are for the step at ``stop``."""
+    first = stop
+    while (line := text.rfind("\n", 0, max(first - 1, 0)) + 1) > at and text[line:first].lstrip(" \t").startswith("#"):
+        first = line
+    return first if "knotwork:" in text[first:stop] else stop
 
 
 def _lenient(source: Source, text: str, items: Items, faults: list[Fault]) -> Script:

@@ -4,13 +4,12 @@ The tolerant reading's lexer: nothing is refused here. A piece has the text that
 is a fault, with the edit that puts it right.
 """
 
-import json
 import re
 from collections.abc import Callable, Iterator, Mapping
 
 from attrs import frozen
 
-from ....diagnostic import Edit
+from ....diagnostic import Edit, printable
 from ....source import Span
 from ...fault import Fault, fault, shown
 from .numerals import numeral
@@ -146,8 +145,7 @@ def _odd(text: str, at: int, level: int, report: Callable[[Fault], None]) -> Ite
     character = text[at]
     right = _UNICODE.get(character)
     if right is None:
-        name = json.dumps(character) if not character.isprintable() else character
-        report(fault("EXPR019", f"an expression has no {name}", at, at + 1))
+        report(fault("EXPR019", f"an expression has no {printable(character)}", at, at + 1))
         yield Piece("bad", character, at, at + 1, level)
         return
     before = " " if right[0].isalpha() and text[at - 1 : at].isalnum() else ""

@@ -142,7 +142,12 @@ class Reader(Cursor):
             return True
         if not self._joined:
             message = f"a sign is missing between {shown(left.text)} and {shown(piece.text)}"
-            self.fault("EXPR003", message, piece.span)
+            hint = ""
+            if left.kind == "word" == piece.kind and left.start == 0:
+                message = f"{shown(left.text)} and {shown(piece.text)} stand side by side, and an expression has a sign between"
+                hint = f'a text stands in quotes, as "{shown(left.text)} {shown(piece.text)}"'
+            if left.kind != "bad":  # what is wrong with that has been said
+                self.fault("EXPR003", message, piece.span, hint)
         self._joined = True
         items += [
             Sign("BOOL", "and", piece.start, piece.start),
@@ -189,7 +194,7 @@ class Reader(Cursor):
         )
         if plain:
             edits = tuple(Edit(piece.span, "not ") for piece in negations if piece.kind == "sign")
-            self.fault("EXPR007", f"{first.text} is written not here", first.span, "write not", edits=edits)
+            self.fault("EXPR007", f"{first.text} is written `not` here", first.span, "write not", edits=edits)
             return node
         message = f"{first.text} can't stand here without parentheses"
         return self.anew("EXPR023", message, first.span, node, "write (not x)")

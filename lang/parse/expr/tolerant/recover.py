@@ -5,6 +5,7 @@ its tree. If the tree is whole, all edits together give a text that reads as tha
 handed out, and where it is not so one edit writes the whole text.
 """
 
+import re
 from collections import Counter
 
 from attrs import evolve
@@ -26,8 +27,14 @@ MOST_FAULTS = 50
 """The most faults of one text that are reported."""
 
 
+_DOT_FIRST = re.compile(r"\s*\.(?!\s*\d)")
+
+
 def explain(text: str, failure: Failure) -> tuple[Diagnostic, ...]:
     """Return the faults of ``text``, which can't be read; at least one."""
+    if dot := _DOT_FIRST.match(text):
+        # One fault: all that follows hangs on a value that is not there.
+        return (fault("EXPR002", "a value is missing before .", dot.end() - 1, dot.end()).diagnostic,)
     found, tree = _read(text)
     diagnostics = _edited(text, found)
     if not diagnostics:
@@ -96,12 +103,15 @@ def _unclosed(reader: Reader) -> Found:
     while end and reader.peek().kind == "end" and reader.text[end - 1 : end].isspace():
         end -= 1
     hint = f"write {shown(closers)} where it ends"
+    strings = list(reader.found)
     for at, one in enumerate(reader.found):  # a string that ends there is closed first
         if one.diagnostic.edits and one.diagnostic.edits[-1].span == Span(end, end):
             closers = one.diagnostic.edits[-1].text + closers
             reader.found[at] = Found(evolve(one.diagnostic, edits=()))
     message = f"{opened[0].text} is not closed"
-    edits = (Edit(Span(end, end), closers),)
+    # Brackets behind a string of which nobody knows where it ends would be a part of it.
+    is_open = any(each.diagnostic.code == "EXPR004" and not each.diagnostic.edits for each in strings)
+    edits = () if is_open else (Edit(Span(end, end), closers),)
     return Found(fault("EXPR005", message, opened[0].start, opened[0].end, hint, edits=edits).diagnostic)
 
 
