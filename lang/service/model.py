@@ -112,10 +112,14 @@ class StateKey:
 
 @frozen
 class Variable:
-    """A variable that is bound before the text runs: what it holds in a few words ("12 nodes"), and the fields of its items."""
+    """A variable that is bound before the text runs: what it holds in a few words ("12 nodes"), and its fields.
+
+    ``many``: it is a list, and the fields are those of its items.
+    """
 
     holds: str = ""
     fields: tuple[str, ...] = ()
+    many: bool = False
 
 
 @frozen

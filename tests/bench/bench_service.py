@@ -1,4 +1,6 @@
-"""Times completion and tokens on files of a thousand lines: ``python tests/bench/bench_service.py``."""
+"""Times completion and tokens on files of a thousand lines, of a text that is given anew and of one that was read:
+``python tests/bench/bench_service.py``.
+"""
 
 import argparse
 import json
@@ -7,7 +9,8 @@ import time
 from functools import partial
 
 from knotwork.lang.schema import Attribute, Schema
-from knotwork.lang.service import Known, complete, tokens
+from knotwork.lang.service import Known, complete, read, tokens
+from knotwork.lang.source import Source
 
 
 def texts(lines):
@@ -48,6 +51,22 @@ def timed(call, times):
     return f"{statistics.median(found):7.1f} {max(found):7.1f}"
 
 
+def after_a_key(language, text):
+    """Return what asks for the tokens of a text that goes on from the one before, with one more blank in its middle."""
+    reading = read(language, text)
+    tokens(language, reading)
+
+    def ask():
+        nonlocal reading, text
+        at = text.index("\n", len(text) // 2)
+        text = f"{text[:at]} {text[at:]}"
+        reading = reading.changed(Source(text))
+        reading.faults  # noqa: B018  # an editor has it read before
+        tokens(language, reading)
+
+    return ask
+
+
 def main():
     """Print a table."""
     parser = argparse.ArgumentParser(description=__doc__)
@@ -72,6 +91,7 @@ def main():
         print(
             f"tokens   {language:22} {timed(partial(tokens, language, text), given.times)}   first {cold:6.1f}, {count} tokens"
         )
+        print(f"tokens   {language + ', after a key':22} {timed(after_a_key(language, text), given.times)}")
 
 
 if __name__ == "__main__":

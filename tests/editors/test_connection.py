@@ -201,11 +201,31 @@ def test_a_client_that_is_killed_ends_the_server_though_the_stream_lives_on() ->
         assert process.stdin is not None
         process.stdin.write(request(1, "initialize", {**INITIALIZE, "processId": client.pid}))
         process.stdin.flush()
-        time.sleep(5)  # until it has been seen alive
+        assert process.stdout is not None and process.stdout.read(10)  # from then on it is known
         assert process.poll() is None
         client.send_signal(signal.SIGKILL)
         client.wait()
         assert process.wait(30) == 1
+
+
+@pytest.mark.slow
+def test_the_end_of_the_stream_ends_the_server_whatever_is_being_worked_out() -> None:
+    """A text of a long line with wide characters, which takes seconds to be told of: nobody is there any more to be told."""
+    text = '(a)=LLM("' + "x 😀 {(input)} " * 100_000 + '")'
+    item = {"uri": "file:///a.lwt", "languageId": "lwt", "version": 1, "text": text}
+    whole = {"textDocument": {"uri": "file:///a.lwt"}}
+    with server() as process:
+        assert process.stdin is not None
+        process.stdin.write(
+            HELLO
+            + packed({"jsonrpc": "2.0", "method": "textDocument/didOpen", "params": {"textDocument": item}})
+            + b"".join(request(number, "textDocument/semanticTokens/full", whole) for number in range(2, 30))
+        )
+        process.stdin.close()
+        begun = time.monotonic()
+        assert process.wait(20) == 1
+        assert time.monotonic() - begun < 10
+        assert process.stderr is not None and process.stderr.read() == b""
 
 
 @pytest.mark.slow

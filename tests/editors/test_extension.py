@@ -98,6 +98,7 @@ def test_all_that_the_package_names_is_there() -> None:
         told = json.loads(path.read_text())
         re.compile(told["wordPattern"])
         assert told["comments"]["lineComment"] == "#"
+    assert "onLanguage:json" in PACKAGE["activationEvents"], "a seed by itself in a window starts the server too"
     assert (VSCODE / "LICENSE").is_file() and (VSCODE / "README.md").is_file()
     assert re.fullmatch(r"[a-z0-9-]+", PACKAGE["name"]) and re.fullmatch(r"\d+\.\d+\.\d+", PACKAGE["version"])
     code = (VSCODE / "extension.js").read_text()

@@ -4,9 +4,21 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from knotwork.lang.schema import Schema
-from knotwork.lang.service import Known, Language
+from knotwork.lang.service import (
+    Known,
+    Language,
+    Reading,
+    definition,
+    folds,
+    hover,
+    references,
+    rename,
+    symbols,
+    tokens,
+)
+from knotwork.lang.service.naming.asking import names_in
 from knotwork.lang.source import Source
-from knotwork.runtime.interfaces.lsp.checking import Checker
+from knotwork.runtime.interfaces.lsp.checking import check
 from knotwork.runtime.wiring import open_graph
 from support.typing_edits import PROGRAMS, SCRIPTS, SEEDS, histories
 
@@ -18,14 +30,23 @@ CASES = st.one_of(
 
 
 def agree(language: Language, texts: list[str], known: Known) -> None:
-    checker = Checker(language)
+    reading = Reading(language, Source(""))
     for text in texts:
-        alone = Checker(language)
-        assert checker.check(Source(text), known) == alone.check(Source(text), known)
-        assert checker.items == alone.items
+        reading, alone = reading.changed(Source(text)), Reading(language, Source(text))
+        assert check(reading, known) == check(alone, known)
+        assert reading.items == alone.items
+        assert names_in(reading) == names_in(alone)
+        for ask in (tokens, symbols, folds):
+            assert ask(language, reading) == ask(language, text)
+        for offset in range(0, len(text), 1 + len(text) // 3):
+            for about in (hover, definition, references):
+                assert about(language, reading, offset, known) == about(language, text, offset, known)
+            assert rename(language, reading, offset, "renamed", known) == rename(
+                language, text, offset, "renamed", known
+            )
 
 
-@settings(deadline=None, max_examples=40)
+@settings(deadline=None, max_examples=12)
 @given(CASES)
 def test_incremental_and_full_diagnostics_agree(case: tuple[Language, list[str], Known]) -> None:
     agree(*case)
@@ -38,7 +59,7 @@ def test_incremental_and_full_diagnostics_agree_under_many_edits(case: tuple[Lan
     agree(*case)
 
 
-@settings(deadline=None, max_examples=8)
+@settings(deadline=None, max_examples=4)
 @given(histories(SEEDS))
 def test_seeds_are_checked_whatever_is_typed(texts: list[str]) -> None:
     agree("seed", texts, Known())

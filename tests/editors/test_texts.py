@@ -51,3 +51,35 @@ def test_positions_beside_the_text_are_moved_into_it(position: tuple[int, int], 
 
 def test_a_range_backwards_is_empty() -> None:
     assert Text("abc").span(Range(Position(0, 2), Position(0, 1))) == Span(2, 2)
+
+
+@given(TEXTS, st.integers(0, 3), st.integers(0, 60), st.sampled_from(ENCODINGS))
+def test_any_position_is_the_last_character_that_begins_there(
+    text: str, line: int, column: int, encoding: Encoding
+) -> None:
+    counted = Text(text, encoding)
+    at = counted.offset(Position(line, column))
+    if line < len(counted.starts):
+        start = counted.starts[line]
+        assert start <= at <= len(text)
+        assert units(text[start:at], encoding) <= column
+        ends = at == len(text) or text[at] in "\r\n"
+        assert ends or units(text[start : at + 1], encoding) > column
+
+
+def test_a_long_line_with_wide_characters_costs_no_more_than_twice_a_plain_one() -> None:
+    from time import process_time
+
+    from knotwork.lang.service import tokens
+    from knotwork.runtime.interfaces.lsp.wording import token_data
+
+    def cost(letter: str) -> float:
+        text = '(a)=LLM("' + f"{letter} y {{(input)}} " * 6_000 + '")'
+        found, counted = tokens("lwt", text), Text(text)
+        begun = process_time()
+        assert len(token_data(found, counted)) > 100_000
+        return process_time() - begun
+
+    plain = max(min(cost("x") for _ in range(3)), 0.002)
+    # Twice is what it takes; to count each column from the line's beginning takes a thousand times as long.
+    assert cost("😀") < 25 * plain

@@ -28,7 +28,7 @@ async function start() {
     {
       documentSelector: DOCUMENTS,
       initializationOptions: settings(),
-      synchronize: { fileEvents: workspace.createFileSystemWatcher("**/*.{input.json,seed.json,graphml,gml,gexf}") },
+      synchronize: { fileEvents: workspace.createFileSystemWatcher("**/*.{json,jsonl,csv,tsv,graphml,gml,gexf,lwt}") },
       revealOutputChannelOn: RevealOutputChannelOn.Never,
     },
   );

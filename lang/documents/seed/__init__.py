@@ -2,14 +2,17 @@
 
 Rooms: ``model`` (the shapes, with pydantic: imported late), ``reading`` (the document), ``shapes`` (what fits not), ``fields``,
 ``steps`` (compute), ``where``, ``cases``, ``texts`` (expressions in strings), ``trees`` (changes them), ``converting`` (000 to
-002) with ``conditions``.
+002) with ``conditions``; ``splicing`` and ``parts`` take over what another text of the seed says too.
 """
 
 from typing import TYPE_CHECKING, Any
 
-from .reading import SeedRead, read_seed
+from .reading import Left, SeedRead, read_seed, seed_in
+from .splicing import Document, reread_json
 
-__all__ = ["SEED_SCHEMA", "SEED_SCHEMA_000", "Converted", "SeedRead", "convert", "read_seed"]
+__all__ = [
+    "SEED_SCHEMA", "SEED_SCHEMA_000", "Converted", "Document", "Left", "SeedRead", "convert", "read_seed", "reread_json", "seed_in",
+]  # fmt: skip
 
 if TYPE_CHECKING:
     from .converting import Converted, convert

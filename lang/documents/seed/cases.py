@@ -77,8 +77,8 @@ class Cases:
             edits: tuple[Edit, ...] = (Edit(at, '"else"'),)
         elif (
             set(keys) == {"when", "then"}
-            and rule.fields["when"].value not in [*self.steps]
-            and str(rule.fields["when"].value).strip().lower() in _ELSE
+            and str(when := rule.fields["when"].value).strip().lower() in _ELSE
+            and not (isinstance(when, str) and when in self.steps)
         ):
             at, value = rule.fields["when"].span, rule.fields["then"]
             text = self.texts.source.slice(value.span)

@@ -5,7 +5,7 @@ wrong.
 """
 
 import json
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, get_args
 
 from attrs import define, field, frozen
@@ -25,11 +25,12 @@ from ...seed import (
 )
 from ...source import Source, Span
 from ..json_text import read_json
-from ..json_tree import JsonNode, JsonPath, path_text
+from ..json_tree import JsonNode, JsonPath, JsonRead, path_text
 from ..values import not_json
 from .cases import Cases
 from .fields import Fields
 from .meant import other_form
+from .parts import Asked, Part, Parts
 from .shapes import Shapes
 from .steps import Steps
 from .texts import Texts
@@ -38,7 +39,7 @@ from .where import Wheres
 if TYPE_CHECKING:
     from pydantic import BaseModel
 
-__all__ = ["MAX_FIELDS", "MAX_KEYWORDS", "MAX_STEPS", "SeedRead", "read_seed"]
+__all__ = ["MAX_FIELDS", "MAX_KEYWORDS", "MAX_STEPS", "Left", "SeedRead", "read_seed", "seed_in"]
 
 MAX_STEPS = 1_000
 MAX_FIELDS = 200
@@ -49,6 +50,19 @@ MAX_FILTER = 1_000
 """Conditions of a filter, with those of the filters that it uses: each use doubles what it is used in."""
 MAX_EXPRESSIONS = 100_000
 """Characters of all expressions together."""
+
+
+@frozen(eq=False)
+class Left:
+    """What reading leaves for the reading of a seed like it. ``parts`` stand for the steps that could be read, in their order.
+
+    ``by_text`` are those without a fault. ``renamed``: where the document's tree was changed.
+    """
+
+    parts: Sequence[Part] = ()
+    by_text: Mapping[str, Part] = field(factory=dict, repr=False)
+    form: Form | None = None
+    renamed: Sequence[JsonPath] = ()
 
 
 @frozen
@@ -63,6 +77,7 @@ class SeedRead:
     draft: FormulaSeed | None
     diagnostics: tuple[Diagnostic, ...]
     source: Source
+    left: Left = field(factory=Left, eq=False, repr=False)
 
     @property
     def ok(self) -> bool:
@@ -101,7 +116,12 @@ def read_seed(source: "Source | str | Mapping[str, Any]") -> SeedRead:
         source = Source(json.dumps(source, ensure_ascii=False, indent=2), "<seed>")
     elif isinstance(source, str):
         source = Source(source, "<seed>")
-    read = read_json(source)
+    return seed_in(read_json(source))
+
+
+def seed_in(read: JsonRead, before: Left | None = None) -> SeedRead:
+    """Read a seed from a document that was read already. ``before`` is left by one like it: what is as it was there is not read again."""
+    source = read.source
     if read.root is None:
         return SeedRead(None, None, read.diagnostics, source)
     found = list(read.diagnostics)
@@ -114,10 +134,11 @@ def read_seed(source: "Source | str | Mapping[str, Any]") -> SeedRead:
     form = _form(read.root, found)
     if form is None:
         return SeedRead(None, None, tuple(sorted(found, key=sort_key)), source)
-    draft = _Reader(source, read.root, form, found).seed()
+    reader = _Reader(source, read.root, form, found, Left() if before is None else before)
+    draft = reader.seed()
     if draft is None or has_errors(draft.diagnostics):
-        return SeedRead(None, draft, tuple(sorted(found, key=sort_key)), source)
-    return SeedRead(draft, None, draft.diagnostics, source)
+        return SeedRead(None, draft, tuple(sorted(found, key=sort_key)), source, reader.left())
+    return SeedRead(draft, None, draft.diagnostics, source, reader.left())
 
 
 def _form(root: JsonNode, found: list[Diagnostic]) -> Form | None:
@@ -155,10 +176,24 @@ class _Reader:
     root: JsonNode
     form: Form
     found: list[Diagnostic]
+    """Begins with what is wrong with the JSON."""
+    before: Left
+    faults: Sequence[Diagnostic] = field(init=False)
     shapes: Shapes = field(init=False)
+    parts: Parts | None = field(default=None, init=False)
 
     def __attrs_post_init__(self) -> None:
+        self.faults = tuple(self.found)
         self.shapes = Shapes(self.root, _KEYS[self.form].outputs, self.found)
+
+    def left(self) -> Left:
+        """Return what is left for a seed like this."""
+        renamed = self.shapes.renamed
+        if self.shapes.has_enough:  # it has left as it is what it would rename in another text
+            renamed = [()]
+        if self.parts is None:
+            return Left((), self.before.by_text, self.before.form, renamed)
+        return Left(self.parts.made, self.parts.now, self.form, renamed)
 
     def seed(self) -> FormulaSeed | None:
         from .model import OPERATIONS, FieldModel, Seed000Model, Seed002Model
@@ -277,14 +312,22 @@ class _Reader:
     ) -> tuple[SeedStep, ...]:
         from .model import Else, Step000Model, When
 
-        items = node.items if node else ()
-        names = {name for item in items if isinstance(name := _name_of(item), str)}
+        items, text = node.items if node else (), self.source.text
+        names = Asked(frozenset(name for item in items if isinstance(name := _name_of(item), str)))
+        known = Asked(frozenset(fields))
+        before = self.before.by_text if self.before.form == self.form else {}
+        self.parts = parts = Parts(before, names, known, self.faults)
         texts = Texts(self.source, self.found)
         cases = Cases(names, texts, lambda rule, at, is_else: self.shapes.fits(Else if is_else else When, rule, at))
-        reader = Steps(self.found, texts, Wheres(names, set(fields), self.found), cases)
-        made: list[SeedStep | None] = []
+        reader = Steps(self.found, texts, Wheres(names, known, self.found), cases)
+        made: list[SeedStep] = []
         for number, item in enumerate(items):
             at: JsonPath = (key, number)
+            written, told = text[item.start : item.end], len(self.found)
+            if (step := parts.find(written, item, texts)) is not None:
+                made.append(step)
+                continue
+            parts.begin()
             if self.form == "000":
                 fits = self.shapes.fits(Step000Model, item, at)
             else:
@@ -292,8 +335,11 @@ class _Reader:
                 fits = model is not None and self.shapes.fits(model, item, at)
             if not fits or not self.shapes.is_name(item.fields["name"], (*at, "name")):
                 continue
-            made.append(reader.formula(item, at) if self.form == "000" else reader.read(item, at))
-        return tuple(each for each in made if each is not None)
+            step = reader.formula(item, at) if self.form == "000" else reader.read(item, at)
+            if step is not None:
+                made.append(step)
+                parts.put(written, item, step, texts, is_faulty=len(self.found) > told)
+        return tuple(made)
 
 
 def _name_of(item: JsonNode) -> Any:

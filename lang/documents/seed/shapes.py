@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from keyword import iskeyword
 from typing import TYPE_CHECKING, Any, get_args
 
-from attrs import define, evolve
+from attrs import define, evolve, field
 
 from ...diagnostic import Diagnostic, Edit, nearest
 from ...seed import FieldType, KeepMatch, Match, Strategy
@@ -56,6 +56,13 @@ class Shapes:
     outputs: str
     found: list[Diagnostic]
     told: int = 0
+    renamed: list[JsonPath] = field(factory=list, init=False)
+    """Where a key was taken for another: the document's tree is not what its text says there."""
+
+    @property
+    def has_enough(self) -> bool:
+        """Whether no more misfits are told."""
+        return self.told >= _MOST
 
     def fits(self, model: "type[BaseModel]", node: JsonNode, path: JsonPath) -> bool:
         """Tell what doesn't fit, and return whether all does."""
@@ -63,7 +70,7 @@ class Shapes:
             message = f"{path_text(path)} has {len(node.fields):,} keys; {_MOST} is the most"
             self.found.append(Diagnostic("SEED007", "error", message, Span(node.start, node.start + 1)))
             return False
-        if self.told >= _MOST:
+        if self.has_enough:
             from pydantic import ValidationError
 
             try:
@@ -88,6 +95,7 @@ class Shapes:
         if meant is None or meant in parent.fields:
             return False
         self._tell(evolve(misfit, hints=hints, edits=edits))
+        self.renamed.append(misfit.path)
         mappings: tuple[Any, ...] = (
             parent.value,
             parent.fields,

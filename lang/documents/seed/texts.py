@@ -31,10 +31,15 @@ class Texts:
     faulty_characters: int = 0
     _maps: dict[int, StringMap] = field(factory=dict, init=False)
 
+    @property
+    def are_too_many(self) -> bool:
+        """Whether no more are read."""
+        return self.faulty >= _MOST or self.faulty_characters >= _MOST_CHARACTERS
+
     def read(self, node: JsonNode, path: JsonPath, begin: int = 0, text: str | None = None) -> Expr | None:
         """Read the string ``node``, or what of it stands from ``begin`` on; None where it is no expression."""
         written = node.value[begin:] if text is None else text
-        if self.faulty >= _MOST or self.faulty_characters >= _MOST_CHARACTERS:
+        if self.are_too_many:
             return None
         read = parse_expr(Source(written, self.source.name))
         self.found += [self.located(each, node, path, begin) for each in read.diagnostics]

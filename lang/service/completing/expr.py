@@ -7,14 +7,15 @@ from typing import get_args
 
 from attrs import field, frozen
 
-from ...expr import Call, Expr, Field, MethodCall, Name, Namespace
+from ...evaluate.seed.rows import META_KEYS
+from ...expr import Call, Expr, Field, MethodCall, Name, Namespace, Slicing, Subscript
 from ...functions import FUNCTIONS, METHODS, Function
 from ...parse.expr.engine import MAX_LENGTH, Failure, automaton, follow, read
 from ...printer.expr import format_expr
 from ...seed import Extracted
 from ...source import Source, Span
 from ..markdown import code, excerpt, listed, plain
-from ..model import Completion, Known
+from ..model import Completion, Known, Variable
 from .place import MARK, Before, Tongue, Way, found_by, words
 from .ranking import Candidate, ranked
 
@@ -22,6 +23,8 @@ __all__ = ["ExprScope", "complete_expr", "expr_candidates"]
 
 _WORD = re.compile(r"[A-Za-z_][A-Za-z0-9_]*\Z|[0-9][0-9.]*\Z")
 _OPEN_STRING = re.compile(r"""(?:[^"']|"(?:[^"\\]|\\.)*"|'(?:[^'\\]|\\.)*')*+["']""", re.DOTALL)
+_OPEN_KEY = re.compile(r"""\[\s*(?P<quote>["'])[^"'\\]*\Z""")
+_OVER = re.compile(r"\bfor\s+([A-Za-z_]\w*)\s+in\s+([A-Za-z_]\w*)\b")
 _CLAUSE = re.compile(r"\bfor\s+([A-Za-z_]\w*)\s+in\b")
 
 
@@ -39,13 +42,59 @@ def complete_expr(source: Source, offset: int, known: Known) -> tuple[Completion
     """See ``service.complete``."""
     names = {name: excerpt(variable.holds) for name, variable in known.variables.items()}
     context = known.input if isinstance(known.input, Mapping) else {}
-    found = expr_candidates(
-        source.text[:offset], ExprScope(names, context=[key for key in context if isinstance(key, str)])
-    )
+    text = source.text[:offset]
+    keyed = _keys(text, source.text[offset:], known.variables)
+    if keyed is not None:
+        begin, candidates = keyed
+        return ranked(candidates, text[begin + 1 :], Span(begin, offset))
+    found = expr_candidates(text, ExprScope(names, context=[key for key in context if isinstance(key, str)]))
     if found is None:
         return ()
     begin, candidates = found
-    return ranked(candidates, source.text[begin:offset], Span(begin, offset))
+    return ranked(candidates, text[begin:], Span(begin, offset))
+
+
+def _keys(text: str, behind: str, variables: Mapping[str, Variable]) -> tuple[int, list[Candidate]] | None:
+    """Return where a string in brackets begins that is under way, and the keys of the value before it; None where there is none.
+
+    A key is written to its closing bracket, but for what stands behind the cursor already.
+    """
+    open_key = _OPEN_KEY.search(text) if len(text) <= MAX_LENGTH else None
+    if open_key is None:
+        return None
+    begin, quote = open_key.start("quote"), open_key["quote"]
+    follower = follow(text[:begin])
+    if follower is None:
+        return None
+    before = Before(text[:begin], tuple(follower.states))
+    found = found_by(_tongue(), before, f"{quote}{MARK}{quote}", "STRING")
+    way = () if found is None else found[0]
+    holder = way[-2][0] if len(way) > 1 else None
+    if not isinstance(holder, Subscript) or way[-2][1] != "index":
+        return None
+    clauses = dict(_OVER.findall(text + behind))
+    end = "" if behind[:1] == quote else quote if behind.lstrip()[:1] == "]" else f"{quote}]"
+    return begin, [
+        Candidate(f"{quote}{key}{end}", "field", match=key)
+        for key in _keys_of(holder.value, variables, clauses)
+        if key.isprintable() and not set(key) & {quote, "\\"}
+    ]
+
+
+def _keys_of(expr: Expr, variables: Mapping[str, Variable], clauses: Mapping[str, str]) -> tuple[str, ...]:
+    """Return the keys of a value, as far as it is known what it is: a variable, one of its items, or what a comprehension goes over."""
+    is_item = isinstance(expr, Subscript)
+    if isinstance(expr, Subscript):
+        expr = expr.value
+    while isinstance(expr, Slicing):
+        expr = expr.value
+    if not isinstance(expr, Name):
+        return ()
+    name = expr.name
+    if name not in variables and name in clauses:
+        name, is_item = clauses[name], not is_item
+    known = variables.get(name)
+    return known.fields if known is not None and known.many == is_item else ()
 
 
 def expr_candidates(text: str, scope: ExprScope) -> tuple[int, list[Candidate]] | None:
@@ -96,6 +145,7 @@ def _read_as(tongue: Tongue, before: Before, written: str) -> bool:
 def _namespaces(scope: ExprScope) -> Iterator[tuple[str, list[tuple[str, str, str]]]]:
     if scope.row:
         yield "extraction", [(name, each.type, _about(each)) for name, each in scope.fields.items() if _is_name(name)]
+        yield "meta", [(name, "of the review", "") for name in META_KEYS]
     yield "context", [(key, "of the context", "") for key in scope.context if _is_name(key)]
 
 

@@ -35,7 +35,8 @@ def complete_gasl(source: Source, offset: int, known: Known) -> tuple[Completion
     before = before_cursor(text, cursor.begin)
     if before is None:
         return ()
-    found = [*_names(text, cursor, before, known), *_words(cursor, before)]
+    scope = GaslScope(text, bindings_in(text, cursor.begin), known, cursor.typed)
+    found = [*_names(scope, cursor, before), *_words(scope, cursor, before)]
     return ranked(_fitting(found, text, offset, cursor), cursor.typed, Span(cursor.begin, offset))
 
 
@@ -48,16 +49,30 @@ def _read(text: str) -> tuple[Any, ...] | None:
     return tuple(found.result) if isinstance(found, Read) else None
 
 
-def _words(cursor: Cursor, before: Before) -> Iterator[Candidate]:
+def _words(scope: GaslScope, cursor: Cursor, before: Before) -> Iterator[Candidate]:
     if cursor.kind in ("string", "variable"):
         return
+    constants = _constants(scope, before)
     for found in _words_behind(before):
         word = found.text.upper()
+        if constants is not None and word in ("TRUE", "FALSE", "NULL") and word not in constants:
+            continue
         if word in FORMS and found.terminal in _commands():
             yield Candidate(found.text, "command", FORMS[word], match=found.text)
         else:
             kind: CompletionKind = "keyword" if word[0].isalpha() else "punctuation"
             yield Candidate(found.text, "function" if found.terminal == "FUNCTION" else kind)
+
+
+def _constants(scope: GaslScope, before: Before) -> frozenset[str] | None:
+    """Return which of TRUE, FALSE and NULL fit where a value stands; None where nothing is known of it, or none stands."""
+    tongue = _tongue()
+    found = found_by(tongue, before, f'"{MARK}"', "STRING")
+    return None if found is None else scope.constants(found[0], _statements(found[1]))
+
+
+def _statements(items: Iterable[Any]) -> tuple[Statement, ...]:
+    return tuple(item for item in items if isinstance(item, Statement))
 
 
 def _commands() -> frozenset[str]:
@@ -71,9 +86,8 @@ def _words_behind(before: Before) -> tuple[Found, ...]:
     return tuple(words(_tongue(), before))
 
 
-def _names(text: str, cursor: Cursor, before: Before, known: Known) -> Iterator[Candidate]:
+def _names(scope: GaslScope, cursor: Cursor, before: Before) -> Iterator[Candidate]:
     tongue = _tongue()
-    scope = GaslScope(text, bindings_in(text, cursor.begin), known, cursor.typed)
     wanted = {"string": ("STRING",), "variable": ("VARIABLE",)}.get(cursor.kind, tuple(_MARKS))
     accepted = tongue.automaton.accepts(before.states)
     for terminal in wanted:
@@ -82,7 +96,7 @@ def _names(text: str, cursor: Cursor, before: Before, known: Known) -> Iterator[
             found = next((each for each in ways if each is not None), None)
             if found is not None:
                 way, items = found
-                yield from scope.candidates(way, tuple(item for item in items if isinstance(item, Statement)))
+                yield from scope.candidates(way, _statements(items))
 
 
 def _fitting(candidates: Iterable[Candidate], text: str, offset: int, cursor: Cursor) -> Iterator[Candidate]:

@@ -12,6 +12,7 @@ from ...gasl import Key, Name, Path, Statement
 from ...linter.gasl.flow import Step, Use, trace
 from ...linter.gasl.graph import BUILT_IN
 from ...linter.gasl.kinds import fields_of
+from ...linter.gasl.limits import MEASURES
 from ...linter.gasl.tests_of import tested
 from ...printer.gasl import format_condition, format_key, format_name
 from ...schema import Attribute
@@ -46,7 +47,8 @@ class GaslScope:
         elif isinstance(holder, Variable):
             yield from self.in_braces()
         elif isinstance(holder, gasl.Measure) and name == "algorithm":
-            yield from (Candidate(format_name(each), "measure", match=each) for each in self.known.measures or ())
+            known = MEASURES if self.known.measures is None else self.known.measures
+            yield from (Candidate(format_name(each), "measure", match=each) for each in known)
         elif isinstance(holder, Key):
             if isinstance(around[0], gasl.SetCommand):
                 yield from self.settings()
@@ -84,7 +86,11 @@ class GaslScope:
         if name in self.known.variables and name not in self.bound.variables:
             return self.known.variables[name].fields
         flow = trace(statements_for(self.text, [name], self.bound), self.known.variables)
-        return next((each.columns or () for each in reversed(flow.bindings) if each.name == name), ())
+        bound = next((each for each in reversed(flow.bindings) if each.name == name), None)
+        if bound is None or bound.columns or self.known.schema is None:
+            return bound.columns or () if bound is not None else ()
+        known = {"nodes": self._node, "edges": self._edge}.get(bound.kind)
+        return () if known is None else tuple(dict.fromkeys((*known, *sorted(BUILT_IN[bound.kind]))))
 
     def keys(self) -> Iterator[Candidate]:
         """Yield the declared keys of the state."""
@@ -135,6 +141,21 @@ class GaslScope:
                 yield Candidate(
                     value_text(value), "value", f"{count:,}", match=str(value) if isinstance(value, str) else ""
                 )
+
+    def constants(self, way: Way, items: tuple[Statement, ...]) -> frozenset[str] | None:
+        """Return which of TRUE, FALSE and NULL fit at the mark; None where nothing is known of it."""
+        if any(isinstance(node, gasl.SetCommand) for node, _ in way):
+            return frozenset()
+        test = next((node for node, _ in reversed(way) if isinstance(node, Comparison)), None)
+        if test is None or not isinstance(test.left, Field):
+            return None
+        name = ".".join(test.left.path)
+        at = self._fields_at(way, items, test.left)
+        known = next((each for parts, each, _ in at if each is not None and ".".join(parts) == name), None)
+        if known is None:
+            is_count = test.left.path[-1] in ("degree", "length") and self.known.schema is not None
+            return frozenset() if is_count else None
+        return frozenset({"TRUE", "FALSE"}) if "boolean" in known.types else frozenset()
 
     def _fields_at(
         self, way: Way, items: tuple[Statement, ...], field: Field | None = None

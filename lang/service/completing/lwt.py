@@ -1,19 +1,31 @@
 """Completion in scripts."""
 
 import json
+import re
 from collections.abc import Iterator
 
 from attrs import evolve
 
 from ...lwt import Call, Script
-from ...parse.lwt.engine import automaton, read_script
+from ...parse.lwt.engine import automaton, read_script, reference_pattern
 from ...printer.lwt import format_lwt
 from ...source import Source, Span
 from ..model import Completion, Known, Variable
 from .expr import complete_expr
 from .gasl import complete_gasl
 from .lwt_cursor import Cursor, cursor_at
-from .lwt_names import accessors, embedded_in, heads, named, references, strings_for, takes_references
+from .lwt_names import (
+    accessors,
+    embedded_in,
+    heads,
+    kind_at,
+    may_begin,
+    named,
+    numbers_for,
+    references,
+    strings_for,
+    takes_references,
+)
 from .place import MARK, Tongue, Way, found_by, words
 from .ranking import Candidate, ranked
 
@@ -77,20 +89,29 @@ def _strings(text: str, offset: int, cursor: Cursor, known: Known) -> Iterator[C
 def _embedded(text: str, offset: int, cursor: Cursor, known: Known) -> tuple[Completion, ...]:
     """Return what may stand in a string that is a program or an expression.
 
-    Nothing behind a reference or an escape: what such a string says is not what stands in it.
+    Nothing behind an escape, or in a program behind a reference: what such a string says is not what stands in it.
     """
     typed = cursor.typed
     found = _in_string(cursor)
-    if found is None or "{(" in typed or "\\" in typed:
+    if found is None or "\\" in typed:
         return ()
     language, names = embedded_in(found, text, offset, known)
+    if language == "expr":  # a reference is a name there
+        typed = re.sub(reference_pattern(), lambda match: "r" * len(match[0]), typed)
+    if "{(" in typed:
+        return ()
     inner: tuple[Completion, ...] = ()
     if language == "gasl":
         inner = complete_gasl(Source(typed), len(typed), evolve(known, variables={}))
     elif language == "expr":
         inner = complete_expr(Source(typed), len(typed), Known(variables=dict.fromkeys(names, Variable())))
     begin = cursor.begin + len(cursor.quote)
-    fitting = (each for each in inner if not set(each.text) & {cursor.quote[0], "\\", "{"})
+    fitting = [each for each in inner if not set(each.text) & {cursor.quote[0], "\\", "{"}]
+    if kind_at(found, known) == "condition" and any(each.kind == "function" for each in fitting):
+        # Where a function may stand, so may a value; that of a step is all that a condition can name.
+        own = cursor.before.text[1 : cursor.before.text.find(")")]
+        values = references(text, known, own, False, cursor.begin)
+        fitting[:0] = ranked(values, text[begin + fitting[0].span.start : offset], fitting[0].span)
     return tuple(evolve(each, span=each.span.shift(begin), rank=rank) for rank, each in enumerate(fitting))
 
 
@@ -123,6 +144,10 @@ def _words(text: str, cursor: Cursor, known: Known) -> Iterator[Candidate]:
     if "REFERENCE" in accepted:
         yield from _references(text, cursor, known)
     if not cursor.typed:
+        kind = None
+        if "DOUBLE" in accepted and found is not None:
+            kind = kind_at(found[0], known)
+            yield from numbers_for(found[0], known)
         for found_word in words(tongue, before):
-            if found_word.terminal not in ("BRACE", "BACKSLASH"):
+            if found_word.terminal not in ("BRACE", "BACKSLASH") and may_begin(found_word.text, kind):
                 yield Candidate(found_word.text, "punctuation")

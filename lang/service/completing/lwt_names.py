@@ -18,16 +18,8 @@ from .place import Way
 from .ranking import Candidate
 
 __all__ = [
-    "accessors",
-    "embedded_in",
-    "heads",
-    "named",
-    "options_of",
-    "references",
-    "step_ids",
-    "strings_for",
-    "takes_references",
-]
+    "accessors", "embedded_in", "heads", "kind_at", "may_begin", "named", "numbers_for", "references", "strings_for", "takes_references",
+]  # fmt: skip
 
 _HEAD_LINE = re.compile(rf"^[ \t]*+\((?P<id>{ID})\)[ \t]*+=(?!=)", re.MULTILINE)
 _NAMED = re.compile(rf"\{{\((?P<id>{ID})\)\}}")
@@ -36,6 +28,14 @@ _ACCESSOR = re.compile(r"\[([^\[\]\n]*)\]")
 _BARE = re.compile(r"[\w.\-]+")
 _NO_REFERENCE = frozenset({"json", "expression", "string", "strings", "int", "float", "type", "name"})
 """Kinds of arguments and options that are constants."""
+_QUOTES = frozenset({'"', "'", '"""', "'''"})
+_OPENING = _QUOTES | {"[", "{"}
+_BEGINS: Mapping[str, frozenset[str]] = {
+    "template": _QUOTES, "expression": _QUOTES, "condition": _QUOTES, "string": _QUOTES, "type": _QUOTES, "name": frozenset(),
+    "list": frozenset({"["}), "call": frozenset(), "int": frozenset(), "float": frozenset(), "nothing": frozenset(),
+    "strings": _QUOTES | {"["},
+}  # fmt: skip
+"""The signs that a value of a kind may begin with; of other kinds, any."""
 
 
 def step_ids(text: str) -> dict[str, int]:
@@ -191,15 +191,37 @@ def _spec(way: Way, known: Known) -> OptionSpec | None:
 
 def takes_references(way: Way, known: Known) -> bool:
     """Say whether a reference may be meant where the mark stands: not in what must be a constant."""
+    kind = kind_at(way, known)
+    return kind is None or (kind != "nothing" and kind not in _NO_REFERENCE)
+
+
+def kind_at(way: Way, known: Known) -> str | None:
+    """Return the kind of the argument or option at the mark, "nothing" where no more arguments are taken, None of an unknown call."""
     call, spec = _call(way), _spec(way, known)
     if spec is not None:
-        return spec.kind not in _NO_REFERENCE
+        return spec.kind
     signature = known.operations.get(call.operation) if call is not None else None
     if call is None or signature is None:
-        return True
+        return None
+    if any(isinstance(node, Option) for node, _ in way):
+        return None
     place = max(0, len(call.arguments) - 1)
-    kinds = [parameter.kind for parameter in signature.parameters]
-    return place >= len(kinds) or kinds[place] not in _NO_REFERENCE
+    return signature.parameters[place].kind if place < len(signature.parameters) else "nothing"
+
+
+def may_begin(sign: str, kind: str | None) -> bool:
+    """Say whether a value of a kind may begin with a sign of the grammar; signs that begin no value may stand wherever they can."""
+    if sign not in _OPENING or kind is None:
+        return True
+    return sign in _BEGINS.get(kind, _OPENING)
+
+
+def numbers_for(way: Way, known: Known) -> Iterator[Candidate]:
+    """Yield the least number that the option at the mark takes, which says what it takes."""
+    spec = _spec(way, known)
+    if spec is not None and spec.kind in ("int", "float") and spec.minimum is not None:
+        most = f" to {spec.maximum:,}" if spec.maximum is not None else " on"
+        yield Candidate(f"{spec.minimum}", "value", f"from {spec.minimum:,}{most}", plain(spec.doc))
 
 
 def embedded_in(way: Way, text: str, offset: int, known: Known) -> tuple[str, list[str]]:

@@ -8,7 +8,8 @@ from typing import Any, get_args
 from attrs import evolve, frozen
 
 from ...documents.json_text import read_json
-from ...documents.json_tree import StringMap
+from ...documents.json_tree import JsonPath, StringMap
+from ...evaluate.seed.rows import META_KEYS
 from ...seed import Extracted, FieldType
 from ...source import Source, Span
 from ..markdown import plain
@@ -30,7 +31,7 @@ def complete_seed(source: Source, offset: int, known: Known) -> tuple[Completion
     cursor = json_cursor(text, offset)
     if cursor is None:
         return ()
-    names = _Names(source, cursor.document, known)
+    names = _Names(source, cursor.document, known, cursor.path)
     if cursor.kind == "value" and cursor.quoted and cursor.path[-1] in _EXPRESSIONS:
         return _in_expression(source, offset, cursor, names)
     found = _keys(cursor, names) if cursor.kind == "key" else _values(cursor, names)
@@ -59,6 +60,7 @@ class _Names:
     source: Source
     before: Mapping[str, Any]
     known: Known
+    path: JsonPath = ()
 
     @cached_property
     def whole(self) -> Mapping[str, Any]:
@@ -100,12 +102,22 @@ class _Names:
     @property
     def values(self) -> dict[str, str]:
         """The steps above the cursor that have a value."""
-        return {name: op for name, op in self.steps(self.before).items() if op != "define_filter"}
+        return {name: op for name, op in self._above.items() if op != "define_filter"}
 
     @property
     def filters(self) -> list[str]:
         """The filters above the cursor."""
-        return [name for name, op in self.steps(self.before).items() if op == "define_filter"]
+        return [name for name, op in self._above.items() if op == "define_filter"]
+
+    @property
+    def _above(self) -> dict[str, str]:
+        """The steps above the cursor, without the one that it is in: none uses itself."""
+        above = self.steps(self.before)
+        if len(self.path) > 1 and self.path[0] in ("compute", "compute_dag"):
+            step = self.before[str(self.path[0])][self.path[1]]
+            own = step.get("name") if isinstance(step, dict) else None
+            above.pop(own if isinstance(own, str) else "", None)
+        return above
 
 
 def _extracted(declared: Mapping[str, Any]) -> Extracted | None:
@@ -152,6 +164,8 @@ def _tests(key: str, names: _Names) -> Iterator[Candidate]:
         yield Candidate(_json(said), "field", declared.type, plain(declared.doc), match=said)
     yield from (Candidate(_json(f"${name}"), "name", "a filter", match=f"${name}") for name in names.filters)
     if key == "where":
+        of_review = (f"meta.{name}" for name in META_KEYS)
+        yield from (Candidate(_json(said), "field", "of the review", match=said) for said in of_review)
         yield from (Candidate(_json(name), "name", op, match=name) for name, op in names.values.items())
         yield from (Candidate(_json(f"context.{key}"), "key", match=f"context.{key}") for key in names.context)
 

@@ -8,6 +8,7 @@ from collections.abc import Iterator
 from functools import cache, lru_cache
 
 from ...parse.gasl.engine import automaton, follow, keywords
+from ..memory import Memory
 from ..model import Token, TokenType
 
 __all__ = ["gasl_tokens"]
@@ -28,39 +29,31 @@ _TYPES: dict[str, TokenType] = {
 """What a piece is where no parser has read it."""
 _LONGEST_SHAPE = 400
 
-_LONGEST_KEPT = 1_000
-
 Lexeme = tuple[str, int, int]
 
 
-def gasl_tokens(text: str) -> Iterator[Token]:
-    """Yield the tokens of the text, in order. Lines that were seen before are not looked at again."""
+def gasl_tokens(text: str, lines: Memory) -> Iterator[Token]:
+    """Yield the tokens of the text, in order. Lines that ``lines`` knows are not looked at again."""
     at = start = depth = 0
     for line in text.split("\n"):
         end = at + len(line)
         depth = max(0, depth + _opened(line) if "(" in line or "[" in line or depth else depth)
         if not depth or end == len(text):
             chunk = line if start == at else text[start:end]
-            for begin, stop, kind in _kept(chunk) if len(chunk) <= _LONGEST_KEPT else _of_chunk(chunk):
+            for begin, stop, kind in lines.of(chunk, _of_chunk):
                 yield Token(start + begin, start + stop, kind)
             start = end + 1
         at = end + 1
 
 
-@lru_cache(maxsize=4096)
 def _opened(line: str) -> int:
     """Return how many more brackets a line opens than it closes."""
     signs = [match[0] for match in _LEXEME.finditer(line) if match.lastgroup == "bracket"]
     return sum(sign in "([" for sign in signs) - sum(sign in ")]" for sign in signs)
 
 
-@lru_cache(maxsize=4096)
-def _kept(chunk: str) -> tuple[tuple[int, int, TokenType], ...]:
-    return tuple(_of_chunk(chunk))
-
-
-def _of_chunk(text: str) -> Iterator[tuple[int, int, TokenType]]:
-    """Yield the tokens of a statement: its line, and those that brackets carry it over."""
+def _of_chunk(text: str) -> tuple[tuple[int, int, TokenType], ...]:
+    """Return the tokens of a statement: its line, and those that brackets carry it over."""
     chunk: list[Lexeme] = []
     shape: list[str] = []
     known = keywords()
@@ -79,10 +72,8 @@ def _of_chunk(text: str) -> Iterator[tuple[int, int, TokenType]]:
                 shape.append(_SAMPLES.get(kind, said))
     joined = " ".join(shape)
     types = iter(_types(joined) if len(shape) <= _LONGEST_SHAPE else _plain(joined))
-    for kind, start, end in chunk:
-        found = "comment" if kind == "comment" else next(types)
-        if found:
-            yield start, end, found
+    told = ((start, end, "comment" if kind == "comment" else next(types)) for kind, start, end in chunk)
+    return tuple((start, end, found) for start, end, found in told if found)
 
 
 @lru_cache(maxsize=2048)
@@ -118,7 +109,8 @@ def _type(terminals: list[str], place: int) -> TokenType | None:
     before = terminals[place - 1] if place else ""
     after = terminals[place + 1] if place + 1 < len(terminals) else ""
     if terminal in _command_terminals():
-        return "command"
+        # JOIN a WITH b ON id: a word that begins commands does so at the beginning, and behind THEN or ELSE.
+        return "command" if not place or before in ("_THEN", "_ELSE", "THEN", "ELSE") else "keyword"
     if terminal == "IDENTIFIER":
         if after == "COLUMN_TYPE":
             return "property"

@@ -65,7 +65,7 @@ class ExprLexer(_Service):
     """Expressions."""
 
     name = "Knotwork expression"
-    aliases: ClassVar[list[str]] = ["knotwork-expr"]
+    aliases: ClassVar[list[str]] = ["knotwork-expr", "expr"]
     filenames: ClassVar[list[str]] = []
     language = "expr"
 
@@ -74,6 +74,6 @@ class SeedLexer(_Service):
     """Formula Seeds."""
 
     name = "Formula Seed"
-    aliases: ClassVar[list[str]] = ["formula-seed"]
+    aliases: ClassVar[list[str]] = ["formula-seed", "seed"]
     filenames: ClassVar[list[str]] = ["*.seed.json"]
     language = "seed"

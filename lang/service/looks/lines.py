@@ -4,23 +4,22 @@ import re
 from collections.abc import Iterator
 
 from ...documents.json_tree import JsonNode
-from ...gasl import Try
+from ...gasl import Item, Try
 from ...node import walk
-from ...source import Source
-from .. import reading
-from ..model import Fold, Language
+from ..model import Fold
+from ..reading import Reading
 
 __all__ = ["folds_of"]
 
 _COMMENTS = re.compile(r"(?:^[ \t]*+#[^\n]*+(?:\n|\Z)){2,}", re.MULTILINE)
 
 
-def folds_of(language: Language, source: Source) -> tuple[Fold, ...]:
+def folds_of(reading: Reading) -> tuple[Fold, ...]:
     """See ``service.folds``."""
-    text = source.text
+    source, text, language = reading.source, reading.text, reading.language
     spans: Iterator[tuple[int, int]] = iter(())
     if language != "expr":
-        spans = {"gasl": _gasl, "lwt": _lwt, "seed": _seed}[language](text)
+        spans = {"gasl": _gasl, "lwt": _lwt, "seed": _seed}[language](reading)
     found = set()
     for start, end in spans:
         first, last = source.position(start)[0], source.position(max(start, end - 1))[0]
@@ -33,22 +32,30 @@ def folds_of(language: Language, source: Source) -> tuple[Fold, ...]:
     return tuple(Fold(first, last, "comment" if kind == "comment" else "region") for first, last, kind in sorted(found))
 
 
-def _gasl(text: str) -> Iterator[tuple[int, int]]:
-    for item in reading.program(text).items:
-        yield item.span.start, item.span.end
+def _gasl(reading: Reading) -> Iterator[tuple[int, int]]:
+    for piece in reading.as_program.pieces.parts:
+        for start, end in piece.note("folds", _in):
+            yield piece.start + start, piece.start + end
+
+
+def _in(items: tuple[Item, ...], begin: int) -> tuple[tuple[int, int], ...]:
+    """Return what of the items may be folded, from ``begin`` on."""
+    found = [item.span for item in items]
+    for item in items:
         for node in walk(item):
             if isinstance(node, Try):
-                yield node.span.start, node.span.end
+                found.append(node.span)
                 for part in (node.body, node.caught or (), node.always or ()):
-                    yield from ((each.span.start, each.span.end) for each in part)
+                    found += (each.span for each in part)
+    return tuple((span.start - begin, span.end - begin) for span in found)
 
 
-def _lwt(text: str) -> Iterator[tuple[int, int]]:
-    return ((step.span.start, step.span.end) for step in reading.script(text).steps)
+def _lwt(reading: Reading) -> Iterator[tuple[int, int]]:
+    return ((step.span.start, step.span.end) for step in reading.script.steps)
 
 
-def _seed(text: str) -> Iterator[tuple[int, int]]:
-    root = reading.document(text).root
+def _seed(reading: Reading) -> Iterator[tuple[int, int]]:
+    root = reading.document.root
     waiting: list[JsonNode] = [root] if root is not None else []
     while waiting:
         node = waiting.pop()

@@ -2,10 +2,11 @@
 
 import re
 from collections.abc import Iterator
-from functools import cache, lru_cache
+from functools import cache
 
 from ...parse.lwt.engine import reference_pattern
 from ...parse.lwt.shapes import HEAD
+from ..memory import Memory
 from ..model import Token, TokenType
 
 __all__ = ["lwt_tokens"]
@@ -32,16 +33,13 @@ def _inside() -> re.Pattern[str]:
     )
 
 
-_LONGEST_KEPT = 2_000
-
-
-def lwt_tokens(text: str) -> Iterator[Token]:
-    """Yield the tokens of the text, in order. Steps on one line that were seen before are not looked at again."""
+def lwt_tokens(text: str, lines: Memory) -> Iterator[Token]:
+    """Yield the tokens of the text, in order. Steps on one line that ``lines`` knows are not looked at again."""
     at = 0
     while match := _OUTSIDE.search(text, at):
         end = text.find("\n", match.end())
         end = len(text) if end < 0 else end
-        kept = _line(text[match.start() : end]) if end - match.start() <= _LONGEST_KEPT else None
+        kept = lines.of(text[match.start() : end], _line)
         if kept is not None:
             for start, stop, kind in kept:
                 yield Token(match.start() + start, match.start() + stop, kind)
@@ -52,7 +50,6 @@ def lwt_tokens(text: str) -> Iterator[Token]:
         yield from found
 
 
-@lru_cache(maxsize=4096)
 def _line(line: str) -> tuple[Token, ...] | None:
     """Return the tokens of a line that is a comment or a whole step; None where the step goes on."""
     match = _OUTSIDE.match(line)

@@ -6,18 +6,18 @@ from ... import gasl
 from ...documents.json_tree import JsonNode
 from ...gasl import Item, Statement
 from ...source import Span
-from .. import reading
 from ..markdown import excerpt
-from ..model import Language, Symbol, SymbolKind
+from ..model import Symbol, SymbolKind
+from ..reading import Reading
 
 __all__ = ["symbols_of"]
 
 
-def symbols_of(language: Language, text: str) -> tuple[Symbol, ...]:
+def symbols_of(reading: Reading) -> tuple[Symbol, ...]:
     """See ``service.symbols``."""
-    match language:
+    match reading.language:
         case "gasl":
-            return tuple(_items(reading.program(text).items, text))
+            return tuple(_items(reading.program.items, reading.text))
         case "lwt":
             return tuple(
                 Symbol(
@@ -27,10 +27,10 @@ def symbols_of(language: Language, text: str) -> tuple[Symbol, ...]:
                     Span(step.span.start + 1, step.span.start + 1 + len(step.id)),
                     step.call.operation,
                 )
-                for step in reading.script(text).steps
+                for step in reading.script.steps
             )
         case "seed":
-            return tuple(_seed(text))
+            return tuple(_seed(reading))
         case "expr":
             return ()
 
@@ -66,8 +66,8 @@ def _command(command: gasl.Command, span: Span, text: str, depth: int) -> Iterat
             yield Symbol(name.text, "variable", span, name.span, said)
 
 
-def _seed(text: str) -> Iterator[Symbol]:
-    root = reading.document(text).root
+def _seed(reading: Reading) -> Iterator[Symbol]:
+    root = reading.document.root
     if root is None:
         return
     extract = root.fields.get("extract")

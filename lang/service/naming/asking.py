@@ -9,32 +9,41 @@ from collections.abc import Iterable, Sequence
 
 from ...diagnostic import Diagnostic, Edit, printable
 from ...parse.repairs import Repaired, repair
-from ...source import Span
-from .. import reading
+from ...source import Source, Span
 from ..checking import diagnosed
 from ..model import Known, Language, Place
+from ..reading import Reading, Text, read
 from . import expr, gasl, lwt, seed
-from .occurrence import Occurrence
+from .occurrence import Names, Occurrence
 
-__all__ = ["can_be_renamed", "defined", "named_at", "occurrences_in", "places", "renamed"]
+__all__ = ["can_be_renamed", "defined", "named_at", "names_in", "occurrences_in", "places", "renamed"]
 
 _LONGEST = 200
 
 
-def occurrences_in(language: Language, text: str) -> list[Occurrence]:
+def occurrences_in(language: Language, text: Text) -> Names:
     """Return all that the text names, in the order of the text."""
+    return names_in(read(language, text))
+
+
+def names_in(reading: Reading) -> Names:
+    """Return all that a text names, in the order of the text."""
+    return reading.once("names", _names)
+
+
+def _names(reading: Reading) -> Names:
     found: Iterable[Occurrence]
-    match language:
+    match reading.language:
         case "gasl":
-            found = gasl.occurrences(reading.program(text))
+            found = gasl.occurrences(reading.as_program.pieces)
         case "lwt":
-            found = lwt.occurrences(reading.script(text))
+            found = lwt.occurrences(reading.as_script.pieces)
         case "expr":
-            read = reading.expression(text)
-            found = () if read.expr is None else expr.occurrences(read.expr, text)
+            tree = reading.expression.expr
+            found = () if tree is None else expr.occurrences(tree, reading.text)
         case "seed":
-            found = seed.occurrences(text)
-    return sorted(found, key=lambda each: each.span)
+            found = seed.occurrences(reading)
+    return tuple(sorted(found, key=lambda each: (each.span.start, each.span.end)))
 
 
 def named_at(found: Sequence[Occurrence], offset: int) -> Occurrence | None:
@@ -60,31 +69,31 @@ def places(found: Sequence[Occurrence], offset: int) -> tuple[Place, ...]:
     return () if at is None else tuple(Place(each.span, each.defines) for each in found if each.thing == at.thing)
 
 
-def can_be_renamed(language: Language, text: str, offset: int, known: Known) -> Place | Diagnostic:
+def can_be_renamed(reading: Reading, offset: int, known: Known) -> Place | Diagnostic:
     """See ``service.renamable``."""
-    found = occurrences_in(language, text)
+    found = names_in(reading)
     at = named_at(found, offset)
     if at is None:
         return _refused("there is no name here that can be another")
     same = [each for each in found if each.thing == at.thing]
-    fault = _fault(at, same, found, at.name, known) or _unread(language, text, at, same)
+    fault = _fault(at, same, found, at.name, known) or _unread(reading, at, same)
     return _refused(fault, at.span) if fault else Place(at.span, at.defines)
 
 
-def renamed(language: Language, text: str, offset: int, new: str, known: Known) -> tuple[Edit, ...] | Diagnostic:
+def renamed(reading: Reading, offset: int, new: str, known: Known) -> tuple[Edit, ...] | Diagnostic:
     """See ``service.rename``."""
-    found = occurrences_in(language, text)
+    found = names_in(reading)
     at = named_at(found, offset)
     if at is None:
         return _refused("there is no name here that can be another")
     same = [each for each in found if each.thing == at.thing]
-    fault = _fault(at, same, found, new, known) or _unread(language, text, at, same)
+    fault = _fault(at, same, found, new, known) or _unread(reading, at, same)
     if fault:
         return _refused(fault, at.span)
     if new == at.name:
         return ()
     edits = [Edit(each.span, each.written(new) or new) for each in same]
-    reason = _changed(language, text, edits, at, new, known)
+    reason = _changed(reading, edits, at, new, known)
     return _refused(reason, at.span) if reason else tuple(edits)
 
 
@@ -102,7 +111,9 @@ def _fault(at: Occurrence, same: Sequence[Occurrence], found: Sequence[Occurrenc
         return "a name is not empty" if not new.strip() else f"a name has at most {_LONGEST} characters"
     if any(each.written(new) is None for each in same):
         return f"{_shown(new)} can't be the name of a {_WORDS.get(at.kind, at.kind)}"
-    if new != at.name and any(each.name == new and each.kind == at.kind for each in found):
+    # Variables of two strings or two comprehensions don't meet; where one would take another's place, the copy tells.
+    near = (each for each in found if at.kind != "variable" or not at.scope or each.scope in (0, at.scope))
+    if new != at.name and any(each.name == new and each.kind == at.kind for each in near):
         return f"there is a {_WORDS.get(at.kind, at.kind)} {_shown(new)} already"
     if new != at.name and at.kind == "variable" and new in known.variables:
         return f"{_shown(new)} is bound before this text"
@@ -111,45 +122,53 @@ def _fault(at: Occurrence, same: Sequence[Occurrence], found: Sequence[Occurrenc
     return ""
 
 
-def _unread(language: Language, text: str, at: Occurrence, same: Sequence[Occurrence]) -> str:
+def _unread(reading: Reading, at: Occurrence, same: Sequence[Occurrence]) -> str:
     """Return why not, where a part of the text that can't be read has the name."""
-    if _is_whole(language, text):
+    if not reading.faults:
         return ""
-    words = len(re.findall(rf"(?<!\w){re.escape(at.name)}(?!\w)", text))
+    words = len(re.findall(rf"(?<!\w){re.escape(at.name)}(?!\w)", reading.text))
     return "" if words == len(same) else "a part of the text that can't be read has this name; put it right first"
 
 
-def _is_whole(language: Language, text: str) -> bool:
-    match language:
-        case "gasl":
-            return not reading.program(text).diagnostics
-        case "lwt":
-            return not reading.script(text).diagnostics
-        case "seed":
-            return reading.seed(text).ok
-        case "expr":
-            return True
-
-
-def _changed(language: Language, text: str, edits: Sequence[Edit], at: Occurrence, new: str, known: Known) -> str:
+def _changed(reading: Reading, edits: Sequence[Edit], at: Occurrence, new: str, known: Known) -> str:
     """Return what else a rename would change, or ""."""
-    made = repair(text, edits)
-    after = occurrences_in(language, made.text)
-    places_after = {made.back_span(each.span) for each in after if each.name == new and each.kind == at.kind}
-    if places_after != {edit.span for edit in edits}:
+    made = repair(reading.text, edits)
+    later_reading = reading.changed(Source(made.text, reading.source.name))
+    after = names_in(later_reading)
+    places_after = {(*_ends_back(made, each.span), each.kind): each for each in after}
+    meant = (places_after.get((edit.span.start, edit.span.end, at.kind)) for edit in edits)
+    if any(each is None or each.name != new for each in meant):
         return f"with the name {_shown(new)} the text would be read in another way"
-    before_all = Counter((each.kind, each.span) for each in occurrences_in(language, text))
-    if before_all != Counter((each.kind, made.back_span(each.span)) for each in after):
+    if _together(names_in(reading)) != _together(
+        each._replace(span=Span(start, end)) for (start, end, _), each in places_after.items()
+    ):
         return f"with the name {_shown(new)} the text would be read in another way"
-    before = Counter((each.code, each.severity, each.span) for each in diagnosed(language, text, known))
-    later = Counter(
-        (each.code, each.severity, _back(made, each.span)) for each in diagnosed(language, made.text, known)
-    )
+    told, now = diagnosed(reading, known), diagnosed(later_reading, known)
+    before = Counter((each.code, each.severity, each.span) for each in told)
+    later = Counter((each.code, each.severity, _back(made, each.span)) for each in now)
     if before != later:
-        new_ones = later - before
-        told = sorted({code for code, _, _ in new_ones})
-        return f"the checker would say something else of the text{': ' + ', '.join(told) if told else ''}"
+        more, less = later - before, before - later
+        said = next((each for each in now if (each.code, each.severity, _back(made, each.span)) in more), None)
+        if said is not None:
+            return f"with the name {_shown(new)} the checker would say: {said.message} ({said.code})"
+        gone = next(each for each in told if (each.code, each.severity, each.span) in less)
+        return f"with the name {_shown(new)} the checker would no longer say: {gone.message} ({gone.code})"
     return ""
+
+
+def _together(found: Iterable[Occurrence]) -> list[tuple[int, int, str, int]]:
+    """Return all places that name something, each with the first that names the same."""
+    ordered = sorted(found, key=lambda each: (each.span.start, each.span.end))
+    first: dict[tuple[str, str, int], int] = {}
+    return [
+        (each.span.start, each.span.end, each.kind, first.setdefault(each.thing, each.span.start)) for each in ordered
+    ]
+
+
+def _ends_back(made: Repaired, span: Span) -> tuple[int, int]:
+    """Return where a span was, as ``back_span`` does; of thousands of names no spans are made."""
+    start = made.back(span.start)
+    return start, max(start, made.back(span.end))
 
 
 def _back(made: Repaired, span: Span | None) -> Span | None:

@@ -1,13 +1,12 @@
 """A place of a text that names something."""
 
 from collections.abc import Callable
-
-from attrs import field, frozen
+from typing import NamedTuple, TypeAlias
 
 from ...source import Span
 from ..model import SymbolKind
 
-__all__ = ["Occurrence", "as_it_is"]
+__all__ = ["Names", "Occurrence", "as_it_is"]
 
 
 def as_it_is(name: str) -> str | None:
@@ -15,11 +14,11 @@ def as_it_is(name: str) -> str | None:
     return name if name.isidentifier() and name.isascii() else None
 
 
-@frozen(eq=False)
-class Occurrence:
+class Occurrence(NamedTuple):
     """``span`` names ``name``, which is a thing of ``kind`` in ``scope`` (two things of one scope and name are one).
 
     ``written`` gives the text of another name at this place, None where it can't stand there; ``fixed`` says why it can't be another.
+    A file has thousands of them, so they are tuples.
     """
 
     kind: SymbolKind
@@ -27,10 +26,20 @@ class Occurrence:
     span: Span
     defines: bool = False
     scope: int = 0
-    written: Callable[[str], str | None] = field(default=as_it_is, repr=False)
+    written: Callable[[str], str | None] = as_it_is
     fixed: str = ""
 
     @property
     def thing(self) -> tuple[str, str, int]:
         """What is named."""
         return self.kind, self.name, self.scope
+
+    def moved(self, by: int) -> "Occurrence":
+        """Return the same, ``by`` further on. A scope but that of the whole text is told by a place in it."""
+        kind, name, span, defines, scope, written, fixed = self
+        scope = scope + by if scope else 0
+        return Occurrence(kind, name, Span(span.start + by, span.end + by), defines, scope, written, fixed)
+
+
+Names: TypeAlias = tuple[Occurrence, ...]
+"""All that a text names, in its order."""

@@ -4,9 +4,8 @@ import json
 from collections.abc import Iterator
 
 from ...documents.json_tree import JsonNode, StringMap
-from ...parse.expr import parse_expr
 from ...source import Span
-from .. import reading
+from ..reading import Reading
 from .expr import fields_in
 from .expr import occurrences as in_expression
 from .occurrence import Occurrence
@@ -17,9 +16,9 @@ _EXPRESSIONS = ("expr", "formula", "when")
 _TAKEN = frozenset({"extractions"})
 
 
-def occurrences(text: str) -> Iterator[Occurrence]:
+def occurrences(reading: Reading) -> Iterator[Occurrence]:
     """Yield what the seed names, as far as the document can be read."""
-    root = reading.document(text).root
+    text, root = reading.text, reading.document.root
     if root is None:
         return
     extract = root.fields.get("extract")
@@ -32,13 +31,14 @@ def occurrences(text: str) -> Iterator[Occurrence]:
         item.value["name"] for item in items if isinstance(item.value, dict) and isinstance(item.value.get("name"), str)
     }
     for item in items:
-        yield from _step(text, item, names)
+        yield from _step(reading, item, names)
     outputs = root.fields.get("output") or root.fields.get("output_fields")
     for node in outputs.items if outputs is not None else ():
         yield from _string(text, node, "computation")
 
 
-def _step(text: str, item: JsonNode, names: set[str]) -> Iterator[Occurrence]:
+def _step(reading: Reading, item: JsonNode, names: set[str]) -> Iterator[Occurrence]:
+    text = reading.text
     yield from _string(text, item.fields.get("name"), "computation", defines=True)
     source, field = item.fields.get("source"), item.fields.get("field")
     if source is not None and source.value in names:
@@ -52,7 +52,7 @@ def _step(text: str, item: JsonNode, names: set[str]) -> Iterator[Occurrence]:
     for part in (item, *(rules.items if rules is not None else ())):
         for key in _EXPRESSIONS:
             if key in part.fields:
-                yield from _expression(text, part.fields[key])
+                yield from _expression(reading, part.fields[key])
 
 
 def _where(text: str, node: JsonNode, key: str, names: set[str]) -> Iterator[Occurrence]:
@@ -83,17 +83,17 @@ def _string(
             yield Occurrence("computation", name, span, defines)
 
 
-def _expression(text: str, node: JsonNode) -> Iterator[Occurrence]:
+def _expression(reading: Reading, node: JsonNode) -> Iterator[Occurrence]:
     if not isinstance(node.value, str):
         return
     said, shift = node.value, 0
-    read = parse_expr(said)
+    read = reading.parsed(said)
     if read.expr is None:
         said, shift = f"0 {said}", 2  # a rule of a case with a source begins with a comparison
-        read = parse_expr(said)
+        read = reading.parsed(said)
     if read.expr is None:
         return
-    located = StringMap(text, node.span)
+    located = StringMap(reading.text, node.span)
     for each in in_expression(read.expr, said):
         span = located.located(each.span.shift(-shift))
         if each.scope:

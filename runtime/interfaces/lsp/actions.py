@@ -5,17 +5,19 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 
 from lsprotocol import types
 
-from ....lang.diagnostic import Diagnostic, Edit
+from ....lang.diagnostic import Diagnostic, Edit, printable
 from ....lang.rules import RULES
 from ....lang.source import Span
 from .documents import Snapshot
 from .publishing import Findings
 from .wording import lsp_diagnostic
 
-__all__ = ["code_actions", "fix_all"]
+__all__ = ["action_title", "code_actions", "fix_all"]
 
 _FIX_ALL = "source.fixAll.knotwork"
 _MOST = 50
+_LONGEST, _TOLD = 40, 2
+"""Characters of a text, and edits, that a title tells of."""
 _INDENT = re.compile(r"[ \t]*")
 
 
@@ -38,7 +40,11 @@ def code_actions(
                 said = lsp_diagnostic(found, text, docs)
                 change = changes(snapshot, found.edits)
                 yield types.CodeAction(
-                    _title(found), types.CodeActionKind.QuickFix, [said], is_preferred=True, edit=change
+                    action_title(found.edits, text.text),
+                    types.CodeActionKind.QuickFix,
+                    [said],
+                    is_preferred=True,
+                    edit=change,
                 )
         for found in touched:
             if snapshot.language != "seed" and (edit := _ignore(findings, found)) is not None:
@@ -49,11 +55,25 @@ def code_actions(
         yield types.CodeAction("fix all that has a sure fix", _FIX_ALL, edit=changes(snapshot, edits))
 
 
-def _title(found: Diagnostic) -> str:
-    """Return what a fix does in words: its hint, which for a likely name is a question."""
-    hint = found.hints[0] if found.hints else f"put {found.code} right"
-    meant = hint.removeprefix("did you mean ")
-    return hint if meant == hint else f"write {meant.removesuffix('?')}"
+def action_title(edits: Sequence[Edit], text: str) -> str:
+    """Say what edits of a text do. A hint tells a person what to think about; a title, what happens at once."""
+    done = [_action(edit, text) for edit in edits]
+    more = len(done) - _TOLD
+    return "; ".join(done[:_TOLD]) + (f"; and {more} more" if more > 0 else "")
+
+
+def _action(edit: Edit, text: str) -> str:
+    old, new = text[edit.span.start : edit.span.end], edit.text
+    if not old:
+        return f"insert {_said(new)}"
+    return f"replace {_said(old)} by {_said(new)}" if new else f"remove {_said(old)}"
+
+
+def _said(text: str) -> str:
+    if not text.strip():
+        return "a line break" if "\n" in text else "a blank"
+    flat = " ".join(text.split())
+    return printable(flat if len(flat) <= _LONGEST else f"{flat[: _LONGEST - 1]}…")
 
 
 def fix_all(found: Iterable[Diagnostic]) -> list[Edit]:

@@ -2,13 +2,14 @@
 
 from collections.abc import Iterable, Iterator
 from pathlib import Path
+from threading import Lock
 from urllib.parse import unquote, urlsplit
 from urllib.request import url2pathname
 
 from attrs import define, field, frozen
 from lsprotocol import types
 
-from ....lang.service import Language
+from ....lang.service import Language, Reading
 from ....lang.source import Source
 from .settings import language_of
 from .texts import Encoding, Text
@@ -17,6 +18,24 @@ __all__ = ["Document", "Documents", "Snapshot", "path_of"]
 
 LARGEST = 4_000_000
 """Characters of a document; no language here reads more."""
+
+
+@define(eq=False)
+class _Reader:
+    """Reads the successive texts of one document. Whoever needs one first reads it, whoever needs it then waits for that."""
+
+    _lock: Lock = field(factory=Lock, init=False)
+    _last: Reading | None = field(default=None, init=False)
+
+    def read(self, language: Language, source: Source) -> Reading:
+        """Return the reading of a text: of the last one, the same; of another, a new one that goes on from the last."""
+        with self._lock:
+            last = self._last
+            if last is None or last.source is not source:
+                last = Reading(language, source) if last is None else last.changed(source)
+                last.faults  # noqa: B018  # reads it: two threads would else read it twice
+                self._last = last
+            return last
 
 
 @frozen
@@ -28,18 +47,23 @@ class Snapshot:
     language: Language
     text: Text
     source: Source
+    _reader: _Reader = field(factory=_Reader, repr=False, eq=False)
+
+    def read(self) -> Reading:
+        """Return the reading of the text: the same for all who ask, from any thread."""
+        return self._reader.read(self.language, self.source)
 
 
 @define(eq=False)
 class Document:
-    """An open document. ``serial`` counts its changes, whatever the client's versions are."""
+    """An open document."""
 
     uri: str
     language: Language
     version: int
     text: Text
     path: Path | None
-    serial: int = 0
+    _reader: _Reader = field(factory=_Reader, init=False)
     _snapshot: Snapshot | None = field(default=None, init=False)
 
     def snapshot(self) -> Snapshot:
@@ -47,7 +71,7 @@ class Document:
         if self._snapshot is None:
             name = str(self.path) if self.path is not None else self.uri
             source = Source(self.text.text, name)
-            self._snapshot = Snapshot(self.uri, self.version, self.language, self.text, source)
+            self._snapshot = Snapshot(self.uri, self.version, self.language, self.text, source, self._reader)
         return self._snapshot
 
     def change(self, version: int, changes: Iterable[types.TextDocumentContentChangeEvent]) -> None:
@@ -56,7 +80,6 @@ class Document:
         for change in changes:
             text = text.replaced(getattr(change, "range", None), change.text)
         self.text, self.version, self._snapshot = text, version, None
-        self.serial += 1
 
 
 @define(eq=False)

@@ -1,13 +1,14 @@
 """The protocol's methods, each a question to the language service about a document as it is when the question comes."""
 
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import Any, cast
 
 from lsprotocol import types
 from pygls.exceptions import JsonRpcException
 
 from ....lang import service
-from ....lang.diagnostic import Diagnostic
+from ....lang.diagnostic import Diagnostic, Edit
+from ....lang.service import Known
 from .actions import code_actions
 from .documents import Document, Snapshot
 from .formatting import format_edit
@@ -46,6 +47,40 @@ def _unchanged(document: Document, snapshot: Snapshot) -> None:
     """Raise where the text changed while edits of it were worked out."""
     if document.snapshot() is not snapshot:
         raise JsonRpcException("the text changed meanwhile", _MODIFIED)
+
+
+# What follows runs in the thread of answers, wording and all: of a large text or a long line it takes a moment, in which the loop hears.
+
+
+def _asked(function: Callable[..., Any], snapshot: Snapshot, *given: Any) -> Any:
+    """Ask the service about a text that was read."""
+    return function(snapshot.language, snapshot.read(), *given)
+
+
+def _places(snapshot: Snapshot, offset: int, known: Known) -> list[tuple[types.Range, bool]]:
+    """Return where what stands at a place is named, and whether it is defined there."""
+    found: Sequence[service.Place] = _asked(service.references, snapshot, offset, known)
+    return [(snapshot.text.range(each.span), each.defines) for each in found]
+
+
+def _symbols(snapshot: Snapshot) -> list[types.DocumentSymbol]:
+    return [document_symbol(each, snapshot.text) for each in _asked(service.symbols, snapshot)]
+
+
+def _folds(snapshot: Snapshot) -> list[types.FoldingRange]:
+    return [folding_range(each) for each in _asked(service.folds, snapshot)]
+
+
+def _tokens(snapshot: Snapshot) -> types.SemanticTokens:
+    return types.SemanticTokens(data=token_data(_asked(service.tokens, snapshot), snapshot.text))
+
+
+def _formatted(snapshot: Snapshot) -> Edit | None:
+    return format_edit(snapshot.read())
+
+
+def _refusal(found: Diagnostic) -> JsonRpcException:
+    return JsonRpcException("; ".join((found.message, *found.hints)), _FAILED)
 
 
 def _takes_markdown(formats: Sequence[Any] | None) -> bool:
@@ -93,19 +128,18 @@ def _register_words(server: KnotworkServer) -> None:
             return None
         snapshot, known = document.snapshot(), server.known(document)
         offset = snapshot.text.offset(params.position)
-        found = await server.ask(service.hover, snapshot.language, snapshot.source, offset, known)
+        found = await server.ask(_asked, service.hover, snapshot, offset, known)
         capability = server.client_capabilities.text_document
         markdown = _takes_markdown(capability.hover.content_format if capability and capability.hover else None)
         return hover_of(found, snapshot.text, markdown=markdown) if found is not None else None
 
 
 def _register_names(server: KnotworkServer) -> None:
-    async def places(params: Any) -> tuple[Snapshot, tuple[service.Place, ...]] | None:
+    async def places(params: Any) -> tuple[Snapshot, list[tuple[types.Range, bool]]] | None:
         if (document := _at(server, params)) is None:
             return None
         snapshot, known = document.snapshot(), server.known(document)
-        offset = snapshot.text.offset(params.position)
-        return snapshot, await server.ask(service.references, snapshot.language, snapshot.source, offset, known)
+        return snapshot, await server.ask(_places, snapshot, snapshot.text.offset(params.position), known)
 
     @server.feature(types.TEXT_DOCUMENT_DEFINITION)
     async def definition(params: types.DefinitionParams) -> types.Location | None:
@@ -113,7 +147,7 @@ def _register_names(server: KnotworkServer) -> None:
             return None
         snapshot, known = document.snapshot(), server.known(document)
         offset = snapshot.text.offset(params.position)
-        found = await server.ask(service.definition, snapshot.language, snapshot.source, offset, known)
+        found = await server.ask(_asked, service.definition, snapshot, offset, known)
         return types.Location(snapshot.uri, snapshot.text.range(found.span)) if found is not None else None
 
     @server.feature(types.TEXT_DOCUMENT_REFERENCES)
@@ -121,19 +155,15 @@ def _register_names(server: KnotworkServer) -> None:
         if (found := await places(params)) is None:
             return None
         snapshot, named = found
-        kept = (each for each in named if params.context.include_declaration or not each.defines)
-        return [types.Location(snapshot.uri, snapshot.text.range(each.span)) for each in kept]
+        all_of_them = params.context.include_declaration
+        return [types.Location(snapshot.uri, where) for where, defines in named if all_of_them or not defines]
 
     @server.feature(types.TEXT_DOCUMENT_DOCUMENT_HIGHLIGHT)
     async def highlights(params: types.DocumentHighlightParams) -> list[types.DocumentHighlight] | None:
         if (found := await places(params)) is None:
             return None
-        snapshot, named = found
         kinds = types.DocumentHighlightKind
-        return [
-            types.DocumentHighlight(snapshot.text.range(each.span), kinds.Write if each.defines else kinds.Read)
-            for each in named
-        ]
+        return [types.DocumentHighlight(where, kinds.Write if defines else kinds.Read) for where, defines in found[1]]
 
     @server.feature(types.TEXT_DOCUMENT_PREPARE_RENAME)
     async def prepare(params: types.PrepareRenameParams) -> types.Range | None:
@@ -141,8 +171,12 @@ def _register_names(server: KnotworkServer) -> None:
             return None
         snapshot, known = document.snapshot(), server.known(document)
         offset = snapshot.text.offset(params.position)
-        found = await server.ask(service.renamable, snapshot.language, snapshot.source, offset, known)
-        return snapshot.text.range(found.span) if found is not None else None
+        found = await server.ask(_asked, service.renamable, snapshot, offset, known)
+        if not isinstance(found, Diagnostic):
+            return snapshot.text.range(found.span)
+        if found.span is None:  # no name at all: the editor has words of its own for that
+            return None
+        raise _refusal(found)
 
     @server.feature(types.TEXT_DOCUMENT_RENAME, types.RenameOptions(prepare_provider=True))
     async def rename(params: types.RenameParams) -> types.WorkspaceEdit | None:
@@ -150,39 +184,34 @@ def _register_names(server: KnotworkServer) -> None:
             return None
         snapshot, known = document.snapshot(), server.known(document)
         offset = snapshot.text.offset(params.position)
-        found = await server.ask(service.rename, snapshot.language, snapshot.source, offset, params.new_name, known)
+        # What is said of the text as it is counts for a rename; it is being worked out, or was.
+        await server.publisher.findings(document)
+        _unchanged(document, snapshot)
+        found = await server.ask(_asked, service.rename, snapshot, offset, params.new_name, known)
         if isinstance(found, Diagnostic):
-            raise JsonRpcException("; ".join((found.message, *found.hints)), _FAILED)
+            raise _refusal(found)
         _unchanged(document, snapshot)
         return server.changes(snapshot, found)
 
 
 def _register_shapes(server: KnotworkServer) -> None:
-    async def asked(params: Any, function: Callable[..., Any]) -> tuple[Snapshot, Any] | None:
-        if (document := _at(server, params)) is None:
-            return None
-        snapshot = document.snapshot()
-        return snapshot, await server.ask(function, snapshot.language, snapshot.source)
+    async def asked(params: Any, function: Callable[[Snapshot], Any]) -> Any:
+        document = _at(server, params)
+        return None if document is None else await server.ask(function, document.snapshot())
 
     @server.feature(types.TEXT_DOCUMENT_DOCUMENT_SYMBOL)
     async def symbols(params: types.DocumentSymbolParams) -> list[types.DocumentSymbol] | None:
-        if (found := await asked(params, service.symbols)) is None:
-            return None
-        return [document_symbol(each, found[0].text) for each in found[1]]
+        return cast("list[types.DocumentSymbol] | None", await asked(params, _symbols))
 
     @server.feature(types.TEXT_DOCUMENT_FOLDING_RANGE)
     async def folds(params: types.FoldingRangeParams) -> list[types.FoldingRange] | None:
-        if (found := await asked(params, service.folds)) is None:
-            return None
-        return [folding_range(each) for each in found[1]]
+        return cast("list[types.FoldingRange] | None", await asked(params, _folds))
 
     legend = types.SemanticTokensLegend(token_types=list(TOKEN_TYPES), token_modifiers=[])
 
     @server.feature(types.TEXT_DOCUMENT_SEMANTIC_TOKENS_FULL, legend)
     async def tokens(params: types.SemanticTokensParams) -> types.SemanticTokens | None:
-        if (found := await asked(params, service.tokens)) is None:
-            return None
-        return types.SemanticTokens(data=token_data(found[1], found[0].text))
+        return cast("types.SemanticTokens | None", await asked(params, _tokens))
 
 
 def _register_edits(server: KnotworkServer) -> None:
@@ -203,6 +232,6 @@ def _register_edits(server: KnotworkServer) -> None:
         if (document := _at(server, params)) is None:
             return None
         snapshot = document.snapshot()
-        edit = await server.ask(format_edit, snapshot.language, snapshot.source)
+        edit = await server.ask(_formatted, snapshot)
         _unchanged(document, snapshot)
         return [] if edit is None else text_edits([edit], snapshot.text)

@@ -1,15 +1,15 @@
 """Formatting: the printers' one spelling, as an edit of only the lines that it changes."""
 
 from ....lang.diagnostic import Edit, has_errors
-from ....lang.service import Language
+from ....lang.service import Reading
 from ....lang.source import Source, Span
 
 __all__ = ["format_edit"]
 
 
-def format_edit(language: Language, source: Source) -> Edit | None:
+def format_edit(reading: Reading) -> Edit | None:
     """Return the edit that formats a text; None where it is formatted, has errors, or is JSON, which editors format themselves."""
-    text = _formatted(language, source)
+    source, text = reading.source, _formatted(reading)
     if text is None or text == source.text:
         return None
     before, after = source.text.splitlines(keepends=True), text.splitlines(keepends=True)
@@ -21,28 +21,24 @@ def format_edit(language: Language, source: Source) -> Edit | None:
     return Edit(Span(start, end), "".join(after[first : len(after) - same]))
 
 
-def _formatted(language: Language, source: Source) -> str | None:
+def _formatted(reading: Reading) -> str | None:
     """Return the formatted text. What it says when read again must be the same: else it is a fault of ours, and raises."""
-    if language == "lwt":
-        from ....lang.parse.lwt import parse_lwt
+    if reading.language not in ("lwt", "gasl") or has_errors(reading.faults):
+        return None
+    if reading.language == "lwt":
         from ....lang.printer.lwt import format_lwt
 
-        script = parse_lwt(source)
-        if has_errors(script.diagnostics):
-            return None
-        text = format_lwt(script)
-        is_same = parse_lwt(text).items == script.items
-    elif language == "gasl":
-        from ....lang.parse.gasl import parse_gasl
+        text = format_lwt(reading.script)
+    else:
         from ....lang.printer.gasl import format_gasl
 
-        program = parse_gasl(source)
-        if has_errors(program.diagnostics):
-            return None
-        text = format_gasl(program)
-        is_same = parse_gasl(text).items == program.items
-    else:
-        return None
+        text = format_gasl(reading.program)
+    again = reading.changed(Source(text, reading.source.name))
+    is_same = (
+        again.script.items == reading.script.items
+        if reading.language == "lwt"
+        else again.program.items == reading.program.items
+    )
     if not is_same:
-        raise RuntimeError(f"formatting {source.name} would change what it says")
+        raise RuntimeError(f"formatting {reading.source.name} would change what it says")
     return text

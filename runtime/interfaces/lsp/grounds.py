@@ -9,6 +9,7 @@ import os
 from collections.abc import Callable, Hashable, Mapping
 from concurrent.futures import Executor
 from pathlib import Path
+from time import monotonic
 from typing import Any, Literal
 
 from attrs import define, field, frozen
@@ -23,6 +24,8 @@ __all__ = ["Grounds", "Problem"]
 
 _MOST_INPUT = 64 << 20
 """Bytes of an input that an editor waits for."""
+_GLANCE = 0.5
+"""Seconds for which files are taken to be as they were: a person who types asks many times in one."""
 Kind = Literal["graph", "state", "input"]
 
 
@@ -39,6 +42,14 @@ class Problem(Exception):
 
 
 @frozen
+class _Graph:
+    """What is known of a graph: its attributes and values, and what its adapter can measure."""
+
+    schema: Schema
+    measures: tuple[str, ...]
+
+
+@frozen
 class _State:
     """What a state says: its keys, and the graph that it was made with."""
 
@@ -48,12 +59,17 @@ class _State:
 
 @define(eq=False)
 class _Entry:
-    """What was loaded from a place, as its files were then; ``loading`` while it is being loaded (again)."""
+    """What was loaded from a place, as its files were then; ``loading`` while it is being loaded (again).
+
+    ``serial`` tells one loading from another: an address of a value may be given to the next one.
+    """
 
     stamp: Hashable
     value: Any = None
     is_there: bool = False
     loading: bool = False
+    looked: float | None = None
+    serial: int = 0
 
 
 @define(eq=False)
@@ -68,38 +84,52 @@ class Grounds:
     told: Callable[[Problem], None]
     _kept: dict[tuple[Kind, str], _Entry] = field(factory=dict, init=False)
     _known: dict[Hashable, Known] = field(factory=dict, init=False)
+    _loads: int = field(default=0, init=False)
 
     def known(self, settings: Settings) -> Known:
         """Return what is known now under ``settings``; what is missing or has changed is loaded meanwhile."""
-        state: _State | None = self._value("state", settings.state)
-        graph = settings.graph or (state.graph if state is not None else None)
-        schema: Schema | None = self._value("graph", graph)
-        given = self._value("input", settings.input, MISSING)
-        key = (id(schema), id(state), id(given), settings.models)
+        state: _State | None
+        state, state_serial = self._value("state", settings.state)
+        graph: _Graph | None
+        graph, graph_serial = self._value("graph", settings.graph or (state.graph if state is not None else None))
+        given, given_serial = self._value("input", settings.input, MISSING)
+        key = (graph_serial, state_serial, given_serial, settings.models)
         known = self._known.get(key)
         if known is None:
-            keys = state.keys if state is not None else None
-            known = Known(schema=schema, state=keys, input=given, models=settings.models)
+            known = Known(
+                schema=graph.schema if graph is not None else None,
+                measures=graph.measures if graph is not None else None,
+                state=state.keys if state is not None else None,
+                input=given,
+                models=settings.models,
+            )
             self._known = {**dict(list(self._known.items())[-20:]), key: known}
         return known
 
-    def is_loading(self) -> bool:
-        """Say whether something is being loaded."""
-        return any(entry.loading for entry in self._kept.values())
+    def look(self) -> None:
+        """Have all files looked at when they are asked for next, as one may have changed."""
+        for entry in self._kept.values():
+            entry.looked = None
 
-    def _value(self, kind: Kind, place: str | None, without: Any = None) -> Any:
+    def _value(self, kind: Kind, place: str | None, without: Any = None) -> tuple[Any, int]:
+        """Return what is at a place, and the number of its loading; ``without`` and 0 where there is nothing yet."""
         if place is None:
-            return without
-        stamp = _stamp(place)
+            return without, 0
         entry = self._kept.get((kind, place))
         if entry is None:
             entry = self._kept[kind, place] = _Entry(None)
-        if not entry.loading and (entry.stamp != stamp):
+        if not entry.loading and (entry.looked is None or monotonic() - entry.looked > _GLANCE):
+            self._look(kind, place, entry)
+        return (entry.value, entry.serial) if entry.is_there else (without, 0)
+
+    def _look(self, kind: Kind, place: str, entry: _Entry) -> None:
+        """Have a place loaded where its files are others than they were."""
+        stamp, entry.looked = _stamp(place), monotonic()
+        if entry.stamp != stamp:
             entry.loading, entry.stamp = True, stamp
             loop = asyncio.get_running_loop()
             future = loop.run_in_executor(self.executor, _load, kind, place)
             future.add_done_callback(lambda done: self._loaded(entry, done))
-        return entry.value if entry.is_there else without
 
     def _loaded(self, entry: _Entry, done: "asyncio.Future[Any]") -> None:
         entry.loading = False
@@ -109,7 +139,8 @@ class Grounds:
             entry.value, entry.is_there = None, False
             self.told(error if isinstance(error, Problem) else Problem(f"{type(error).__name__}: {error}"))
         else:
-            entry.value, entry.is_there = done.result(), True
+            self._loads += 1
+            entry.value, entry.is_there, entry.serial = done.result(), True, self._loads
         self.changed()
 
 
@@ -134,7 +165,8 @@ def _load(kind: Kind, place: str) -> Any:
 
     try:
         if kind == "graph":
-            return open_graph(place).adapter.schema
+            adapter = open_graph(place).adapter
+            return _Graph(adapter.schema, tuple(adapter.measures))
         return _read_state(place) if kind == "state" else _read_input(place)
     except (AdapterError, StoreError) as error:
         raise Problem(f"{kind}: {error.message}", error.hint) from None

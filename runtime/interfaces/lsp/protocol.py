@@ -29,6 +29,9 @@ class TakesTexts(Port):
     def closed(self, params: types.DidCloseTextDocumentParams) -> None:
         """Take notice that a document was closed."""
 
+    def log(self, message: str) -> None:
+        """Write a line into the client's log."""
+
 
 class Protocol(LanguageServerProtocol):
     """Keeps documents in ``server.documents`` alone, where positions are counted as the protocol says.
@@ -73,6 +76,10 @@ class Protocol(LanguageServerProtocol):
     def lsp_text_document__did_close(self, params: types.DidCloseTextDocumentParams) -> None:
         """Forget a document."""
         self._own.closed(params)
+
+    def complain(self, message: str) -> None:
+        """Say in the client's log what is wrong with a notification, which has no answer."""
+        self._own.log(message)
 
     def refuse(self, msg_id: Any, code: int, message: str) -> None:
         """Answer a request, or what was perhaps one (its id is None then), with an error."""

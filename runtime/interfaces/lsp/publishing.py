@@ -10,7 +10,7 @@ from attrs import define, field, frozen
 from ....lang.diagnostic import Diagnostic, sort_key
 from ....lang.service import Known
 from ....lang.source import Span
-from .checking import Checker
+from .checking import check
 from .documents import Document, Snapshot
 
 __all__ = ["Findings", "Publisher", "most_telling"]
@@ -19,6 +19,10 @@ MOST = 500
 """Diagnostics told of one text: nobody reads more, and editors grow slow."""
 _MOMENT = 0.1
 """Seconds: what takes no longer is checked at once."""
+_BREATH = 0.003
+"""Seconds in which an editor asks what it asks after a change: its answers come first, a person waits for them."""
+_GIVES_WAY = 0.05
+"""Seconds after a change for which a check waits for answers."""
 _POSTPONED = 5
 """Delays after which a check is no longer put off, however much is typed."""
 
@@ -36,7 +40,6 @@ class Findings:
 class _Work:
     """What is going on for one document."""
 
-    checker: Checker
     cost: float = 0.0
     since: float | None = None
     timer: asyncio.TimerHandle | None = None
@@ -44,6 +47,13 @@ class _Work:
     again: bool = False
     findings: Findings | None = None
     waiting: "list[asyncio.Future[Findings]]" = field(factory=list)
+
+    def give_up(self, error: BaseException | None) -> None:
+        """Tell whoever waits that there will be no findings, and why where something failed."""
+        for waiter in self.waiting:
+            if not waiter.done():
+                waiter.cancel() if error is None else waiter.set_exception(error)
+        self.waiting.clear()
 
 
 @define(eq=False)
@@ -58,18 +68,19 @@ class Publisher:
     tell: Callable[[Findings], None]
     failed: Callable[[BaseException], None]
     delay: Callable[[], float]
+    is_answering: Callable[[], bool]
     _work: dict[str, _Work] = field(factory=dict, init=False)
 
     def changed(self, document: Document, *, at_once: bool = False) -> None:
         """Have a document checked: soon, or at once where the last check took but a moment."""
         work = self._work.get(document.uri)
-        if work is None or work.checker.language != document.language:
-            work = self._work[document.uri] = _Work(Checker(document.language))
+        if work is None:
+            work = self._work[document.uri] = _Work()
         now = perf_counter()
         work.since = now if work.since is None else work.since
         delay = self.delay()
         if at_once or work.cost < _MOMENT or now - work.since > _POSTPONED * delay:
-            delay = 0.0
+            delay = _BREATH
         if work.timer is not None:
             work.timer.cancel()
         work.timer = asyncio.get_running_loop().call_later(delay, self._begin, document, work)
@@ -81,8 +92,7 @@ class Publisher:
             return
         if work.timer is not None:
             work.timer.cancel()
-        for waiter in work.waiting:
-            waiter.cancel()
+        work.give_up(None)
 
     async def findings(self, document: Document) -> Findings:
         """Return what a check of the document as it is now finds, once there is one."""
@@ -102,6 +112,9 @@ class Publisher:
         if work.running:
             work.again = True
             return
+        if work.since is not None and perf_counter() - work.since < _GIVES_WAY and self.is_answering():
+            work.timer = asyncio.get_running_loop().call_later(_BREATH, self._begin, document, work)
+            return
         work.running, work.again, work.since = True, False, None
         snapshot, known = document.snapshot(), self.known(document)
         future = asyncio.get_running_loop().run_in_executor(self.executor, _check, work, snapshot, known)
@@ -112,11 +125,8 @@ class Publisher:
         if done.cancelled() or self._work.get(document.uri) is not work:
             return
         if (error := done.exception()) is not None:
-            work.checker = Checker(document.language)  # what was kept may be half of something
             self.failed(error)
-            for waiter in work.waiting:
-                waiter.cancel()
-            work.waiting.clear()
+            work.give_up(error)
             return
         if document.snapshot() is snapshot:
             work.findings = done.result()
@@ -134,10 +144,11 @@ class Publisher:
 def _check(work: _Work, snapshot: Snapshot, known: Known) -> Findings:
     """Check one snapshot; in the thread of checks, where no two meet."""
     begun = perf_counter()
-    found = work.checker.check(snapshot.source, known)
+    reading = snapshot.read()
+    found = check(reading, known)
     if work.findings is not None:  # the first reads all of the text; those that follow, only what changed
         work.cost = perf_counter() - begun
-    return Findings(snapshot, tuple(found), work.checker.items)
+    return Findings(snapshot, found, reading.items)
 
 
 def most_telling(found: tuple[Diagnostic, ...]) -> tuple[Diagnostic, ...]:

@@ -1,18 +1,19 @@
 """The server: the documents, checks and grounds of one client, and what it is told."""
 
 import asyncio
+import gc
 from collections.abc import Callable, Iterable
-from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 from pathlib import Path
 from typing import Any, cast
 
 from lsprotocol import types
+from pygls.exceptions import JsonRpcException
 from pygls.lsp.server import LanguageServer
 
 from .... import __version__
 from ....lang.diagnostic import Edit, printable
-from ....lang.service import Known
+from ....lang.service import Known, Language, complete
 from .documents import Document, Documents, Snapshot, path_of
 from .grounds import Grounds, Problem
 from .protocol import Protocol
@@ -20,6 +21,7 @@ from .publishing import Findings, Publisher, most_telling
 from .settings import Settings, read_settings
 from .texts import Encoding
 from .wording import lsp_diagnostic, text_edits
+from .working import Worker
 
 __all__ = ["KnotworkServer"]
 
@@ -33,12 +35,21 @@ class KnotworkServer(LanguageServer):
         self.documents = Documents()
         self.settings = Settings()
         self.folder: Path | None = None
-        self.asking = ThreadPoolExecutor(1, "lsp-asking")
-        self.checking = ThreadPoolExecutor(1, "lsp-checking")
-        self.loading = ThreadPoolExecutor(1, "lsp-loading")
+        self.asking = Worker("lsp-asking")
+        self.checking = Worker("lsp-checking")
+        self.loading = Worker("lsp-loading")
         self.grounds = Grounds(self.loading, self.check_all, self.complain)
-        self.publisher = Publisher(self.checking, self.known, self._tell, self._failed, lambda: self.settings.delay)
-        self._said: set[str] = set()
+        self.publisher = Publisher(
+            self.checking,
+            self.known,
+            self._tell,
+            self._failed,
+            lambda: self.settings.delay,
+            lambda: self._answering > 0,
+        )
+        self._answering = 0
+        self._said: dict[str, None] = {}
+        self._ready: set[Language] = set()
 
     def begin(self, params: types.InitializeParams) -> None:
         """Take over what the client says of itself and of the workspace."""
@@ -64,10 +75,14 @@ class KnotworkServer(LanguageServer):
         return self.grounds.known(self.settings_of(document))
 
     def opened(self, params: types.DidOpenTextDocumentParams) -> None:
-        """Keep and check a document."""
+        """Keep and check a document, from now on as it is said here."""
+        self.publisher.closed(params.text_document.uri)
         document = self.documents.open(params.text_document)
         if document is not None:
             self.publisher.changed(document, at_once=True)
+            if document.language not in self._ready:
+                self._ready.add(document.language)
+                asyncio.get_running_loop().call_later(_SOON, self.asking.submit, _make_ready, document.language)
 
     def changed(self, params: types.DidChangeTextDocumentParams) -> None:
         """Change a document and have it checked."""
@@ -86,7 +101,8 @@ class KnotworkServer(LanguageServer):
         self.text_document_publish_diagnostics(types.PublishDiagnosticsParams(uri, []))
 
     def check_all(self) -> None:
-        """Have every open document checked."""
+        """Have every open document checked, by the files beside them as they are."""
+        self.grounds.look()
         for document in self.documents:
             self.publisher.changed(document, at_once=True)
 
@@ -108,13 +124,17 @@ class KnotworkServer(LanguageServer):
 
     async def ask(self, function: Callable[..., Any], *given: Any) -> Any:
         """Have something worked out beside the loop. Cancelled before its turn has come, it is not begun."""
-        return await asyncio.get_running_loop().run_in_executor(self.asking, partial(function, *given))
+        self._answering += 1
+        try:
+            return await asyncio.get_running_loop().run_in_executor(self.asking, partial(function, *given))
+        finally:
+            self._answering -= 1
 
     def complain(self, problem: Problem) -> None:
         """Show a person what can't be used; the same only once until it is something else."""
         message = str(problem)
         if message not in self._said and self.protocol.writer is not None:
-            self._said = {*list(self._said)[-100:], message}
+            self._said = dict.fromkeys([*list(self._said)[-_REMEMBERED:], message])
             self.window_show_message(types.ShowMessageParams(types.MessageType.Warning, f"knotwork: {message}"))
 
     def _tell(self, findings: Findings) -> None:
@@ -133,12 +153,27 @@ class KnotworkServer(LanguageServer):
 
     def end(self) -> None:
         """Leave off whatever was to be worked out."""
-        for executor in (self.asking, self.checking, self.loading):
-            executor.shutdown(wait=False, cancel_futures=True)
+        for worker in (self.asking, self.checking, self.loading):
+            worker.shutdown()
 
     def report_server_error(self, error: Exception, source: Any) -> None:
-        """Log what went wrong in a notification; a request is answered with it."""
-        self._failed(error)
+        """Log what went wrong, but for refusals: with these a request is answered, and nothing is wrong with the server."""
+        if not isinstance(error, JsonRpcException):
+            self._failed(error)
+
+
+_REMEMBERED = 100
+"""Complaints that are not made again, the last ones."""
+_SOON = 0.1
+"""Seconds after a document was opened: what is first wrong with it is told before."""
+_BEGINNINGS: dict[Language, str] = {"lwt": '(a)=LLM("x", ', "gasl": "COUNT ", "seed": '{"compute": [{"expr": "1 + '}
+
+
+def _make_ready(language: Language) -> None:
+    """Have made what the first completion of a language makes, so that nobody waits for it."""
+    text = _BEGINNINGS.get(language, "")
+    complete(language, text, len(text))
+    gc.freeze()  # that, and all that was loaded before, stays for good: nobody needs to look whether it still lives
 
 
 _ENCODINGS: dict[str, Encoding] = {"utf-8": "utf-8", "utf-16": "utf-16", "utf-32": "utf-32"}

@@ -82,16 +82,22 @@ async def converse(protocol: Protocol, stdin: BinaryIO, stdout: BinaryIO) -> int
                     return
 
     threading.Thread(target=read, name="lsp-stdin", daemon=True).start()
-    watcher = asyncio.create_task(_watch(protocol, queue))
+    watcher: asyncio.Task[None] | None = None
+    is_named = False
     try:
         while (message := await queue.get()) is not None:
             if _is_exit(message) or writer.is_gone:
                 break
             _take(protocol, message)
+            if not is_named and (process := protocol.client_process) is not None:
+                is_named = True
+                if _is_alive(process):  # else it lives elsewhere, in another container
+                    watcher = asyncio.create_task(_watch(process, queue))
             await asyncio.sleep(0)  # what was asked looks at the text as it is now, before the next message changes it
         return 0 if protocol.is_shut_down and not writer.is_gone else 1
     finally:
-        watcher.cancel()
+        if watcher is not None:
+            watcher.cancel()
 
 
 def _is_exit(message: Any) -> bool:
@@ -165,28 +171,27 @@ def _take(protocol: Protocol, message: Any) -> None:
     try:
         read = protocol.structure_message(message)
     except (JsonRpcException, BaseValidationError, TypeError, ValueError, KeyError, RecursionError):
+        why = f"the parameters of {method} are not as the protocol has them"
         if asked is not None:
-            protocol.refuse(asked, _INVALID_PARAMS, f"the parameters of {method} are not as the protocol has them")
+            protocol.refuse(asked, _INVALID_PARAMS, why)
+        elif protocol.knows(str(method)):  # a change that was not made leaves the text here another than the editor's
+            protocol.complain(why)
         return
     protocol.handle_message(read)
 
 
-async def _watch(protocol: Protocol, queue: "asyncio.Queue[Any]") -> None:
+async def _watch(process: int, queue: "asyncio.Queue[Any]") -> None:
     """End the conversation when the client's process is gone, though its end of the stream may live on in a child of it."""
-    watched: int | None = None
-    while os.name == "posix":  # elsewhere signal 0 is not for asking
+    while True:
         await asyncio.sleep(_LOOK)
-        process = protocol.client_process
-        if process is None:
-            continue
-        if _is_alive(process):
-            watched = process  # one that was never seen lives elsewhere: in another container
-        elif watched == process:
+        if not _is_alive(process):
             await queue.put(None)
             return
 
 
 def _is_alive(process: int) -> bool:
+    if os.name != "posix":  # elsewhere signal 0 is not for asking
+        return False
     try:
         os.kill(process, 0)
     except ProcessLookupError:

@@ -15,6 +15,12 @@ __all__ = ["Encoding", "Text"]
 Encoding = Literal["utf-8", "utf-16", "utf-32"]
 
 _LINE = re.compile(r"\r\n?|\n")
+_WIDE = {
+    "utf-8": re.compile(r"[^\x00-\x7f]"), "utf-16": re.compile(r"[\U00010000-\U0010ffff]"), "utf-32": re.compile(r"(?!)"),
+}  # fmt: skip
+"""Characters of more than one unit."""
+_Wide = tuple[list[int], list[int]]
+"""Where the wide characters of a line end, and how many units more than characters there are up to there; before them 0 and 0."""
 
 
 @frozen(slots=False)
@@ -37,6 +43,11 @@ class Text:
         """Say whether columns are code points in any encoding."""
         return self.text.isascii()
 
+    @property
+    def counts_code_points(self) -> bool:
+        """Say whether columns are code points in this encoding."""
+        return self.encoding == "utf-32" or self.is_ascii
+
     def _line(self, number: int) -> Span:
         """Return line ``number`` (from 0) without its ending."""
         starts = self.starts
@@ -54,29 +65,45 @@ class Text:
             return len(self.text)
         line = self._line(position.line)
         units = max(0, position.character)
-        if self.encoding == "utf-32" or self.is_ascii:
+        if self.counts_code_points:
             return min(line.start + units, line.end)
-        at = line.start
-        while at < line.end and units > 0:
-            units -= _width(self.text[at], self.encoding)
-            at += units >= 0  # a position inside a character is the one before it
-        return at
+        ends, more = self._wide(position.line)
+        # Behind which wide character it is; one that it lies inside of is not behind it, so the position is before that.
+        passed = bisect_right(range(len(ends)), units, key=lambda at: ends[at] - line.start + more[at]) - 1
+        at = line.start + units - more[passed]
+        following = ends[passed + 1] - 1 if passed + 1 < len(ends) else line.end
+        return min(at, following, line.end)
 
     def position(self, offset: int) -> Position:
         """Return where an offset is; one beside the text is moved into it."""
         offset = max(0, min(offset, len(self.text)))
         number = bisect_right(self.starts, offset) - 1
-        start = self.starts[number]
-        if self.encoding == "utf-32" or self.is_ascii:
-            return Position(number, offset - start)
-        return Position(number, self.units(start, offset))
+        return Position(number, self.column(number, offset))
 
-    def units(self, start: int, end: int) -> int:
-        """Return how many units the text between two offsets has."""
-        if self.encoding == "utf-32" or self.is_ascii:
-            return end - start
-        piece = self.text[start:end]
-        return len(piece) if piece.isascii() else sum(_width(letter, self.encoding) for letter in piece)
+    def column(self, number: int, offset: int) -> int:
+        """Return how many units line ``number`` has before ``offset``, which is in it or at its end."""
+        start = self.starts[number]
+        if self.counts_code_points:
+            return offset - start
+        ends, more = self._wide(number)
+        return offset - start + more[bisect_right(ends, offset) - 1]
+
+    @cached_property
+    def _wides(self) -> dict[int, _Wide]:
+        return {}
+
+    def _wide(self, number: int) -> _Wide:
+        """Return the wide characters of a line, looked for once: a line may have a hundred thousand, and as many questions."""
+        known = self._wides.get(number)
+        if known is None:
+            starts = self.starts
+            start, end = starts[number], starts[number + 1] if number + 1 < len(starts) else len(self.text)
+            ends, more = [start], [0]
+            for match in _WIDE[self.encoding].finditer(self.text, start, end):
+                ends.append(match.end())
+                more.append(more[-1] + _width(match[0], self.encoding) - 1)
+            known = self._wides[number] = ends, more
+        return known
 
     def range(self, span: Span) -> Range:
         """Return a span as the protocol says it."""

@@ -103,15 +103,15 @@ def token_data(found: Iterable[Token], text: Text) -> list[int]:
     data: list[int] = []
     starts, last = text.starts, len(text.starts)
     number = line = column = 0
+    is_plain = text.counts_code_points
     for token in found:
         while number + 1 < last and starts[number + 1] <= token.start:
             number += 1
         end = min(token.end, starts[number + 1]) if number + 1 < last else token.end
         if end <= token.start:
             continue
-        begin = text.units(starts[number], token.start)
-        data += (
-            number - line, begin - column if number == line else begin, text.units(token.start, end), _NUMBERS[token.type], 0,
-        )  # fmt: skip
+        begin = token.start - starts[number] if is_plain else text.column(number, token.start)
+        size = end - token.start if is_plain else text.column(number, end) - begin
+        data += (number - line, begin - column if number == line else begin, size, _NUMBERS[token.type], 0)
         line, column = number, begin
     return data

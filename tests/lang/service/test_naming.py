@@ -122,10 +122,15 @@ REFUSED = [
     ("lwt", "a)=", "two words", "two words can't be the name of a step"),
     ("lwt", "a)=", "c", "there is a step c already"),
     ("lwt", "input", "x", "input is not a step"),
-    ("lwt", "final", "last", "the checker would say something else of the text: LWT031"),
+    ("lwt", "final", "last", "with the name last the checker would say: the output of (last) is the result"),
     ("seed", "mood", "stars", "there is a field stars already"),
     ("seed", "mood", "a b", "a b can't be the name of a field"),
-    ("seed", "GOOD", "if", "the checker would say something else of the text: SEED043"),
+    (
+        "seed",
+        "GOOD",
+        "if",
+        "with the name if the checker would say: compute[0].name: if is a word of expressions (SEED043)",
+    ),
     ("expr", "x for", "xs", "there is a variable xs already"),
     ("expr", "x for", "null", "with the name null the text would be read in another way"),
     ("expr", "xs", "ys", "it is given to the expression from outside"),
@@ -134,7 +139,7 @@ REFUSED = [
 
 @pytest.mark.parametrize(("language", "old", "new", "message"), REFUSED)
 def test_a_rename_that_would_break_something_is_refused_with_why(language, old, new, message):
-    assert renamed(language, TEXTS[language], old, new) == message
+    assert renamed(language, TEXTS[language], old, new).startswith(message)
 
 
 def test_a_name_that_is_bound_outside_keeps_it_and_is_no_new_name():
