@@ -10,11 +10,12 @@ import pytest
 from attrs import evolve
 from knotwork.adapters.llm import BudgetExceeded
 from knotwork.adapters.llm_budget import Price
-from knotwork.runtime.interfaces.web.gate import LOCAL, Gate, Who
-from knotwork.runtime.interfaces.web.keys import add_key
+from knotwork.runtime.interfaces.http.gate import LOCAL, Gate, Who
+from knotwork.runtime.interfaces.http.keys import add_key
+from knotwork.runtime.interfaces.http.problems import Problem
+from knotwork.runtime.interfaces.http.settings import Limits
 from knotwork.runtime.interfaces.web.models import Offered
-from knotwork.runtime.interfaces.web.problems import Problem
-from knotwork.runtime.interfaces.web.settings import Limits, Model, RunLimits
+from knotwork.runtime.interfaces.web.settings import Model, RunLimits
 from support.command import silent_server
 from support.model_server import ModelServer
 from support.web import application, settings_in

@@ -9,8 +9,8 @@ from typing import Any
 
 import pytest
 from jsonschema import Draft202012Validator
-from knotwork.runtime.interfaces import web
-from knotwork.runtime.interfaces.web import problems as kinds
+from knotwork.runtime.interfaces import http, web
+from knotwork.runtime.interfaces.http import problems as kinds
 from knotwork.runtime.interfaces.web.answers.shapes import FAILURES
 from knotwork.runtime.interfaces.web.app import create_app
 from knotwork.runtime.interfaces.web.faults import OF_HTTP
@@ -127,7 +127,7 @@ TABLES = {"shapes.py": FAILURES, "faults.py": OF_HTTP}
 
 def problems() -> Iterator[tuple[str, str, int, str]]:
     """Yield the place, name, status and title of each problem that the server's code raises."""
-    for file in sorted(Path(web.__file__).parent.rglob("*.py")):
+    for file in sorted(file for rooms in (http, web) for file in Path(rooms.__file__).parent.rglob("*.py")):
         for node in ast.walk(ast.parse(file.read_text(encoding="utf-8"))):
             if isinstance(node, ast.Call) and getattr(node.func, "id", "") == "Problem":
                 given = [argument.value for argument in node.args[:3] if isinstance(argument, ast.Constant)]

@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from knotwork.runtime.interfaces.web.problems import MEDIA_TYPE, Problem, problem_response
+from knotwork.runtime.interfaces.http.problems import MEDIA_TYPE, Problem, problem_response
 from knotwork.runtime.interfaces.web.scripts import router as scripts
 from support.web import application, settings_in
 

@@ -6,10 +6,10 @@ from typing import Any
 
 import httpx2
 import pytest
+from knotwork.runtime.interfaces.http.gate import LOCAL
+from knotwork.runtime.interfaces.http.settings import Limits
 from knotwork.runtime.interfaces.web.answers import live
 from knotwork.runtime.interfaces.web.answers.schemas import RunDetail, RunsPage, RunSummary
-from knotwork.runtime.interfaces.web.gate import LOCAL
-from knotwork.runtime.interfaces.web.settings import Limits
 from support.answer_server import draft
 from support.lab import Lab, asking, lab
 

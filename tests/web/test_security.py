@@ -10,8 +10,8 @@ from typing import Any
 
 import pytest
 from attrs import evolve
-from knotwork.runtime.interfaces.web.headers import POLICY
-from knotwork.runtime.interfaces.web.keys import add_key
+from knotwork.runtime.interfaces.http.headers import POLICY
+from knotwork.runtime.interfaces.http.keys import add_key
 from knotwork.runtime.interfaces.web.settings import Model, RunLimits
 from support.command import cassette
 from support.web import Address, application, served_app, settings_in

@@ -2,25 +2,22 @@
 
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
-from typing import Any
 
 from fastapi import FastAPI
 from starlette.middleware import Middleware
 from starlette.middleware.cors import CORSMiddleware
 
 from ...folders import cache_file
-from .access import Access
+from ..http.door import door
+from ..http.faults import LOG
+from ..http.gate import Gate
+from ..http.keys import Keys
 from .answers.router import router as answers
 from .answers.runs import Runs
-from .bodies import Bodies
 from .documenting import describe
-from .faults import LOG, Catching, add_handlers
-from .gate import Gate
-from .guarding import Guard
-from .headers import Headers
+from .faults import add_handlers
 from .heads import Heads
 from .health import router as health
-from .keys import Keys
 from .lab.serving import router as lab
 from .models import Offered
 from .parts import Parts
@@ -65,19 +62,13 @@ def _uncached(spec: str) -> None:
 
 def _middleware(settings: ServerSettings, keys: Keys, gate: Gate) -> list[Middleware]:
     """Return the layers around the routes, from outside."""
-    layers: list[Any] = [Middleware(Access)] if settings.log else []
-    layers.append(Middleware(Headers, cors=bool(settings.cors)))
+    own = [Middleware(Heads)]
     if settings.cors:
-        layers.append(
+        own.insert(
+            0,
             Middleware(
                 CORSMiddleware, allow_origins=settings.cors, allow_methods=["GET", "POST", "DELETE"],
                 allow_headers=["Authorization", "Content-Type", "Last-Event-ID"], expose_headers=["Location", "Retry-After"],
-            )
+            ),
         )  # fmt: skip
-    return [
-        *layers,
-        Middleware(Heads),
-        Middleware(Catching),
-        Middleware(Guard, settings=settings, keys=keys, gate=gate),
-        Middleware(Bodies, limits=settings.limits),
-    ]
+    return door(settings, keys, gate, own)

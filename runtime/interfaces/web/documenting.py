@@ -6,7 +6,7 @@ from fastapi import FastAPI
 from fastapi.openapi.utils import get_openapi
 
 from .... import __version__
-from .problems import MEDIA_TYPE
+from ..http.problems import MEDIA_TYPE
 
 __all__ = ["describe"]
 

@@ -14,8 +14,8 @@ from ....adapters.llm_budget import Ledger
 from ....adapters.llm_layers import Client
 from ....lang.diagnostic import nearest, printable
 from ...wiring import ModelSettings, open_model
+from ..http.problems import Problem
 from .budgets import Charged, RunsLedger
-from .problems import Problem
 from .settings import Model, RunLimits
 
 __all__ = ["ForRun", "Offered"]

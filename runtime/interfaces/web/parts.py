@@ -6,8 +6,8 @@ from attrs import frozen
 from fastapi import Depends, Request, Security
 from fastapi.security import HTTPAuthorizationCredentials, HTTPBearer
 
-from .gate import Gate, Who
-from .keys import Keys
+from ..http.gate import Gate, Who
+from ..http.keys import Keys
 from .models import Offered
 from .settings import ServerSettings
 

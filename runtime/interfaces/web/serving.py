@@ -6,33 +6,21 @@ application, so runs are ended before uvicorn is told to stop.
 """
 
 import asyncio
-import logging
 import socket
-import sys
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
-from types import FrameType
+from collections.abc import Callable
 
-import uvicorn
 from fastapi import FastAPI
 
+from ..http.faults import LOG
+from ..http.listening import listening, url_of
+from ..http.server import LAST, Server, configured
 from .app import create_app
-from .faults import LOG
-from .protocol import impatient
 from .settings import ServerSettings
 
-__all__ = ["NoPort", "listening", "serve"]
+__all__ = ["serve"]
 
-_HEAD = 32 << 10
-"""The most bytes of a request's head."""
 _IDLE = 30
 """Seconds that a connection may say nothing between requests."""
-_LAST = 5
-"""Seconds for sending what is left when all runs have ended."""
-
-
-class NoPort(Exception):
-    """The server can't listen where it should."""
 
 
 def serve(settings: ServerSettings, ready: Callable[[str], None]) -> bool:
@@ -41,80 +29,40 @@ def serve(settings: ServerSettings, ready: Callable[[str], None]) -> bool:
     Returns False where a second signal cut the end short. Raises ``NoPort``, ``NotConfigured``, and what ``Runs.open`` does.
     """
     with listening(settings.host, settings.port) as made:
-        host, port = made.getsockname()[:2]
-        url = f"http://{f'[{host}]' if ':' in host else host}:{port}"
-        return asyncio.run(_serve(settings, made, lambda: ready(url)))
+        return asyncio.run(_serve(settings, made, lambda: ready(url_of(made))))
 
 
-@contextmanager
-def listening(host: str, port: int) -> Iterator[socket.socket]:
-    """Give a socket that takes connections at this address. Raises ``NoPort``."""
-    try:
-        found = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE)
-        family, kind, protocol, _, address = found[0]
-        made = socket.socket(family, kind, protocol)
-    except OSError as error:
-        raise NoPort(f"{host} is no address of this machine: {error.strerror}") from None
-    with made:
-        try:
-            if sys.platform != "win32":  # there it would let a second server take the port
-                made.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-            made.bind(address)
-            made.listen(2048)
-        except OSError as error:
-            raise NoPort(f"can't listen on {host}:{port}: {(error.strerror or str(error)).lower()}") from None
-        made.setblocking(False)
-        yield made
-
-
-async def _serve(settings: ServerSettings, listening: socket.socket, ready: Callable[[], None]) -> bool:
+async def _serve(settings: ServerSettings, made: socket.socket, ready: Callable[[], None]) -> bool:
     app = create_app(settings)
-    # uvicorn would log tracebacks, with texts of clients in them; what matters of that ``faults`` logs.
-    logging.getLogger("uvicorn.error").setLevel(logging.CRITICAL + 1)
-    config = uvicorn.Config(
-        app, http=impatient(settings.limits.body_seconds), ws="none", lifespan="off", log_config=None, access_log=False,
-        server_header=False, proxy_headers=False, h11_max_incomplete_event_size=_HEAD, timeout_keep_alive=_IDLE,
-        timeout_graceful_shutdown=_LAST,
-    )  # fmt: skip
+    config = configured(app, head_seconds=settings.limits.body_seconds, idle=_IDLE, lifespan="off")
     async with app.router.lifespan_context(app):
-        server = _Server(config, app, settings.grace, ready)
-        await server.serve([listening])
+        server = Server(config, ready, _Ending(app, settings.grace).heard)
+        await server.serve([made])
     return not server.force_exit
 
 
-class _Server(uvicorn.Server):
-    """uvicorn's server, which ends in our order."""
+class _Ending:
+    """How the server ends: in our order, not in uvicorn's."""
 
-    def __init__(self, config: uvicorn.Config, app: FastAPI, grace: float, ready: Callable[[], None]) -> None:
-        super().__init__(config)
+    def __init__(self, app: FastAPI, grace: float) -> None:
         self._application = app
         self._grace = grace
-        self._ready = ready
-        self._loop = asyncio.get_running_loop()
-        self._ending: asyncio.Task[None] | None = None
+        self._under_way: asyncio.Task[None] | None = None
 
-    async def startup(self, sockets: list[socket.socket] | None = None) -> None:
-        """Take requests, and say so."""
-        await super().startup(sockets)
-        self._ready()
-
-    def handle_exit(self, sig: int, frame: FrameType | None) -> None:
-        """Take a signal. It is not raised again at the end, as uvicorn would do: ending in order is no failure."""
-        self._loop.call_soon_threadsafe(self._asked_to_end)
-
-    def _asked_to_end(self) -> None:
+    def heard(self, server: Server, number: int) -> None:
+        """Begin to end; cut it short where that is under way."""
         gate = self._application.state.parts.gate
-        if self._ending is None:
+        if self._under_way is None:
             gate.close()
             if gate.runs:
                 many = f"{gate.runs} run{'' if gate.runs == 1 else 's'} under way"
                 LOG.warning("stopping; %s, %g s to finish; again cancels at once", many, self._grace)
-            self._ending = asyncio.ensure_future(self._end())
+            self._under_way = asyncio.ensure_future(self._end(server))
         else:
-            self.force_exit = True
-            self._ending.cancel()
+            server.force_exit = True
+            self._under_way.cancel()
 
-    async def _end(self) -> None:
+    async def _end(self, server: Server) -> None:
         """Let runs finish, cancel what is left, then have uvicorn stop."""
         state = self._application.state
         gate = state.parts.gate
@@ -126,6 +74,6 @@ class _Server(uvicorn.Server):
             LOG.error("ending runs failed: %s", type(error).__name__)
         try:
             gate.cancel_all()
-            await gate.emptied(_LAST)
+            await gate.emptied(LAST)
         finally:
-            self.should_exit = True
+            server.should_exit = True

@@ -1,13 +1,13 @@
 """What a server is told at its start: where it listens, which models it offers, where it keeps things, and its limits."""
 
-from ipaddress import ip_address
 from pathlib import Path
 
 from attrs import field, frozen
 
 from ....adapters.llm_budget import Ledger, Price
+from ..http.settings import Limits
 
-__all__ = ["Limits", "Model", "RunLimits", "ServerSettings", "is_loopback"]
+__all__ = ["Model", "RunLimits", "ServerSettings"]
 
 
 @frozen
@@ -34,25 +34,10 @@ class RunLimits:
 
 
 @frozen
-class Limits:
-    """What clients may ask of the server.
-
-    ``rate``: requests a minute of one key. ``runs``: under way at once, of all; ``runs_per_key``: of one key. Where no keys are
-    needed only ``runs`` counts. ``body_bytes``: the most of a request's body; ``body_seconds``: for receiving it.
-    """
-
-    rate: float = 120.0
-    runs: int = 16
-    runs_per_key: int = 4
-    body_bytes: int = 1 << 20
-    body_seconds: float = 10.0
-
-
-@frozen
 class ServerSettings:
     """All that ``create_app`` needs. ``models``: at least one; the first is the default.
 
-    ``history``: the SQLite file of the answers, ``keys``: that of the keys (``keys.Keys``), ``templates``: the prompts by name.
+    ``history``: the SQLite file of the answers, ``keys``: that of the keys (``http.keys.Keys``), ``templates``: the prompts by name.
     ``keep``: runs of one key that the history keeps. ``cors``: origins whose pages may ask; none by default. ``grace``: seconds that
     running answers get at shutdown.
     ``cache``: whether calls are cached. ``log``: a line on stderr for each request.
@@ -75,18 +60,3 @@ class ServerSettings:
     def __attrs_post_init__(self) -> None:
         if not self.models:
             raise ValueError("a server needs a model")
-
-    @property
-    def on_loopback(self) -> bool:
-        """Whether only this machine can reach the server."""
-        return is_loopback(self.host)
-
-
-def is_loopback(host: str) -> bool:
-    """Say whether ``host`` (a name, or an address as URLs write it) is this machine's own and no other."""
-    if host.lower() == "localhost":
-        return True
-    try:
-        return ip_address(host.removeprefix("[").removesuffix("]")).is_loopback
-    except ValueError:
-        return False

@@ -12,7 +12,7 @@ __all__ = ["manage_keys"]
 
 def manage_keys(asked: ServeAsked, path: Path) -> int:
     """Change or list the keys of the file and return the exit code. The key itself goes to stdout, once."""
-    from ...web.keys import KeysError, add_key, read_keys, remove_key
+    from ...http.keys import KeysError, add_key, read_keys, remove_key
 
     if sum((asked.add_key is not None, asked.remove_key is not None, asked.list_keys)) > 1:
         raise Misused("--add-key, --remove-key and --list-keys are one at a time")

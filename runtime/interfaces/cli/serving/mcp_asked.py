@@ -12,6 +12,7 @@ class McpAsked:
     graph: str | None
     state: str | None
     read_only: bool
+    force: bool
     chunks: str | None
     llm: str | None
     models: tuple[str, ...]

@@ -8,14 +8,16 @@ from pathlib import Path
 
 from .....adapters.llm import NotConfigured
 from .....lang.diagnostic import printable
-from ....folders import base_directory
 from ....wiring import default_spec
 from ...mcp.ground import Ground
 from ...mcp.settings import Limits, Settings
-from ..execution.models import named_specs, price_of
+from ...models import named_specs, price_of
+from ...opening import check_folder
 from ..shared.exit import Exit, Misused
 from ..shared.output import complain, say
-from ..shared.states import chunks_of, graph_of, reading, there
+from ..shared.states import there
+from ..shared.telling import telling, warn
+from .entering import keys_path, say_keys, whether_keys_are_needed
 from .mcp_asked import McpAsked
 
 __all__ = ["perform"]
@@ -34,6 +36,7 @@ def _require(asked: McpAsked) -> None:
         raise Misused("mcp: its extra is not installed", "pip install 'knotwork[mcp]'")
     if asked.port is not None and any(find_spec(name) is None for name in ("fastapi", "uvicorn")):
         raise Misused("mcp --http: the server's extra is not installed", "pip install 'knotwork[mcp,server]'")
+    check_folder(asked.state)  # a path has no empty name any more
     if asked.state is not None and os.path.isfile(asked.state) and not asked.read_only:
         hint = f"knotwork state fork {asked.state} DIR makes a folder of an exported state, or --read-only"
         raise Misused(f"{asked.state} is a file; --state takes a folder, in which the state is kept", hint)
@@ -44,15 +47,11 @@ def _require(asked: McpAsked) -> None:
 
 
 def _settings(asked: McpAsked) -> Settings:
-    """Return the settings. A state knows the graph and the chunks that it was made with: they may be left out."""
-    graph, chunks = asked.graph, asked.chunks
-    if asked.state is not None and (asked.read_only or os.path.exists(asked.state)):
-        with reading(str(there(asked.state))) as store:
-            kept = store.replay_info()
-            graph, chunks = graph or graph_of(kept), chunks or chunks_of(kept)
+    if asked.state is not None and asked.read_only:
+        there(asked.state)
     return Settings(
-        graph=graph, state=Path(asked.state) if asked.state is not None else None, read_only=asked.read_only,
-        spec=_spec(asked), models={} if asked.no_model else named_specs(asked.models), chunks=chunks, cache=asked.cache,
+        graph=asked.graph, state=Path(asked.state) if asked.state is not None else None, read_only=asked.read_only, force=asked.force,
+        spec=_spec(asked), models={} if asked.no_model else named_specs(asked.models), chunks=asked.chunks, cache=asked.cache,
         limits=Limits(
             asked.max_calls, asked.max_tokens, asked.max_cost, price_of(asked.price), asked.time_limit, asked.max_runs
         ),
@@ -72,8 +71,8 @@ def _spec(asked: McpAsked) -> str | None:
 
 
 def _opened(settings: Settings) -> Ground:
-    ground = Ground.open(settings, lambda text: say(printable(f"warning: {text}")))
-    graph = settings.graph or "none: scripts and seeds only"
+    ground = Ground.open(settings, telling(warn))
+    graph = ground.name or "none: scripts and seeds only"
     state = f"{settings.state or 'in memory'}{', only read' if settings.read_only else ''}"
     say(printable(f"knotwork mcp: graph {graph} · state {state} · model {settings.spec or 'none'}"))
     return ground
@@ -91,27 +90,21 @@ def _over_stdio(settings: Settings) -> int:
 
 def _over_http(settings: Settings, asked: McpAsked, port: int) -> int:
     from ..... import __version__
+    from ...http.keys import Keys, KeysError
+    from ...http.listening import NoPort
+    from ...http.settings import Limits as OfDoor
     from ...mcp.http import Door, serve_http
-    from ...web.keys import Keys, KeysError
-    from ...web.serving import NoPort
-    from ...web.settings import Limits as OfDoor
 
-    path = Path(asked.keys) if asked.keys is not None else base_directory().parent / "keys.json"
-    keys = Keys(path)
+    keys = Keys(keys_path(asked.keys))
     try:
-        needed = keys.needed
+        needed = whether_keys_are_needed(keys, asked.host)
     except KeysError as error:
         complain(error.message, error.hint)
         return Exit.FAILED
     door = Door(asked.host, port, keys, limits=OfDoor(rate=asked.rate_per_key), log=asked.log)
-    if not needed and not door.on_loopback:
-        raise Misused(
-            f"--host {printable(asked.host)} lets other machines in, and there are no keys",
-            "make one: knotwork serve --add-key NAME; or listen on 127.0.0.1",
-        )
 
     def ready(url: str) -> None:
-        say("keys: needed" if needed else "keys: none needed on this machine; knotwork serve --add-key NAME makes one")
+        say_keys(needed)
         say(f"listening on {url}")
 
     try:

@@ -13,14 +13,15 @@ from ....debuglog import level
 from ....folders import base_directory
 from ....refusals import RequestError
 from ....wiring import default_spec
-from ..execution.models import named_specs, price_of
+from ...models import named_specs, price_of
 from ..shared.exit import Exit, Misused
 from ..shared.output import complain, say
 from .asked import ServeAsked
+from .entering import keys_path, say_keys, whether_keys_are_needed
 from .managing import manage_keys
 
 if TYPE_CHECKING:
-    from ...web.settings import ServerSettings
+    from ...web.settings import Model, ServerSettings
 
 __all__ = ["perform"]
 
@@ -33,34 +34,30 @@ def perform(asked: ServeAsked) -> int:
     for name in ("fastapi", "uvicorn"):
         if find_spec(name) is None:
             raise Misused("serve: its extra is not installed", "pip install 'knotwork[server]'")
-    keys = Path(asked.keys) if asked.keys is not None else base_directory().parent / "keys.json"
+    keys = keys_path(asked.keys)
     if asked.add_key is not None or asked.remove_key is not None or asked.list_keys:
         return manage_keys(asked, keys)
     return _serve(asked, keys)
 
 
 def _serve(asked: ServeAsked, keys: Path) -> int:
-    from ...web.keys import Keys, KeysError
-    from ...web.serving import NoPort, serve
+    from ...http.keys import Keys, KeysError
+    from ...http.listening import NoPort
+    from ...web.serving import serve
 
     settings = _settings(asked, keys)
     try:
-        needed = Keys(keys).needed
+        needed = whether_keys_are_needed(Keys(keys), asked.host)
     except KeysError as error:
         complain(error.message, error.hint)
         return Exit.FAILED
-    if not needed and not settings.on_loopback:
-        raise Misused(
-            f"--host {printable(asked.host)} lets other machines in, and there are no keys",
-            "make one: knotwork serve --add-key NAME; or listen on 127.0.0.1",
-        )
     logging.basicConfig(format="%(message)s", level=logging.WARNING)
 
     def ready(url: str) -> None:
         default, *others = settings.models
         more = f", and {', '.join(model.name for model in others)}" if others else ""
         say(printable(f"model: {default.name}{f' ({default.spec})' if default.spec != default.name else ''}{more}"))
-        say("keys: needed" if needed else "keys: none needed on this machine; knotwork serve --add-key NAME makes one")
+        say_keys(needed)
         say(f"listening on {url}/lab")
 
     try:
@@ -74,7 +71,8 @@ def _serve(asked: ServeAsked, keys: Path) -> int:
 
 
 def _settings(asked: ServeAsked, keys: Path) -> "ServerSettings":
-    from ...web.settings import Limits, RunLimits, ServerSettings
+    from ...http.settings import Limits
+    from ...web.settings import RunLimits, ServerSettings
 
     folder = base_directory().parent
     return ServerSettings(
@@ -94,7 +92,7 @@ def _settings(asked: ServeAsked, keys: Path) -> "ServerSettings":
     )
 
 
-def _models(asked: ServeAsked):  # type: ignore[no-untyped-def]
+def _models(asked: ServeAsked) -> "tuple[Model, ...]":
     from ...web.settings import Model
 
     spec = (asked.llm or default_spec(os.environ)).strip()

@@ -9,7 +9,7 @@ from collections.abc import AsyncGenerator, Sequence
 from fastapi.sse import KEEPALIVE_COMMENT, EventSourceResponse, format_sse_event
 from starlette.types import Receive, Scope, Send
 
-from ..problems import Problem
+from ...http.problems import Problem
 from .rows import Kept, written
 from .shapes import beginning, ending
 from .stream import Stream, Told

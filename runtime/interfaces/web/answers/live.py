@@ -16,15 +16,15 @@ from ....answers.templates import Template
 from ....calls import Caller
 from ....events import Events
 from ....results import Trace
-from ..faults import LOG
-from ..problems import Problem
+from ...http.faults import LOG
+from ...http.problems import Problem
 from .history import History, HistoryError
 from .rows import Kept, Part, Row
 from .shapes import advanced, beginning, ending, finished
 from .stream import Stream
 
 if TYPE_CHECKING:
-    from ..gate import Place
+    from ...http.gate import Place
     from ..models import ForRun
     from .schemas import GenerateAnswerRequest
 

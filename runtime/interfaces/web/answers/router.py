@@ -6,8 +6,8 @@ import orjson
 from fastapi import APIRouter, Depends, Header, Path, Query, Request, Response
 from starlette.responses import StreamingResponse
 
-from ..bodies import Route
 from ..parts import TheCaller, TheParts
+from ..routing import Route
 from .about import about_of
 from .following import Following, followed, replayed
 from .runs import Runs

@@ -5,7 +5,7 @@ from typing import Any
 import orjson
 from attrs import astuple, fields, frozen
 
-from ..writing import written
+from ...http.writing import written
 
 __all__ = ["COLUMNS", "Kept", "Part", "Row", "read_kept", "read_row", "written"]
 

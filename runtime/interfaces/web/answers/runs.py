@@ -15,15 +15,15 @@ from ....answers.running import answer
 from ....answers.templates import Template, read_templates
 from ....calls import Caller
 from ....results import Trace
-from ..faults import LOG
-from ..problems import Problem
+from ...http.faults import LOG
+from ...http.problems import Problem
 from .history import History, HistoryError
 from .live import LiveRun
 from .rows import Kept, Row
 from .shapes import asked
 
 if TYPE_CHECKING:
-    from ..gate import Gate, Who
+    from ...http.gate import Gate, Who
     from ..models import Offered
     from ..settings import ServerSettings
     from .schemas import GenerateAnswerRequest

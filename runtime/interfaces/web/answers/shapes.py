@@ -8,7 +8,7 @@ from attrs import evolve
 from .....adapters.llm import Usage
 from ....answers.requests import AnswerRequest
 from ....answers.results import Answered, usage_json
-from ..problems import OUT_OF_TIME, OVER_BUDGET, Problem
+from ...http.problems import OUT_OF_TIME, OVER_BUDGET, Problem
 from .rows import Kept, Row
 
 if TYPE_CHECKING:

@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from ..problems import MEDIA_TYPE
+from ...http.problems import MEDIA_TYPE
 from .schemas import RUN
 
 __all__ = ["FAILED", "LOCATED", "MISSING", "STREAMED"]

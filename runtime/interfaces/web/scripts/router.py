@@ -7,13 +7,13 @@ from typing import Any
 from fastapi import APIRouter, Request, Response
 from fastapi.responses import StreamingResponse
 
+from ...http.gate import Who
+from ...http.problems import MEDIA_TYPE
+from ...http.writing import written
 from ..answers.following import Following, followed
 from ..answers.telling import STREAMED
-from ..bodies import Route
-from ..gate import Who
 from ..parts import Parts, TheCaller, TheParts
-from ..problems import MEDIA_TYPE
-from ..writing import written
+from ..routing import Route
 from .checking import checked
 from .running import ScriptRun
 from .schemas import RunScriptRequest, RunScriptResponse

@@ -7,15 +7,15 @@ from typing import Any
 
 from attrs import define, field
 
+from ....beside import Across, beside
 from ....events import CallFinished, Event, Events
 from ....results import Run, run_json
 from ....scripts import run as run_script
+from ...http.faults import unexpected
+from ...http.gate import Place
+from ...http.problems import OUT_OF_TIME, OVER_BUDGET, SHUTTING_DOWN, Problem
 from ..answers.stream import Stream
-from ..faults import unexpected
-from ..gate import Place
 from ..models import ForRun
-from ..problems import OUT_OF_TIME, OVER_BUDGET, SHUTTING_DOWN, Problem
-from .beside import Across, beside
 from .checking import Ready
 from .weighing import Overdue, Weighing
 

@@ -10,7 +10,7 @@ from time import perf_counter
 from attrs import define, field
 
 from ....results import Outcome, Recorded, Run, StepResult
-from ..problems import Problem
+from ...http.problems import Problem
 
 __all__ = ["LARGEST", "Overdue", "Weighing"]
 

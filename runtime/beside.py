@@ -1,7 +1,7 @@
-"""A script's run beside the server: in an event loop and a thread of its own, so that what it computes holds up nobody.
+"""Work beside the loop: in an event loop and a thread of its own, so that what it computes holds up nobody.
 
-An expression may take a third of a second, and steps without calls run in one go: a thousand of them in the server's own loop
-would keep every other client waiting for minutes. Models stay in the server's loop, where their clients belong.
+An expression may take a third of a second, and steps without calls run in one go: a thousand of them in a server's own loop
+would keep every other client waiting for minutes. Models stay in the first loop, where their clients belong.
 """
 
 import asyncio
@@ -10,8 +10,8 @@ import threading
 from collections.abc import Callable, Coroutine
 from typing import Any, TypeVar, Unpack
 
-from .....adapters.llm import Completion, Notice, Options
-from .....adapters.llm_layers import Client, Layer
+from ..adapters.llm import Completion, Notice, Options
+from ..adapters.llm_layers import Client, Layer
 
 __all__ = ["Across", "beside"]
 
@@ -75,7 +75,7 @@ def _raising(error: BaseException) -> Callable[[], Any]:
 
 
 class Across(Layer):
-    """A client of the loop ``home`` for callers in another one. It needs no closing: the client is the server's."""
+    """A client of the loop ``home`` for callers in another one. It needs no closing: the client is that loop's."""
 
     def __init__(self, inner: Client, home: asyncio.AbstractEventLoop) -> None:
         super().__init__(inner)

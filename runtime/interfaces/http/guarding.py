@@ -5,7 +5,6 @@ Without keys only this machine reaches the server, but a page of any site in thi
 """
 
 import re
-from typing import Protocol
 from urllib.parse import urlsplit
 
 from starlette.datastructures import Headers
@@ -14,9 +13,9 @@ from starlette.types import ASGIApp, Receive, Scope, Send
 from .gate import LOCAL, Gate, Who
 from .keys import Keys, KeysError
 from .problems import Problem
-from .settings import is_loopback
+from .settings import Entrance, is_loopback
 
-__all__ = ["Guard", "Place"]
+__all__ = ["Guard"]
 
 _OPEN = frozenset({"/", "/healthz", "/openapi.json", "/lab", "/lab/"})
 """What needs no key: the page itself has nothing of anybody's."""
@@ -25,24 +24,10 @@ _HOST = re.compile(r"(?:\[([^\[\]]+)\]|([^\[\]:@/\s]+))(?::\d{0,5})?")
 _SAFE = frozenset({"GET", "HEAD", "OPTIONS"})
 
 
-class Place(Protocol):
-    """Where a server listens, and whose pages may ask: ``ServerSettings`` has both."""
-
-    @property
-    def host(self) -> str:
-        """The address that it listens on."""
-        ...
-
-    @property
-    def cors(self) -> tuple[str, ...]:
-        """Origins whose pages may ask."""
-        ...
-
-
 class Guard:
     """Middleware that lets a request in, with ``state["who"]`` set, or raises ``Problem``."""
 
-    def __init__(self, app: ASGIApp, settings: Place, keys: Keys, gate: Gate) -> None:
+    def __init__(self, app: ASGIApp, settings: Entrance, keys: Keys, gate: Gate) -> None:
         self._app = app
         self._settings = settings
         self._keys = keys

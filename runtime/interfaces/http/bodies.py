@@ -1,15 +1,12 @@
 """Bodies: how large one may be, how long it may take to come, and that it is JSON as it should be. Before any route sees it.
 
-It is parsed here and nowhere else: a ``Route`` takes the value.
+It is parsed here and nowhere else: the value is the scope's ``state["json"]``.
 """
 
 import asyncio
-from collections.abc import Callable, Coroutine
 from typing import Any
 
 import orjson
-from fastapi import Request, Response
-from fastapi.routing import APIRoute
 from starlette.datastructures import Headers
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
@@ -17,7 +14,7 @@ from ....adapters.llm_answers import read_json
 from .problems import Problem
 from .settings import Limits
 
-__all__ = ["BRACKETS", "Bodies", "Route"]
+__all__ = ["BRACKETS", "Bodies"]
 
 BRACKETS = 50_000
 """The most opening brackets of a body, in texts too: an empty list takes far more memory than its two bytes."""
@@ -98,25 +95,6 @@ class Bodies:
     def _too_large(self) -> Problem:
         most = f"at most {self._limits.body_bytes:,} bytes are taken"
         return Problem("too-large", 413, "The body is too large", most, {"Connection": "close"})
-
-
-class Route(APIRoute):
-    """A route that takes the body as ``Bodies`` has parsed it."""
-
-    def get_route_handler(self) -> Callable[[Request], Coroutine[Any, Any, Response]]:
-        """Return what answers a request."""
-        handle = super().get_route_handler()
-
-        async def handled(request: Request) -> Response:
-            return await handle(_Parsed(request.scope, request.receive))
-
-        return handled
-
-
-class _Parsed(Request):
-    async def json(self) -> Any:
-        """Return the body's value."""
-        return self.state.json
 
 
 def _check_kind(headers: Headers) -> None:
