@@ -216,9 +216,23 @@ class StateStore(Protocol):
         ...
 
     def configure(
-        self, *, query: str | None = None, config: Mapping[str, Any] | None = None, seed: int | None = None
+        self,
+        *,
+        query: str | None = None,
+        config: Mapping[str, Any] | None = None,
+        seed: int | None = None,
+        source: Mapping[str, Any] | None = None,
     ) -> None:
-        """Set the query, the configuration (merged) and the seed of randomness; durable with the next commit."""
+        """Set the query, the configuration (merged) and the seed of randomness; durable with the next commit.
+
+        ``source`` is the graph that is worked on. It becomes the configuration's ``adapter`` with each commit that changes variables
+        or provenance, and not before: that one names the graph which the findings are of.
+        """
+        ...
+
+    @property
+    def source(self) -> Mapping[str, Any]:
+        """The graph that is worked on, as ``configure`` was told; empty where it was not."""
         ...
 
     @property
@@ -244,7 +258,10 @@ class StateStore(Protocol):
         ...
 
     def rollback(self, to: "Snapshot | str") -> None:
-        """Make the variables and provenance those of a snapshot, or of the commit with this hash (a prefix will do), and commit."""
+        """Make the variables and provenance those of a snapshot, or of the commit with this hash (a prefix will do), and commit.
+
+        Nothing new is found by that: it leaves the configuration as it is.
+        """
         ...
 
     def as_json(self) -> dict[str, Any]:

@@ -61,6 +61,7 @@ class JSONStateStore:
     _rolled_back: set[int] = field(factory=set)
     _number: int = 0
     _closed: bool = False
+    _source: Mapping[str, Any] = field(factory=dict)
 
     # Changing
 
@@ -94,7 +95,12 @@ class JSONStateStore:
         self._now = evolve(self._now, commands=self._now.commands.extended([whole_text("a command", command)]))
 
     def configure(
-        self, *, query: str | None = None, config: Mapping[str, Any] | None = None, seed: int | None = None
+        self,
+        *,
+        query: str | None = None,
+        config: Mapping[str, Any] | None = None,
+        seed: int | None = None,
+        source: Mapping[str, Any] | None = None,
     ) -> None:
         """See ``state.StateStore``. Raises ``StateError`` for what is no text, object or integer."""
         self._check_writable()
@@ -109,6 +115,8 @@ class JSONStateStore:
             if type(changes.get(name, kind())) is not kind:
                 raise StateError(f"the {name} must be {'a text' if kind is str else 'an integer'}", status="error")
         fresh = parsed(whole_text("the configuration", changes))
+        if source is not None:
+            self._source = parsed(_object("the source", source))
         if any(getattr(self._now.about, name) != value for name, value in fresh.items()):
             self._now = with_about(self._now, **fresh)
 
@@ -135,6 +143,16 @@ class JSONStateStore:
     def commit(self) -> str:
         """See ``state.StateStore``. After a ``StoreError`` what was staged is still staged, and nothing of it is kept."""
         self._check_writable()
+        if self._source and self._now.root.digest != self._kept.root.digest:
+            self.configure(config={"adapter": self._source})
+        return self._commit()
+
+    @property
+    def source(self) -> Mapping[str, Any]:
+        """See ``state.StateStore``."""
+        return self._source
+
+    def _commit(self) -> str:
         state = self.hash
         if not self._pending:
             return state
@@ -252,7 +270,7 @@ class JSONStateStore:
     def fork(self) -> "JSONStateStore":
         """See ``state.StateStore``. What is staged here is staged there."""
         self._check()
-        return JSONStateStore(self._now, self._kept, clock=self._clock, commits=self._commits)
+        return JSONStateStore(self._now, self._kept, clock=self._clock, commits=self._commits, source=self._source)
 
     def diff(self, before: Snapshot | str, after: Snapshot | str) -> list[Difference]:
         """See ``state.StateStore``. Raises ``StateError`` (error) for a hash that no commit at hand has."""
@@ -266,7 +284,7 @@ class JSONStateStore:
             if self._log is not None:
                 self._staged += [orjson.dumps(each) for each in patch(self._now.root, root)]
             self._now = evolve(self._now, root=root)
-        self.commit()
+        self._commit()
 
     def _root(self, which: Snapshot | str) -> DictNode:
         self._check()

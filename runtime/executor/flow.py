@@ -133,6 +133,8 @@ class Flow:
         self._told = True
         config = {"stop_on_error": self.stop_on_error, "continue_on_empty": self.continue_on_empty}
         told = {**config, "graph": self.session.graph.schema.hash, **settings.in_force(self.session)}
+        if self.session.state.source:
+            told["source"] = dict(self.session.state.source)
         return {"plan": told | self._given()}
 
     def _given(self) -> dict[str, Any]:

@@ -4,11 +4,9 @@ from datetime import UTC, datetime
 from typing import Any
 
 from ...adapters.state import Snapshot, StateStore
+from .grounds import ROLLBACK, origins
 
 __all__ = ["ROLLBACK", "roll_back"]
-
-ROLLBACK = "rollback"
-"""The ``part`` of the entry that a rollback from outside leaves in the history: it is no step of a plan, and a replay passes over it."""
 
 
 def roll_back(store: StateStore, to: Snapshot | str, command: str) -> int:
@@ -20,7 +18,11 @@ def roll_back(store: StateStore, to: Snapshot | str, command: str) -> int:
     differences = len(store.diff(store.snapshot(), to))
     if not differences:
         return 0
+    before = origins(store)[-1:]
     store.rollback(to)
+    after = origins(store)[-1:]
+    if [each.graph for each in after] != [each.graph for each in before]:  # the findings are another graph's again
+        store.configure(config={"adapter": (after[0].source if after else None) or {"type": "networkx"}})
     now = datetime.now(UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")
     last = store.history[-1].get("step") if len(store.history) else 0
     entry: dict[str, Any] = {

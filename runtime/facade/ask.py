@@ -12,12 +12,12 @@ if TYPE_CHECKING:
     from ...adapters.graph import Caps
     from ..events import Events
     from ..folders import RunError
+    from ..grounds.values import Chunks
     from ..hdt.choosing import Choose
     from ..hdt.results import Asked
     from ..refusals import RequestError
     from ..search import Rollout, Settings
     from ..search.policies import Valued
-    from .gasl import Chunks
 
 __all__ = ["Asked", "RequestError", "RunError", "ask", "ask_sync"]
 
@@ -120,7 +120,7 @@ async def ask(
     async with Clients(llm, (), warned, **limits, price=price, cache=cache) as models:
         with gasl.open(
             graph, state, models.llm, chunks=chunks, caps=caps, ceiling=ceiling, query=question, events=events,
-            max_concurrency=max_concurrency,
+            max_concurrency=max_concurrency, force=force,
         ) as opened:  # fmt: skip
             made = await traverse(wanted, opened, models.llm, cancel=cancel)
     if made.stopped == "budget" and max_calls is not None and made.calls >= max_calls:

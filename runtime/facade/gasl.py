@@ -3,9 +3,9 @@
 Everything is loaded when it is first used: ``gasl.check`` brings no graph library, no model library and no event loop.
 """
 
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Collection, Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal, TypeAlias
+from typing import TYPE_CHECKING, Any, Literal
 
 from .shared import run_here, when_named
 
@@ -21,12 +21,12 @@ if TYPE_CHECKING:
     from ..context import ContextStore
     from ..events import Events
     from ..executor import ExecutionError, GASLExecutor, ParseError, PlanError
+    from ..grounds.values import Chunks
     from ..records import ExecutionRecord, ExecutionResult, plan_status
     from ..replay import Verdict
     from ..wiring import NetworkXAdapter
     from .programs import Condition, GASLParser, Program
 
-    Chunks: TypeAlias = Mapping[str, str] | Callable[[str], str | None] | str | Path
 
 __all__ = [
     "AdapterError", "Caps", "Condition", "ConditionError", "ContextStore", "Events", "ExecutionError", "ExecutionRecord",
@@ -120,6 +120,7 @@ def open(
     events: "Events | None" = None,
     max_concurrency: int = 8,
     durability: 'Literal["command", "plan"]' = "command",
+    force: bool = False,
 ) -> "GASLExecutor":
     """Return an executor over a graph, a state and a model; ``close()`` it, or use it in ``with``.
 
@@ -129,13 +130,14 @@ def open(
     spec (``openai:MODEL``, ``local`` ...) or a client, as for ``lwt.run``; ``models`` are those that ``SET llm.model`` may
     name. ``chunks`` gives texts by chunk id: a mapping, a function or a file (``{id: text}``). ``caps`` are those that a plan
     begins with, ``ceiling`` the most that SET may raise them to. With ``durability="plan"`` a plan is on the disk when it has
-    ended, and not each command. Raises ``AdapterError``, ``StoreError``, ``NotConfigured``.
+    ended, and not each command. A directory whose findings are of another graph is refused, unless ``force`` is set. Raises
+    ``AdapterError``, ``StoreError``, ``NotConfigured``.
     """
     from .. import wiring
     from ..executor import GASLExecutor as Executor
+    from ..grounds.opening import open_ground
+    from ..grounds.values import Ground, Models
 
-    adapter = graph if _is_adapter(graph) else wiring.open_graph(graph, raw=raw, strict=strict).adapter
-    texts = _chunks(chunks)
     owned: list[Any] = []
 
     def client(model: Any) -> Any:
@@ -144,20 +146,25 @@ def open(
         owned.append(wiring.open_model(model))
         return owned[-1]
 
-    asked = None if llm is None else client(llm)
-    named = {name: client(model) for name, model in (models or {}).items()}
-    kept = state
-    if kept is None or isinstance(kept, str | Path):
-        config = _config(graph, llm, caps, raw)
-        kept = wiring.open_state(kept, query=query, config=config, durability=durability)
+    def clients() -> Models:
+        # A client that is no spec is named by its class.
+        spec = "" if llm is None else llm if isinstance(llm, str) else type(llm).__name__
+        asked = None if llm is None else client(llm)
+        return Models(spec, asked, {name: client(model) for name, model in (models or {}).items()})
+
+    params = {**({} if caps is None else {"max_path_len": caps.max_path_length}), **({"raw": True} if raw else {})}
+    ground = Ground(
+        graph, state, chunks, query, force, raw=raw, strict=strict, durability=durability, params=params,
+    )  # fmt: skip
+    opened = open_ground(ground, clients, needs_graph=True)
+    assert opened.adapter is not None  # noqa: S101 - it was needed
     try:
         return Executor(
-            adapter, asked, kept, context, models=named, caps=caps, ceiling=ceiling, max_concurrency=max_concurrency,
-            chunks=texts, events=events, owned=owned,
+            opened.adapter, opened.models.default, opened.state, context, models=opened.models.named, caps=caps, ceiling=ceiling,
+            max_concurrency=max_concurrency, chunks=opened.chunks, events=events, owned=owned,
         )  # fmt: skip
     except BaseException:
-        if kept is not state:
-            kept.close()
+        opened.close()
         raise
 
 
@@ -187,13 +194,14 @@ async def areplay(
     """
     from .. import replay as replaying
     from .. import wiring
+    from ..grounds.opening import texts_of
 
     adapter = graph if _is_adapter(graph) else wiring.open_graph(graph, raw=raw, strict=strict).adapter
     recorded = state if isinstance(state, Mapping) else wiring.read_state(state)
     client = wiring.open_model(llm) if isinstance(llm, str) else llm
     try:
         return await replaying.areplay(
-            recorded, adapter, wiring.open_state(None), client, context=context, chunks=_chunks(chunks)
+            recorded, adapter, wiring.open_state(None), client, context=context, chunks=texts_of(chunks)
         )
     finally:
         if client is not llm:
@@ -216,26 +224,5 @@ def replay(
     )
 
 
-def _chunks(chunks: "Chunks | None") -> "Callable[[str], str | None] | None":
-    if isinstance(chunks, str | Path):
-        from ...adapters.chunks import open_chunks
-
-        return open_chunks(chunks)
-    return chunks.get if isinstance(chunks, Mapping) else chunks
-
-
 def _is_adapter(graph: Any) -> bool:
     return hasattr(graph, "find_nodes") and hasattr(graph, "explain")
-
-
-def _config(graph: Any, llm: Any, caps: "Caps | None", raw: bool) -> dict[str, Any]:
-    """Return seed 003's ``config``: which graph, which model. A client that is no spec is named by its class."""
-    named = str(getattr(graph, "name", ""))
-    where = {"path": str(graph)} if isinstance(graph, str | Path) else {"name": named} if named else {}
-    params: dict[str, Any] = {} if caps is None else {"max_path_len": caps.max_path_length}
-    if raw:
-        params["raw"] = True
-    config: dict[str, Any] = {"adapter": {"type": "networkx", **where, "params": params}}
-    if llm is not None:
-        config["llm"] = {"model": llm if isinstance(llm, str) else type(llm).__name__}
-    return config

@@ -95,6 +95,7 @@ async def run(
     record: "Record | bool" = False,
     graph: Any = None,
     state: Any = None,
+    force: bool = False,
     **options: "Unpack[RunOptions]",
 ) -> "Run":
     """Run a script.
@@ -102,11 +103,13 @@ async def run(
     ``input`` is a JSON value. A text is read strictly unless ``mode="lenient"``. ``llm`` is a spec (``openai:MODEL``,
     ``local`` ...) or anything with ``async generate(prompt, **options)`` that returns a text or a ``Completion``;
     ``models`` are the ones that ``model=`` may name. ``record=True`` keeps the run in a folder, for ``resume``. ``graph`` and
-    ``state`` are what ``GASL`` works on, as for ``gasl.open``. The other options are those of ``knotwork.runtime.scripts.run``.
+    ``state`` are what ``GASL`` works on, and ``force`` is, as for ``gasl.open``. The other options are those of
+    ``knotwork.runtime.scripts.run``.
 
     Raises ``ScriptError`` for a script with errors, before any call. A step that fails does not raise: see ``Run``.
     """
     from .. import scripts
+    from ..grounds.values import Ground, Models
     from .workshop import folder_of, on_graph
 
     read = _script(script, options.get("mode"))
@@ -115,7 +118,9 @@ async def run(
             scripts.require(read, input, clients.named)
         keep = _recorder(read, input, llm) if record is True else record or None
         try:
-            with on_graph(graph, state, clients.llm, clients.named, keep, options.get("events")) as workshop:
+            ground, asked = Ground(graph, state, force=force), Models(clients.spec, clients.llm, clients.named)
+            run_id = keep.run_id if keep is not None else ""
+            with on_graph(ground, asked, options.get("events"), run_id=run_id) as workshop:
                 return await scripts.run(
                     read, input=input, llm=clients.llm, models=clients.named, record=keep, workshop=workshop,
                     folder=folder_of(read), spec=clients.spec, **options,
@@ -179,11 +184,13 @@ async def resume(
     """Go on with a kept run: what is finished is reused, what is missing or failed runs again.
 
     ``run`` is an id or a folder. Script and input are the run's own where none is given; where one is given and is not as
-    it was, ``RunError`` is raised, unless ``force`` is set. Without ``llm`` the run's own model spec is used.
+    it was, ``RunError`` is raised, unless ``force`` is set; so it is with a state whose findings
+    are of another graph. Without ``llm`` the run's own model spec is used.
     """
     from ...lang.parse.lwt import parse_lwt
     from ...lang.source import Source
     from .. import runs, scripts
+    from ..grounds.values import Ground, Models
     from .workshop import folder_of, on_graph
 
     stored = runs.load(run)
@@ -193,7 +200,9 @@ async def resume(
     keep = stored.resume(given, input=input, force=force)
     try:
         async with _Models(llm if llm is not None else stored.head["model"] or None, models) as clients:
-            with on_graph(graph, state, clients.llm, clients.named, keep, options.get("events")) as workshop:
+            ground, asked = Ground(graph, state, force=force), Models(clients.spec, clients.llm, clients.named)
+            run_id = keep.run_id if keep is not None else ""
+            with on_graph(ground, asked, options.get("events"), run_id=run_id) as workshop:
                 return await scripts.run(
                     read, input=data, llm=clients.llm, models=clients.named, record=keep, workshop=workshop,
                     folder=folder_of(read), spec=clients.spec, **options,

@@ -1,16 +1,16 @@
 """The graph and the state that ``GASL`` works on in one run of a script: opened before it, closed after it."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from ...adapters.llm import LLM
     from ...lang.lwt import Script
     from ..events import Events
+    from ..grounds.opening import Telling
+    from ..grounds.values import Ground, Models
     from ..operations.workshop import Workshop
-    from ..results import Record
 
 __all__ = ["folder_of", "on_graph"]
 
@@ -26,43 +26,35 @@ def folder_of(script: "Script") -> Path | None:
 
 @contextmanager
 def on_graph(
-    graph: Any,
-    state: Any,
-    llm: "LLM | None",
-    models: "Mapping[str, LLM]",
-    record: "Record | None",
+    ground: "Ground",
+    models: "Models",
     events: "Events | None",
-    chunks: Any = None,
-    query: str | None = None,
+    telling: "Telling | None" = None,
+    run_id: str = "",
 ) -> "Iterator[Workshop | None]":
-    """Give a run its workshop; None where there is no graph.
+    """Give the run with this id its workshop; None where no graph is named.
 
-    ``graph`` and ``state`` are what ``gasl.open`` takes; a state that is opened here is closed at the end, and keeps ``query``
-    and which graph it is. Raises ``AdapterError`` and ``StoreError``.
+    A state that is opened here is closed at the end, and keeps which graph it is. Raises what ``open_ground`` raises.
     """
-    if graph is None:
-        if state is not None:
+    if ground.graph is None:
+        if ground.state is not None:
             raise TypeError("a state needs a graph: graph=")
         yield None
         return
-    from .. import wiring
     from ..executor import GASLExecutor
+    from ..grounds.opening import open_ground
     from ..operations.workshop import Workshop
 
-    adapter = graph if hasattr(graph, "find_nodes") else wiring.open_graph(graph).adapter
-    place = state is None or isinstance(state, str | Path)
-    store = wiring.open_state(state) if place else state
+    opened = open_ground(ground, lambda: models, telling, needs_graph=True)
+    adapter = opened.adapter
+    assert adapter is not None  # noqa: S101 - it was needed
     try:
-        if place:
-            named = {"path": str(graph)} if isinstance(graph, str | Path) else {}
-            store.configure(query=query, config={"adapter": {"type": "networkx", **named, "params": {}}})
         yield Workshop(
             lambda kept, context: GASLExecutor(
-                adapter, llm, kept, context, models=models, events=events, chunks=chunks
+                adapter, models.default, kept, context, models=models.named, events=events, chunks=opened.chunks
             ),
-            store,
-            record.run_id if record is not None else "",
+            opened.state,
+            run_id,
         )
     finally:
-        if place:
-            store.close()
+        opened.close()

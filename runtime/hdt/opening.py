@@ -93,7 +93,7 @@ async def traverse(
     """
     base, named = opened.session, dict(models or {})
     await asyncio.to_thread(lambda: opened.adapter.schema)  # a large graph is summed up once, beside the event loop
-    if not wanted.force and is_of_another(opened.state, opened.adapter.schema.hash):
+    if not wanted.force and is_of_another(opened.state, opened.adapter):
         raise _other_graph(wanted, "")
     record = _recorder(wanted, opened)
     if isinstance(record, Kept):

@@ -44,8 +44,10 @@ def adopt(state: StateStore, node: Node) -> str:
             state.ran(command)
         for answer in after.get("answers", [])[len(before.get("answers", [])) :]:
             state.answered(answer)
+        state.configure(config=after["config"])  # which graph the findings are of by now
         state.rollback(found.snapshot())  # commits, and what was noted with it
     except BaseException:
         state.back(mark)
+        state.configure(config=before["config"])
         raise
     return state.hash

@@ -20,7 +20,7 @@ from .codec import encode, encode_again
 from .files import Files, reason
 from .journal import NOTHING, link, wrapped
 from .locking import lock
-from .recovery import Found, Records, begin, find, journal_path, settle, snapshot_path
+from .recovery import Found, Records, begin, find, generations, journal_path, settle, snapshot_path
 from .snapshots import encoded
 from .snapshots import write as write_snapshot
 from .verify import Damage, VerifyReport, verify
@@ -81,6 +81,7 @@ class Log:
         try:
             _make_directory(files, directory)
             _check_directory(directory, read_only=False)
+            _check_ours(directory)
         except OSError as error:
             raise StoreError(f"{directory} can't be made: {reason(error)}") from error
         held = lock(files, directory / "LOCK")
@@ -300,6 +301,18 @@ def _make_directory(files: Files, directory: Path) -> None:
     for path in reversed(missing):
         with suppress(FileExistsError):  # another process was faster
             files.make_directory(path)
+
+
+_BESIDE = frozenset({"LOCK", "asks"})
+"""What may lie in a state's directory before its first record: the lock, and the folder of ``ask``, whose run begins earlier."""
+
+
+def _check_ours(directory: Path) -> None:
+    """Refuse a directory with somebody's files in it and nothing of a state: a state would lie among them. Raises ``StoreError``."""
+    found = generations(directory)
+    if found.current is None and not found.unfinished and not set(os.listdir(directory)) <= _BESIDE:
+        hint = "a state gets a directory of its own: an empty one, or one that is not there yet"
+        raise StoreError(f"{directory} is not empty, and holds no state", hint=hint)
 
 
 def _check_directory(directory: Path, *, read_only: bool) -> None:

@@ -1,0 +1,191 @@
+"""Opens what commands run on, in the one way of all interfaces: a graph, a state, texts, models, and what the state keeps of them."""
+
+import os
+from collections.abc import Callable, Mapping
+from functools import partial
+from pathlib import Path
+from typing import Any, Generic, Protocol, TypeVar
+
+from attrs import frozen
+
+from ...adapters.chunks import open_chunks
+from ...adapters.graph import AdapterError, GraphAdapter
+from ...adapters.state import StateStore, StoreError
+from ...lang.diagnostic import printable
+from ..executor.grounds import origins, told_of_findings
+from ..wiring import open_graph, open_state
+from .values import Chunks, Ground, Texts, chunks_of, graph_of
+
+__all__ = ["GivenUp", "M", "NoFolder", "NoGraph", "Opened", "OtherGraph", "Telling", "open_ground", "texts_of"]
+
+
+class OtherGraph(StoreError):
+    """The findings in the state are of another graph, and ``force`` was not said."""
+
+    def __str__(self) -> str:
+        """Say what to do about it, too: in Python the message is all that is seen."""
+        return f"{self.message}; {self.hint}"
+
+
+class NoFolder(StoreError):
+    """The state's folder has no name: what should have named it, a script's variable perhaps, is empty."""
+
+
+class NoGraph(AdapterError):
+    """A graph is needed, and neither the user nor the state names one."""
+
+
+class GivenUp(Exception):
+    """Nobody waits any more for what is being opened: it was closed again."""
+
+
+@frozen
+class Telling:
+    """Who hears of the opening. ``warn`` gets what a person should know, ``announce`` what takes a while, before it does.
+
+    ``given_up`` says whether anybody still waits; it may be asked in another thread than the one that it is about.
+    """
+
+    warn: Callable[[str], None] = lambda text: None
+    announce: Callable[[str], None] = lambda text: None
+    given_up: Callable[[], bool] = lambda: False
+
+
+class _Asked(Protocol):
+    """Who is asked: ``spec`` is kept in the state; "" where nobody was named."""
+
+    @property
+    def spec(self) -> str: ...
+
+
+M = TypeVar("M", bound=_Asked)
+
+
+@frozen
+class Opened(Generic[M]):
+    """What was opened. ``graph`` is the graph's name, "" where there is none. ``kept``: the state is another's, who closes it."""
+
+    adapter: GraphAdapter | None
+    graph: str
+    state: StateStore
+    chunks: Texts | None
+    models: M
+    kept: bool = False
+
+    def close(self) -> None:
+        """Close the state, if it was opened here."""
+        if not self.kept:
+            self.state.close()
+
+
+def open_ground(
+    ground: Ground, models: Callable[[], M], telling: Telling | None = None, *, needs_graph: bool = False
+) -> Opened[M]:
+    """Open all of it, or nothing. ``models`` makes the clients, once the graph is there.
+
+    A folder that is there is locked before a graph is loaded, which may take a while; one that is not there is made when all else is
+    known to be. Nothing is written before it is known that the state's findings are of this graph. With ``force`` they stay another
+    graph's until a command changes them. Raises ``OtherGraph``, ``NoFolder``, ``NoGraph``, ``GivenUp``, ``AdapterError``, ``StoreError``,
+    and what ``models`` raises.
+    """
+    telling = telling or Telling()
+    place = ground.state
+    if place == "":
+        raise NoFolder(
+            "the state's folder is empty", hint="state takes a folder, . is the current one; None keeps it in memory"
+        )
+    if place is not None and not isinstance(place, str | Path):
+        adapter = None if ground.graph is None else _graph(ground.graph, ground, telling)
+        return Opened(adapter, _name(ground.graph, ground.name), place, texts_of(ground.chunks), models(), kept=True)
+    read_only = ground.read_only and place is not None
+    begin = partial(open_state, place, durability=ground.durability, read_only=read_only)
+    state = begin() if read_only or place is None or os.path.exists(place) else None
+    try:
+        kept = {} if state is None else state.replay_info()
+        source = ground.graph if ground.graph is not None else graph_of(kept)
+        texts = ground.chunks if ground.chunks is not None else chunks_of(kept)
+        name = _name(source, ground.name)
+        if source is None and needs_graph:
+            raise NoGraph("there is no graph")
+        adapter = None if source is None else _graph(source, ground, telling)
+        if telling.given_up():
+            raise GivenUp
+        asked = models()
+        stays = state is not None and adapter is not None and _stays_of_another(ground, state, adapter, name, telling)
+        chunks = texts_of(texts)
+        if telling.given_up():
+            raise GivenUp
+        state = state or begin()
+        for notice in state.notices:
+            telling.warn(notice)
+        config = _config(source, name, texts, asked.spec, ground.params)
+        if not ground.read_only and (config or ground.query):
+            made_with = config.pop("adapter", None) if stays else config.get("adapter")
+            state.configure(query=ground.query or None, config=config, source=made_with)
+    except BaseException:
+        if state is not None:
+            state.close()
+        raise
+    return Opened(adapter, name, state, chunks, asked)
+
+
+def _stays_of_another(ground: Ground, state: StateStore, adapter: GraphAdapter, name: str, telling: Telling) -> bool:
+    """Say whether the findings are of another graph, which ``force`` allows, and tell what a person should know of it.
+
+    Raises ``OtherGraph`` where nobody said ``force``.
+    """
+    made = origins(state)
+    if not made:
+        return False
+    folder, now = ground.state or "the state", adapter.schema.hash
+    if made[-1].graph == now:
+        if len(made) > 1:
+            telling.warn(told_of_findings(folder, made, name))
+        return False
+    told = told_of_findings(folder, made, name, now)
+    if not ground.force:
+        raise OtherGraph(told, hint="another graph takes another state; force=True goes on in this one all the same")
+    telling.warn(told)
+    return True
+
+
+def texts_of(chunks: Chunks | None) -> Texts | None:
+    """Return what gives texts by chunk id; a file is opened. Raises ``AdapterError``."""
+    if isinstance(chunks, str | Path):
+        return open_chunks(chunks)
+    return chunks.get if isinstance(chunks, Mapping) else chunks
+
+
+def _name(source: Any, name: str) -> str:
+    if isinstance(source, str | Path):
+        return str(source)
+    return name or str(getattr(source, "name", ""))
+
+
+_SLOW = 4 << 20
+"""Bytes of a graph's file whose reading takes seconds."""
+
+
+def _graph(source: Any, ground: Ground, telling: Telling) -> GraphAdapter:
+    if hasattr(source, "find_nodes") and hasattr(source, "explain"):
+        adapter: GraphAdapter = source
+        return adapter
+    if isinstance(source, str | Path) and os.path.isfile(source) and (size := os.path.getsize(source)) > _SLOW:
+        telling.announce(f"reading {printable(str(source))} ({size / 1e6:,.0f} MB)")
+    return open_graph(source, raw=ground.raw, strict=ground.strict).adapter
+
+
+def _config(
+    source: Any, name: str, texts: Chunks | None, spec: str, params: Mapping[str, Any]
+) -> dict[str, dict[str, Any]]:
+    """Return what the state keeps of where it is made: a later run finds the graph, the chunks and the model by it."""
+    config: dict[str, dict[str, Any]] = {}
+    if source is not None:
+        place = {"path": name} if isinstance(source, str | Path) else {"name": name} if name else {}
+        files = {"chunks": str(texts)} if isinstance(texts, str | Path) else {}
+        config["adapter"] = {"type": "networkx", **place, "params": {**params, **files}}
+    if spec:
+        scheme, colon, _ = spec.partition(":")
+        provider = {"provider": scheme} if colon or scheme == "local" else {}  # a client of one's own is no spec
+        config["llm"] = {**provider, "model": spec}
+    return config

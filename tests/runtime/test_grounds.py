@@ -1,0 +1,133 @@
+"""What commands run on is opened in one way: together or not at all, and nothing is written of what is refused."""
+
+from pathlib import Path
+
+import networkx
+import pytest
+from knotwork import gasl, lwt
+from knotwork.adapters.llm import NotConfigured
+from knotwork.adapters.state import StoreError
+from knotwork.runtime.facade.ask import ask_sync
+from knotwork.runtime.grounds.opening import GivenUp, NoFolder, NoGraph, OtherGraph, Telling, open_ground
+from knotwork.runtime.grounds.values import Ground, Models, graph_of
+from knotwork.runtime.refusals import RequestError
+from knotwork.runtime.wiring import open_state
+from support.states import FOUND_IN, OTHER, files_of, found
+
+
+@pytest.fixture
+def state(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.setenv("KNOTWORK_HOME", str(tmp_path / "knotwork"))
+    return found(tmp_path / "state")
+
+
+def test_the_findings_of_another_graph_are_refused_and_nothing_is_written(state: Path) -> None:
+    before = files_of(state)
+    with pytest.raises(OtherGraph, match=f"the findings in .* are of {FOUND_IN}, not of {OTHER}") as error:
+        open_ground(Ground(OTHER, state), Models)
+    hint = "another graph takes another state; force=True goes on in this one all the same"
+    assert error.value.hint == hint and str(error.value) == f"{error.value.message}; {hint}"
+    assert files_of(state) == before
+    open_state(state).close()  # and nobody holds it
+
+
+def test_forced_it_goes_on_and_says_so(state: Path) -> None:
+    told: list[str] = []
+    opened = open_ground(Ground(OTHER, state, force=True), lambda: Models("local"), Telling(told.append))
+    opened.close()
+    assert told == [f"the findings in {state} are of {FOUND_IN}, not of {OTHER}"]
+    store = open_state(state)
+    assert store.replay_info()["config"]["llm"] == {"provider": "local", "model": "local"}
+    assert graph_of(store.replay_info()) == FOUND_IN  # nothing was found in the other one yet
+    store.close()
+
+
+def test_what_is_left_out_is_taken_from_the_state(state: Path) -> None:
+    opened = open_ground(Ground(state=state), Models, needs_graph=True)
+    assert opened.graph == FOUND_IN and opened.adapter is not None
+    assert opened.adapter.schema.nodes == 77
+    opened.close()
+
+
+def test_a_graph_that_has_changed_under_its_name_is_another(state: Path) -> None:
+    with pytest.raises(OtherGraph, match=r"the findings in .* are of nx:les_miserables, not of mine"):
+        open_ground(Ground(networkx.path_graph(3), state, name="mine"), Models)
+
+
+def test_only_read_it_is_refused_all_the_same_and_nothing_is_written(state: Path) -> None:
+    before = files_of(state)
+    with pytest.raises(OtherGraph):
+        open_ground(Ground(OTHER, state, read_only=True), Models)
+    open_ground(Ground(FOUND_IN, state, read_only=True), lambda: Models("local")).close()
+    assert files_of(state) == before
+
+
+def test_no_folder_is_made_where_anything_else_fails(tmp_path: Path) -> None:
+    def none() -> Models:
+        raise NotConfigured("no model")
+
+    with pytest.raises(NoGraph):
+        open_ground(Ground(state=tmp_path / "new"), Models, needs_graph=True)
+    with pytest.raises(NotConfigured):
+        open_ground(Ground(FOUND_IN, tmp_path / "new"), none)
+    with pytest.raises(GivenUp):
+        open_ground(Ground(FOUND_IN, tmp_path / "new"), Models, Telling(given_up=lambda: True))
+    assert not (tmp_path / "new").exists()
+
+
+def test_what_is_given_up_lets_go_of_the_folder(state: Path) -> None:
+    with pytest.raises(GivenUp):
+        open_ground(Ground(FOUND_IN, state), Models, Telling(given_up=lambda: True))
+    open_state(state).close()
+
+
+def test_a_large_file_is_announced_before_it_is_read(tmp_path: Path) -> None:
+    large, told = tmp_path / "large.graphml", list[str]()
+    large.write_bytes(b"<" * (5 << 20))
+    with pytest.raises(Exception, match="graphml"):
+        open_ground(Ground(large), Models, Telling(announce=told.append))
+    assert told == [f"reading {large} (5 MB)"]
+
+
+def test_a_store_of_the_caller_is_used_as_it_is(tmp_path: Path) -> None:
+    store = open_state(None)
+    opened = open_ground(Ground(FOUND_IN, store), Models)
+    opened.close()
+    store.commit()  # it is the caller's to close
+    assert opened.state is store and store.replay_info()["config"] == {}
+
+
+def test_in_python_another_graph_needs_force(state: Path) -> None:
+    before = files_of(state)
+    for refused in (
+        lambda: gasl.open(OTHER, state),
+        lambda: lwt.run_sync('(a)=GASL("FIND nodes AS x")', graph=OTHER, state=state),
+    ):
+        with pytest.raises(StoreError, match="the findings in"):
+            refused()
+    assert files_of(state) == before
+    with gasl.open(OTHER, state, force=True) as executor:
+        assert executor.state.get("centre")
+    assert lwt.run_sync('(a)=GASL("FIND nodes AS x")', graph=OTHER, state=state, force=True).status == "complete"
+
+
+def test_a_folder_without_a_name_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    for refused in (
+        lambda: gasl.open(OTHER, ""),
+        lambda: lwt.run_sync('(a)=GASL("FIND nodes AS x")', graph=OTHER, state=""),
+        lambda: open_ground(Ground(OTHER, "", read_only=True), Models),
+    ):
+        with pytest.raises(NoFolder, match="the state's folder is empty") as error:
+            refused()
+        assert error.value.hint == "state takes a folder, . is the current one; None keeps it in memory"
+    with pytest.raises(RequestError, match="it is empty"):
+        ask_sync(OTHER, "Who?", state="")
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_texts_may_be_a_mapping_a_function_or_a_file(tmp_path: Path) -> None:
+    (tmp_path / "texts.json").write_text('{"c1": "text"}')
+    for texts in ({"c1": "text"}, {"c1": "text"}.get, tmp_path / "texts.json"):
+        opened = open_ground(Ground(FOUND_IN, chunks=texts), Models)
+        assert opened.chunks is not None and opened.chunks("c1") == "text"
