@@ -6,7 +6,7 @@ Node ids are texts or integers. An engine reads its graph and never writes it; i
 Conditions come bound: they hold no variables.
 """
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any, Literal, Protocol, TypeAlias, runtime_checkable
 
 from attrs import frozen
@@ -17,7 +17,7 @@ from ..lang.schema import Attribute, Schema
 
 __all__ = [
     "DEFAULT_CAPS", "MOST_TEXTS", "AdapterError", "Attribute", "Caps", "Direction", "Found", "GraphAdapter", "Item", "NodeId",
-    "Plan", "Schema",
+    "Plan", "Schema", "Stoppable",
 ]  # fmt: skip
 
 Item: TypeAlias = dict[str, Any]
@@ -45,6 +45,16 @@ class Caps:
     max_results: int = 100_000
     max_paths: int = 10_000
     timeout_s: float = 30.0
+
+
+@frozen
+class Stoppable(Caps):
+    """The caps of one search that its caller may end: ``ended`` is asked while it goes on, in the thread in which it does.
+
+    Whoever ends a search has no use for what it found: an engine may return a part of it, or raise what it likes.
+    """
+
+    ended: Callable[[], bool] = lambda: False
 
 
 DEFAULT_CAPS = Caps()

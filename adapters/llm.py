@@ -26,12 +26,12 @@ import json
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, ClassVar, Literal, Protocol, TypedDict, Unpack, runtime_checkable
 
-from attrs import field, frozen
+from attrs import define, field, frozen
 
 __all__ = [
     "BY_HAND", "CALLED", "LLM", "BadAnswer", "BadRequest", "BudgetExceeded", "Completion", "EmptyAnswer", "LLMError",
     "ModelNotFound", "NotConfigured", "NotRecorded", "Notice", "Options", "PromptTooLong", "QuotaExhausted", "RateLimited",
-    "Refused", "TimedOut", "Tool", "ToolCall", "Truncated", "Unavailable", "Usage", "WrongKey",
+    "Refused", "Tally", "TimedOut", "Tool", "ToolCall", "Truncated", "Unavailable", "Usage", "WrongKey",
 ]  # fmt: skip
 
 
@@ -117,6 +117,24 @@ class Notice:
     lost: bool = False
 
 
+@define(eq=False)
+class Tally:
+    """What a caller really spent: requests, tokens, US dollars. ``cost`` is None where a model's price is not known."""
+
+    calls: int = 0
+    usage: Usage = field(factory=Usage)
+    cost: float | None = 0.0
+
+    def request(self) -> None:
+        """Count a request that is about to be sent."""
+        self.calls += 1
+
+    def took(self, used: Usage, cost: float | None) -> None:
+        """Count what a request took."""
+        self.usage += used
+        self.cost = None if self.cost is None or cost is None else self.cost + cost
+
+
 class Options(TypedDict, total=False):
     """What may be asked for besides the prompt. An adapter ignores what its model has no notion of, never the output's shape."""
 
@@ -138,6 +156,7 @@ class Options(TypedDict, total=False):
     ]  # makes an answer that nearly fits its schema fit, before it is judged; no part of the request
     repairs: int  # how often an answer that does not fit goes back: 1, or 0; no part of the request
     notify: Callable[[Notice], None]  # no part of the request
+    tally: Tally  # counts what the caller spends under a budget; no part of the request
 
 
 @runtime_checkable
@@ -247,9 +266,16 @@ class BadRequest(LLMError):
 
 
 class BudgetExceeded(LLMError):
-    """The next call would exceed what this run may spend; it was not made."""
+    """The next call would exceed what this run may spend; it was not made.
+
+    ``limit`` says which limit that is, where it is known. How that is raised each interface knows for itself.
+    """
 
     kind = "budget"
+
+    def __init__(self, message: str, *, limit: Literal["", "calls", "tokens", "cost"] = "", **rest: Any) -> None:
+        super().__init__(message, **rest)
+        self.limit = limit
 
 
 class NotRecorded(LLMError):

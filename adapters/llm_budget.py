@@ -8,7 +8,7 @@ from typing import Any, Unpack
 
 from attrs import define, evolve, field, frozen
 
-from .llm import BudgetExceeded, Completion, LLMError, NotConfigured, Notice, Options, Usage
+from .llm import BudgetExceeded, Completion, LLMError, NotConfigured, Notice, Options, Tally, Usage
 from .llm_answers import canonical
 from .llm_layers import Client, Granted, Layer, Patience
 
@@ -16,7 +16,6 @@ __all__ = ["Budget", "Ledger", "Price", "Priced"]
 
 _USUAL_ANSWER = 1024
 _NO_LIMIT = 1 << 62
-_MORE = "raise the limit"
 _FRAME = 64
 """Tokens that a server's chat template may add around the texts."""
 _WORDS = 256
@@ -58,6 +57,8 @@ class Ledger:
     calls: int = field(default=0, init=False)
     usage: Usage = field(factory=Usage, init=False)
     cost: float = field(default=0.0, init=False)
+    unpriced: bool = field(default=False, init=False)
+    """Whether a model was asked whose price is not known: ``cost`` is what the others cost."""
     _held_tokens: int = field(default=0, init=False)
     _held_cost: float = field(default=0.0, init=False)
     _under_way: int = field(default=0, init=False)
@@ -81,7 +82,7 @@ class Ledger:
         while True:
             if self.max_calls is not None and self.calls >= self.max_calls:
                 self._wake()
-                raise BudgetExceeded(f"{self._calls} is used up", hint=_MORE, attempts=0)
+                raise BudgetExceeded(f"{self._calls} is used up", limit="calls", attempts=0)
             if (hold := self._fit(need, price)) is not None:
                 self.calls += 1
                 self._under_way += 1
@@ -91,7 +92,7 @@ class Ledger:
                 return hold
             if not self._under_way:
                 self._wake()
-                raise BudgetExceeded(self._why(need), hint=_MORE, attempts=0)
+                raise self._exceeded(need)
             first = waiting is not None  # it was woken as the first in the line, and stays that
             waiting = asyncio.get_running_loop().create_future()
             if first:
@@ -111,10 +112,13 @@ class Ledger:
         Where the answer to the one before may only have been lost on the way, its reservation counts as spent.
         """
         if self.max_calls is not None and self.calls >= self.max_calls:
-            raise BudgetExceeded(f"{self._calls} is used up, after {notice.reason}", hint=_MORE)
+            raise BudgetExceeded(f"{self._calls} is used up, after {notice.reason}", limit="calls")
         if notice.lost:
             if self._left(hold.prompt_tokens, price) < hold.completion_tokens:
-                raise BudgetExceeded(f"asking again may exceed the budget, after {notice.reason}", hint=_MORE)
+                raise BudgetExceeded(
+                    f"asking again may exceed the budget, after {notice.reason}",
+                    limit="tokens" if self.max_cost is None else "cost" if self.max_tokens is None else "",
+                )
             self.usage += hold
             self.cost += price.of(hold)
         self.calls += 1
@@ -158,13 +162,15 @@ class Ledger:
             return Usage(need.prompt, min(left, need.answer))
         return None
 
-    def _why(self, need: "_Need") -> str:
+    def _exceeded(self, need: "_Need") -> BudgetExceeded:
         answer = need.answer if need.fixed else 1
         may = f"the next call may take {need.prompt} tokens for the prompt and {answer} for the answer"
         spent = self.usage.total
         if self.max_tokens is not None and self.max_tokens - spent < need.prompt + answer:
-            return f"{may}; {max(self.max_tokens - spent, 0)} of {self.max_tokens} are left"
-        return f"{may}; that may cost more than is left of {self.max_cost or 0:g} US dollars"
+            left = f"{may}; {max(self.max_tokens - spent, 0)} of {self.max_tokens} are left"
+            return BudgetExceeded(left, limit="tokens", attempts=0)
+        dear = f"{may}; that may cost more than is left of {self.max_cost or 0:g} US dollars"
+        return BudgetExceeded(dear, limit="cost", attempts=0)
 
 
 class Budget(Layer):
@@ -185,6 +191,8 @@ class Budget(Layer):
             )
         super().__init__(inner)
         self.ledger = ledger
+        ledger.unpriced = ledger.unpriced or price is None
+        self._known = price
         self._price = price or Price(0.0, 0.0)
 
     async def generate(self, prompt: str, **options: Unpack[Options]) -> Completion:
@@ -194,9 +202,11 @@ class Budget(Layer):
         hold = await self.ledger.reserve(need, self._price)
         Patience.waited(options, time.monotonic() - started)
         asked: Options = {**options}
+        tally = asked.pop("tally", None) or Tally()
+        tally.request()
         if not need.fixed and hold.completion_tokens:
             asked["max_tokens"] = Granted(hold.completion_tokens)
-        asked["notify"] = self._listening(options, hold)
+        asked["notify"] = self._listening(options, hold, tally)
         used = Usage()
         try:
             answer = await self._inner.generate(prompt, **asked)
@@ -209,17 +219,25 @@ class Budget(Layer):
             raise
         finally:
             self.ledger.settle(hold, used, self._price)
+            tally.took(used, self._cost(used))
 
-    def _listening(self, options: Options, hold: Usage) -> Callable[[Notice], None]:
+    def _listening(self, options: Options, hold: Usage, tally: Tally) -> Callable[[Notice], None]:
         listener = options.get("notify")
 
         def notify(notice: Notice) -> None:
             if notice.kind == "retry":
                 self.ledger.again(hold, self._price, notice)
+                tally.request()
+                if notice.lost:
+                    tally.took(hold, self._cost(hold))
             if listener is not None:
                 listener(notice)
 
         return notify
+
+    def _cost(self, used: Usage) -> float | None:
+        """Return what ``used`` costs; None where the price is not known."""
+        return None if self._known is None else self._known.of(used)
 
     def _need(self, prompt: str, options: Options) -> "_Need":
         """Return what a call may take; its prompt is measured only where that matters."""

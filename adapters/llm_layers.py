@@ -34,7 +34,7 @@ __all__ = [
 ]
 
 _TIMEOUT = 120.0
-_NOT_ASKED = frozenset(("notify", "tidy", "timeout", "retries", "repairs", "sample"))
+_NOT_ASKED = frozenset(("notify", "tidy", "timeout", "retries", "repairs", "sample", "tally"))
 """Options that say how to ask, not what is asked for."""
 
 

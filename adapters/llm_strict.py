@@ -42,8 +42,13 @@ def strict_form(schema: Mapping[str, Any], bounds: bool = False) -> dict[str, An
         return None
 
 
-def restored(text: str, schema: Mapping[str, Any]) -> str:
-    """Return an answer in ``schema``'s strict form as JSON in the form of ``schema`` itself; what is neither comes back as it is."""
+def restored(answer: "str | Mapping[str, Any] | list[Any]", schema: Mapping[str, Any]) -> str:
+    """Return an answer in ``schema``'s strict form as JSON text in the form of ``schema`` itself.
+
+    ``answer`` is the text, or what was parsed of it. Text that is neither form comes back as it is.
+    """
+    plain = dict(answer) if isinstance(answer, Mapping) else answer
+    text = plain if isinstance(plain, str) else json.dumps(plain, ensure_ascii=False)
     try:
         value = read_json(unfenced(text).strip())
         made = _Forms(schema).back(value, schema, 0)

@@ -19,6 +19,7 @@ from ..graph import DEFAULT_CAPS, AdapterError, Caps, Found, NodeId
 from .rows.jsonable import node_id
 from .rows.scan import Deadline
 from .walking import resolved
+from .watched import watched
 
 __all__ = ["MEASURES", "measure"]
 
@@ -43,8 +44,14 @@ class _Task:
     notes: list[str] = field(factory=list)
     caps_hit: list[str] = field(factory=list)
 
-    def simple(self, *, directed: bool = True, loops: bool = True) -> Any:
-        """Return the graph as the algorithm needs it, without attributes: parallel edges as one."""
+    def simple(self, *, directed: bool = True, loops: bool = True, rows: bool = False) -> Any:
+        """Return the graph as the algorithm needs it, without attributes (parallel edges as one), and so that it can be ended.
+
+        ``rows``: see ``watched``.
+        """
+        return watched(self._simple(directed, loops), self.deadline.ended, rows=rows)
+
+    def _simple(self, directed: bool, loops: bool) -> Any:
         graph = self.graph
         undirect = graph.is_directed() and not directed
         drop = not loops and any(True for _ in islice(nx.selfloop_edges(graph), 1))
@@ -79,7 +86,7 @@ Values = Mapping[Any, Any]
 
 
 def measure(graph: Any, algorithm: str, among: Sequence[NodeId] | None = None, *, caps: Caps = DEFAULT_CAPS) -> Found:
-    """Return ``{"id", algorithm: value}`` for each node, or each of ``among``, in that order.
+    """Return ``{"id", algorithm: value}`` for each node, or each of ``among``, in that order. ``Stoppable`` caps can end it.
 
     The whole graph is measured in both cases; ``among`` chooses what is shown. Values are integers for counts and groups, else
     floats. What time did not suffice for is left out, or estimated (betweenness, by the shortest paths from sampled nodes),
@@ -96,7 +103,7 @@ def measure(graph: Any, algorithm: str, among: Sequence[NodeId] | None = None, *
         raise AdapterError(f"{name} is for directed graphs, and this one is undirected", hint=known.instead)
     nodes = list(graph) if among is None else resolved(graph, among)
     capped = len(nodes) > caps.max_results
-    task = _Task(graph, nodes[: caps.max_results], among is None, Deadline(caps.timeout_s), caps.timeout_s)
+    task = _Task(graph, nodes[: caps.max_results], among is None, Deadline.of(caps), caps.timeout_s)
     try:
         values = known.compute(task) if task.nodes else {}
     except (nx.NetworkXException, ArithmeticError, ImportError) as error:
@@ -192,7 +199,7 @@ def _closeness(task: _Task) -> Values:
 
 
 def _eigenvector(task: _Task) -> Values:
-    graph = task.simple()
+    graph = task.simple(rows=True)
     steps = graph.number_of_nodes() + 2 * graph.number_of_edges()
     rounds = max(20, min(1000, int(task.seconds * _STEPS_A_SECOND / steps)))
     try:
@@ -268,7 +275,10 @@ def _communities(task: _Task) -> Values:
         task.notes.append("edges either way")
     if not made.number_of_edges():
         return _numbered(task.graph, ({node} for node in nodes))
-    return _numbered(task.graph, ([nodes[at] for at in group] for group in _partition(task, made)))
+    return _numbered(
+        task.graph,
+        ([nodes[at] for at in group] for group in _partition(task, watched(made, task.deadline.ended, rows=True))),
+    )
 
 
 def _partition(task: _Task, graph: Any) -> Iterable[Collection[int]]:

@@ -41,7 +41,7 @@ def walk(
     caps: Caps = DEFAULT_CAPS,
 ) -> Found:
     """Return the nodes reached in 1 to ``depth`` edges that satisfy ``via``; see ``GraphAdapter.walk``."""
-    deadline = Deadline(caps.timeout_s)
+    deadline = Deadline.of(caps)
     origin = resolved(graph, starts)
     reached, examined, hit = _spread(graph, origin, _Edges(graph, via), depth, direction, caps.max_results, deadline)
     found = reached[len(origin) :]
@@ -55,7 +55,7 @@ def subgraph(graph: Any, centers: Sequence[NodeId], radius: int, *, caps: Caps =
 
     At most ``caps.max_results`` nodes, and as many edges. See ``GraphAdapter.subgraph``.
     """
-    deadline = Deadline(caps.timeout_s)
+    deadline = Deadline.of(caps)
     origin = resolved(graph, centers)
     if not origin:
         return Found([], used="adjacency")
@@ -87,7 +87,7 @@ def connect(
     caps: Caps = DEFAULT_CAPS,
 ) -> Found:
     """Return the edges between two sets of nodes, either way, in the graph's own order; see ``GraphAdapter.connect``."""
-    deadline = Deadline(caps.timeout_s)
+    deadline = Deadline.of(caps)
     predicate = None if via is None else predicate_of(graph, "edges", via)
     rows = _between(graph, set(resolved(graph, left)), set(resolved(graph, right)))
     found: list[Row] = []

@@ -1,12 +1,13 @@
 """FIND: nodes, edges and paths of the graph, with their sources. Nothing here asks a model."""
 
 import asyncio
+import threading
 from collections.abc import Callable, Sequence
 from typing import Any
 
 import attrs
 
-from ...adapters.graph import Caps, Found, NodeId
+from ...adapters.graph import Caps, Found, NodeId, Stoppable
 from ...lang.conditions import Condition
 from ...lang.gasl import Find, FindPaths, Name
 from ..context import Value
@@ -31,7 +32,9 @@ async def run_find(command: Find, session: Session) -> ExecutionResult:
     """FIND nodes or edges. Raises ``Unbound``, ``ConditionError``, ``AdapterError``."""
     where = bound(command.where, session)
     search = session.graph.nodes if command.kind == "nodes" else session.graph.edges
-    answer = await searched(lambda: search(where, order=command.order, limit=command.limit, caps=session.caps))
+    answer = await searched(
+        lambda caps: search(where, order=command.order, limit=command.limit, caps=caps), session.caps
+    )
     result = of_graph(answer, session, session.caps)
     if result.status == "empty" and command.limit != 0:
         return await _with_near(
@@ -51,9 +54,10 @@ async def run_find_paths(command: FindPaths, session: Session) -> ExecutionResul
         above = command.max_length > ceiling
         caps = attrs.evolve(caps, max_path_length=min(command.max_length, ceiling))
     answer = await searched(
-        lambda: session.graph.paths(
+        lambda caps: session.graph.paths(
             start, end, via=via, where=where, shortest=command.shortest, limit=command.limit, caps=caps
-        )
+        ),
+        caps,
     )
     if above and "max_path_length" not in answer.caps_hit:
         answer = attrs.evolve(answer, caps_hit=(*answer.caps_hit, "max_path_length"))
@@ -100,17 +104,22 @@ def _ends(side: Name | Condition | None, session: Session) -> list[NodeId] | Con
     return node_ids(rows_of(side, session)) if isinstance(side, Name) else bound(side, session)
 
 
-async def searched(search: Callable[[], Found]) -> Found:
+async def searched(search: Callable[[Caps], Found], caps: Caps) -> Found:
     """Run a search of the graph beside the event loop (others go on, an interrupt is heard) and make its items there.
 
-    An engine may hand out items that are made when they are asked for; a variable holds plain lists.
+    An engine may hand out items that are made when they are asked for; a variable holds plain lists. Where the caller is cancelled
+    the search is told to end: its thread, which nothing else can stop, would keep the processor, and whoever closes the loop waiting.
     """
+    ended = threading.Event()
 
     def run() -> Found:
-        found = search()
+        found = search(Stoppable(**attrs.asdict(caps), ended=ended.is_set))
         return found if type(found.items) is list else attrs.evolve(found, items=list(found.items))
 
-    return await asyncio.to_thread(run)
+    try:
+        return await asyncio.to_thread(run)
+    finally:
+        ended.set()
 
 
 def of_graph(found: Found, session: Session, caps: Caps, value: Any = None) -> ExecutionResult:

@@ -19,7 +19,9 @@ async def run_walk(command: Walk, session: Session) -> ExecutionResult:
     starts, via = _nodes(command.source, session), bound(command.via, session)
     depth, direction = command.depth if command.depth is not None else 1, command.direction or "out"
     caps = session.caps
-    answer = await searched(lambda: session.graph.walk(starts, via=via, depth=depth, direction=direction, caps=caps))
+    answer = await searched(
+        lambda caps: session.graph.walk(starts, via=via, depth=depth, direction=direction, caps=caps), caps
+    )
     result = of_graph(answer, session, caps)
     if result.status != "empty":
         return result
@@ -35,7 +37,7 @@ async def run_walk(command: Walk, session: Session) -> ExecutionResult:
 async def run_subgraph(command: Subgraph, session: Session) -> ExecutionResult:
     """SUBGRAPH: the variable is the one object ``{"nodes", "edges"}``; the count is that of its nodes."""
     centers, caps = _nodes(command.source, session), session.caps
-    answer = await searched(lambda: session.graph.subgraph(centers, command.radius, caps=caps))
+    answer = await searched(lambda caps: session.graph.subgraph(centers, command.radius, caps=caps), caps)
     item = answer.items[0] if answer.items else {"nodes": [], "edges": []}
     nodes, edges = len(item["nodes"]), len(item["edges"])
     result = of_graph(answer, session, caps, value=item)
@@ -59,7 +61,7 @@ async def run_connect(command: Connect, session: Session) -> ExecutionResult:
     """CONNECT: the edges between two sets, in either direction."""
     left, right = _nodes(command.left, session), _nodes(command.right, session)
     via, caps = bound(command.via, session), session.caps
-    answer = await searched(lambda: session.graph.connect(left, right, via=via, caps=caps))
+    answer = await searched(lambda caps: session.graph.connect(left, right, via=via, caps=caps), caps)
     result = of_graph(answer, session, caps)
     if result.status != "empty":
         return result
@@ -80,7 +82,7 @@ async def run_measure(command: Measure, session: Session) -> ExecutionResult:
         raise Refused("error", f"there is no algorithm {command.algorithm}", hint)
     among = None if command.source is None else _nodes(command.source, session)
     caps = session.caps
-    answer = await searched(lambda: session.graph.measure(command.algorithm, among, caps=caps))
+    answer = await searched(lambda caps: session.graph.measure(command.algorithm, among, caps=caps), caps)
     result = of_graph(answer, session, caps)
     if result.status == "empty":
         whose = "the graph" if command.source is None else command.source.text

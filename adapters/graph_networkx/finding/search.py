@@ -109,7 +109,7 @@ def find(
     others when their items are read. Hits that fail mean that attributes were written past NetworkX's methods: what was kept
     is forgotten with a ``StaleGraphWarning``, and the live graph is scanned.
     """
-    deadline = Deadline(caps.timeout_s)
+    deadline = Deadline.of(caps)
     question = None if where is None else _question(graph, kept, kind, where, strict)
     if question is None or question.decision.way == "scan":
         return _scanned(graph, kind, None if question is None else question.predicate, order, limit, caps)
@@ -162,7 +162,7 @@ def _settling(table: Table, predicate: Predicate) -> Callable[[Any], Sequence[An
 def _scanned(
     graph: Any, kind: Kind, predicate: Predicate | None, order: Sequence[Order], limit: int | None, caps: Caps
 ) -> Found:
-    deadline = Deadline(caps.timeout_s)
+    deadline = Deadline.of(caps)
     most = caps.max_results if limit is None else min(limit, caps.max_results)
     # One more than is shown tells whether a cap cuts.
     rows, examined = scan(rows_of(graph, kind), predicate, None if order else most + 1, deadline)

@@ -38,7 +38,7 @@ class PathQuery:
 
 def find_paths(graph: Any, kept: Computed, query: PathQuery, caps: Caps, strict: bool) -> Found:
     """Find paths. Raises ``ConditionError``."""
-    deadline = Deadline(caps.timeout_s)
+    deadline = Deadline.of(caps)
     predicate, parts = _question(graph, kept, query.where)
     starts = _ends(graph, kept, query.starts, parts.starts, deadline, strict)
     ends = _ends(graph, kept, query.ends, parts.ends, deadline, strict)

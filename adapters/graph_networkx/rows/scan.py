@@ -1,11 +1,12 @@
 """Looking at every node or edge of the live graph. Always right, whatever was written to the graph and how."""
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from itertools import islice
 from time import monotonic
 from typing import Any, Literal
 
 from ....lang.evaluate.conditions import Predicate
+from ...graph import Caps, Stoppable
 
 __all__ = ["Deadline", "Kind", "rows_of", "scan"]
 
@@ -15,15 +16,21 @@ _CHUNK, _WIDE_CHUNK = 8192, 64
 
 
 class Deadline:
-    """When searching must end. ``passed`` says whether it has, and remembers."""
+    """When searching must end. ``passed`` says whether it has, and remembers. ``ended``: whether the caller wants no more of it."""
 
-    def __init__(self, seconds: float) -> None:
+    def __init__(self, seconds: float, ended: Callable[[], bool] = lambda: False) -> None:
         self._end = monotonic() + seconds
+        self.ended = ended
         self.hit = False
 
+    @classmethod
+    def of(cls, caps: Caps) -> "Deadline":
+        """Return the deadline of a search under ``caps`` that begins now."""
+        return cls(caps.timeout_s, caps.ended) if isinstance(caps, Stoppable) else cls(caps.timeout_s)
+
     def passed(self) -> bool:
-        """Say whether the time is over."""
-        self.hit = self.hit or monotonic() > self._end
+        """Say whether the time is over, or nobody waits any more."""
+        self.hit = self.hit or monotonic() > self._end or self.ended()
         return self.hit
 
 
