@@ -6,6 +6,7 @@ import os
 import signal
 import subprocess
 import sys
+from contextlib import suppress
 from pathlib import Path
 
 import pytest
@@ -111,6 +112,27 @@ def test_what_was_undone_in_a_session_is_undone_in_the_folder() -> None:
     assert "taken back" in call("state", "log", "story").out or ".undo" in call("state", "log", "story").out
 
 
+def test_a_result_that_a_file_can_not_take_is_told_by_the_code(folder: Path) -> None:
+    done = call("repl", "-c", ".output x.csv", "-c", "[{'a': 1}]", "-c", "2")
+    assert done.code == 1 and "has rows of a" in done.err and (folder / "x.csv").read_text() == "a\n1\n"
+
+
+def test_a_folder_that_is_no_state_stays_as_it_is(folder: Path) -> None:
+    (folder / "mine").mkdir()
+    (folder / "mine" / "notes.txt").write_text("mine", encoding="utf-8")
+    (folder / "empty").mkdir()
+    (folder / "p.gasl").write_text("FIND nodes LIMIT 1 AS x\n", encoding="utf-8")
+    for args in (("repl", MISERABLES, "-c", "1"), ("run", "p.gasl", "--graph", MISERABLES)):
+        done = call(*args, "--state", "mine")
+        assert (
+            done.code != 0
+            and "mine is not empty, and holds no state" in done.err
+            and "directory of its own" in done.err
+        )
+        assert [path.name for path in (folder / "mine").iterdir()] == ["notes.txt"]
+        assert call(*args, "--state", "empty").code == 0
+
+
 def test_stdin_that_is_no_text() -> None:
     done = call("repl", stdin=b"1\n\xff\xfe\n")
     assert done.code == 2 and "not text in UTF-8" in done.err
@@ -158,6 +180,23 @@ def test_a_process_answers_line_by_line(folder: Path) -> None:
         child.stdin.write(".quit\n")
         child.stdin.close()
         assert child.wait(20) == 0
+
+
+def test_a_terminal_that_can_not_move_its_cursor_gives_lines(folder: Path) -> None:
+    ours, theirs = os.openpty()
+    with subprocess.Popen(
+        [sys.executable, "-m", "knotwork", "repl"], stdin=theirs, stdout=theirs, stderr=theirs, cwd=folder,
+        env=environment(folder, TERM="dumb"), close_fds=True,
+    ) as child:  # fmt: skip
+        os.close(theirs)
+        os.write(ours, b"20 + 1\nn = 40 + 2\nquit\n")
+        said = b""
+        with suppress(OSError):  # the other end is closed
+            while part := os.read(ours, 4096):
+                said += part
+        os.close(ours)
+        assert child.wait(20) == 0
+    assert b"TERM=dumb" in said and b"\r\n21\r\n" in said and b"\r\n42\r\n" in said and b"\x1b" not in said
 
 
 @pytest.mark.slow
@@ -224,3 +263,35 @@ def test_a_second_ctrl_c_does_not_wait_and_the_session_goes_on(
 
     assert asyncio.run(both()) == ["cancelled", "done"]
     assert "does not wait" in capfd.readouterr().err
+
+
+def test_what_is_added_to_a_file_begins_on_a_line_of_its_own(folder: Path) -> None:
+    for name, before, after in (
+        ("a.csv", b"value\n1", b"value\n1\n2\n"),
+        ("b.csv", b"\xef\xbb\xbfvalue\r\n1\r\n", b"\xef\xbb\xbfvalue\r\n1\r\n2\n"),
+        ("c.json", b"1", b"1\n2\n"),
+        ("d.csv", b"", b"value\n2\n"),
+    ):
+        (folder / name).write_bytes(before)
+        assert call("repl", "-c", f".output {name} --append", "-c", "2").code == 0
+        assert (folder / name).read_bytes() == after
+
+
+def test_counts_are_numbers_for_a_program() -> None:
+    done = call("repl", "nx:les_miserables", "-c", ".schema")
+    (weight,) = json.loads(done.out)
+    assert weight["count"] == 254 and weight["different"] == 17
+
+
+def test_a_file_that_could_not_be_run_is_done_in_part(folder: Path) -> None:
+    done = call(
+        "repl",
+        "nx:les_miserables",
+        "-c",
+        "FIND nodes LIMIT 1 AS h",
+        "-c",
+        "(n)=EXPR('len(h)', h={(h)})",
+        "-c",
+        ".save s.LWT",
+    )
+    assert done.code == 4 and "would refuse" in done.err and "# FIND" in (folder / "s.LWT").read_text()

@@ -94,6 +94,14 @@ def test_undo_takes_state_and_values_back_one_by_one(kept: Desk) -> None:
     assert [entry["command"].split()[0] for entry in kept.state.history][-2:] == [".undo", ".undo"]
 
 
+def test_undo_takes_the_latest_value_back_too(kept: Desk) -> None:
+    ran(kept, "7\nw = 8\n.undo")
+    assert run(kept, "_").value == 7
+    first = desk()
+    ran(first, "w = 8\n.undo")
+    assert run(first, "_").status == "refused"
+
+
 def test_undo_passes_over_what_changed_nothing(kept: Desk) -> None:
     ran(kept, "1 + 1\n.vars\nlen(hubs)\nhubss")
     assert run(kept, ".undo").summary.startswith("undone: UPDATE")
@@ -149,13 +157,26 @@ def test_output_goes_into_a_file_in_the_form_of_its_name(kept: Desk, folder: Pat
     assert run(kept, ".output hubs.csv").status == "misused"
     run(kept, ".output hubs.csv --append")
     seen(kept, run(kept, "hubs"))
-    assert (folder / "hubs.csv").read_text() == "id\nValjean\nGavroche\n" * 2
+    assert (folder / "hubs.csv").read_text() == "id\n" + "Valjean\nGavroche\n" * 2
     run(kept, ".output hubs.csv --force")
     assert (folder / "hubs.csv").read_text() == ""
     assert run(kept, ".output").summary.startswith("results go to the screen")
     assert "Valjean" in seen(kept, run(kept, "hubs"))
     assert run(kept, ".output nowhere/x.csv").status == "failed"
     assert run(kept, ".output a b").status == "misused" and run(kept, ".output x --frce").status == "misused"
+
+
+def test_a_table_in_a_file_stays_one(kept: Desk, folder: Path) -> None:
+    run(kept, ".output a.csv")
+    seen(kept, run(kept, "hubs"))
+    assert "has rows of id, and this has others" in seen(kept, run(kept, "[{'a': 1, 'b': 2}]"))
+    assert (folder / "a.csv").read_text() == "id\nValjean\nGavroche\n"
+    run(kept, ".output a.json")
+    assert "several" not in seen(kept, run(kept, "1")) and "several documents" in seen(kept, run(kept, "2"))
+    run(kept, ".output a.md")
+    seen(kept, run(kept, "1"))
+    seen(kept, run(kept, "2"))
+    assert (folder / "a.md").read_text() == "| value |\n|---|\n| 1 |\n\n| value |\n|---|\n| 2 |\n"
 
 
 def test_a_cell_that_a_spreadsheet_would_compute_is_text(kept: Desk, folder: Path) -> None:
@@ -210,6 +231,37 @@ def test_save_as_a_script_has_the_last_of_each_step(folder: Path) -> None:
     ran(at, '(a)=CONST(1)\n1\n(a)=CONST(2)\n1\n(b)=EXPR("a + 1", a={(a)})')
     run(at, ".save session.lwt")
     assert call("run", "session.lwt").out == "3\n"
+
+
+def test_save_says_what_keeps_a_file_from_being_run_and_what_takes_all_of_it(kept: Desk, folder: Path) -> None:
+    ran(kept, "n = len(hubs)\nTRY\n  FIND nodes WHERE degree > ${n} AS more\nEND")
+    for name, line in (
+        ("x.gasl", "line 7: nothing binds the variable n"),
+        ("x.lwt", "line 5: there is no step (hubs)"),
+    ):
+        told = run(kept, f".save {name}")
+        assert told.is_good and line in told.notes[0] and "x.txt" in told.notes[1], told
+        refused = call("run", name, "--graph", MISERABLES) if name.endswith("gasl") else call("run", name)
+        assert refused.code == 3 and line.partition(": ")[2].split(" (")[0] in refused.err
+    assert run(kept, ".save x.txt").notes == ()
+    assert call("repl", MISERABLES, "-f", "x.txt").code == 0
+
+
+def test_save_as_a_script_says_expressions_as_steps(folder: Path) -> None:
+    at = desk(given={"k": 4})
+    ran(
+        at,
+        """(xs)=CONST([3, 1, 2])
+n = len(xs) + input["k"]
+s = 'it\\'s "so"'
+top = [x for x in xs if x > 1]
+len(top)
+both = [n, s, top]
+""",
+    )
+    told = run(at, ".save s.lwt")
+    assert told.notes == () and told.summary.startswith("5 commands saved to s.lwt; 1 that")
+    assert call("run", "s.lwt", "--input", "-", stdin='{"k": 4}').json == [7, 'it\'s "so"', [3, 2]]
 
 
 def test_save_of_everything_is_read_again(kept: Desk, folder: Path) -> None:

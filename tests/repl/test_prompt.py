@@ -26,15 +26,16 @@ def at() -> Desk:
     made = desk(PAPERS)
     ran(
         made,
-        'FIND nodes WHERE entity_type = "PERSON" AS authors\nDECLARE network AS DICT\nDECLARE network.authors AS LIST\n(why)=CONST("so")',
+        'FIND nodes WHERE entity_type = "PERSON" AS authors\nDECLARE network AS DICT\nDECLARE network.authors AS LIST\n'
+        '(why)=CONST("so")\n(info)=CONST({"born": 1815})',
     )
     return made
 
 
-def offered(at: Desk, text: str, fix: str = "") -> list[str]:
+def offered(at: Desk, text: str, fix: str = "", behind: str = "") -> list[str]:
     """Return what Tab offers behind ``text``, as the whole lines that come of it."""
     schema = at.adapter.schema if at.adapter is not None else None
-    found = Offers(at, lambda: fix, lambda: schema).get_completions(Document(text, len(text)), CompleteEvent())
+    found = Offers(at, lambda: fix, lambda: schema).get_completions(Document(text + behind, len(text)), CompleteEvent())
     return [text[: len(text) + each.start_position] + each.text for each in found]
 
 
@@ -65,11 +66,33 @@ def offered(at: Desk, text: str, fix: str = "") -> list[str]:
         (".timer o", ".timer on"),
         ("FIND nodes AS x\nCOUNT au", "FIND nodes AS x\nCOUNT authors"),
         ("n = len(auth", "n = len(authors"),
+        ('authors[0]["', 'authors[0]["entity_type"]'),
+        ("authors[0]['ent", "authors[0]['entity_type']"),
+        ('n = len(authors[-1]["des', 'n = len(authors[-1]["description"]'),
+        ('info["bo', 'info["born"]'),
+        (".shema", ".schema"),
+        (".tables x", ".schema x"),
+        (".mode tabel", ".mode table"),
+        (".vars autors", ".vars authors"),
     ],
 )
 def test_what_tab_offers(at: Desk, text: str, wanted: str) -> None:
     found = offered(at, text)
     assert any(line.startswith(wanted) for line in found[:10]), found[:10]
+
+
+def test_a_key_in_brackets_is_closed_once(at: Desk) -> None:
+    found = offered(at, 'authors[0]["', behind='"]')
+    assert 'authors[0]["entity_type' in found
+    assert 'authors[0]["entity_type"' in offered(at, 'authors[0]["ent', behind="]")
+    assert [line for line in offered(at, '[a["', behind=" for a in authors]") if "entity_type" in line] == [
+        '[a["entity_type"]'
+    ]
+
+
+@pytest.mark.parametrize("text", ['authors["', 'why["', 'nobody[0]["', 'x + "', '["', 'authors[0]["xyzzy'])
+def test_where_no_key_is_known_none_is_offered_and_no_bracket_stands_in_a_string(at: Desk, text: str) -> None:
+    assert [line for line in offered(at, text) if line.count('"') % 2 and line.endswith("]")] == []
 
 
 def test_tab_offers_files_where_a_file_is_wanted(at: Desk, folder: Path) -> None:
@@ -146,7 +169,7 @@ def _pages(lines: int, height: int, answers: list[str]) -> tuple[list[str], list
         return answers.pop(0)
 
     printed = asyncio.run(
-        paged(shown([{"n": n} for n in range(lines)], "table", 40, safe=True), lambda: height, said.append, ask)
+        paged(shown([{"n": n} for n in range(lines)], "table", 40, safe=True), lambda: height, said.append, ask=ask)
     )
     return said, asked, printed
 

@@ -5,6 +5,7 @@ import re
 import shutil
 from pathlib import Path
 
+import knotwork
 import pytest
 from support.command import cassette, silent_server
 from support.tmux import Tmux
@@ -12,11 +13,19 @@ from support.tmux import Tmux
 pytestmark = [pytest.mark.slow, pytest.mark.skipif(shutil.which("tmux") is None, reason="needs tmux")]
 
 MISERABLES = "nx:les_miserables"
+GREETING = f"""\
+knotwork {knotwork.__version__}
+  graph  nx:les_miserables · 77 nodes, 254 edges
+  state  in memory · --state DIR keeps it
+  model  replay:answers
+  try    FIND nodes ORDER BY degree DESC LIMIT 10 AS hubs
+.help tells more"""
 PICTURE = Path(__file__).parents[2] / "docs" / "pictures" / "repl.svg"
 
 
 def test_typing_tab_an_error_and_its_fix(folder: Path) -> None:
-    with Tmux(["repl", MISERABLES], folder, 80, 24) as terminal:
+    cassette(folder / "answers", {})
+    with Tmux(["repl", MISERABLES, "--llm", "replay:answers"], folder, 80, 24) as terminal:
         terminal.wait("knotwork>")
         terminal.type("FI")
         terminal.keys("Tab")
@@ -37,8 +46,8 @@ def test_typing_tab_an_error_and_its_fix(folder: Path) -> None:
         terminal.wait("left with 0")
 
 
-SCREEN_OF_THE_FIX = """\
-knotwork · nx:les_miserables · .help tells more
+SCREEN_OF_THE_FIX = f"""\
+{GREETING}
 knotwork> FIND nodes WHERE degree > 20 AS hubs
 id
 ────────
@@ -82,8 +91,8 @@ def test_ctrl_c_during_a_slow_model_keeps_the_session(folder: Path) -> None:
         terminal.keys("C-c")
         terminal.wait("cancelled; what was finished before is kept", gone="under way")
         terminal.line("n + 1")
-        screen = terminal.wait("42")
-        assert screen == SCREEN_OF_THE_CANCEL
+        screen = terminal.wait("42\nknotwork>")
+        assert screen == SCREEN_OF_THE_CANCEL.replace("SPEC", spec)
         terminal.type("half a line")
         terminal.keys("C-c")
         terminal.line("n + 2")
@@ -92,8 +101,8 @@ def test_ctrl_c_during_a_slow_model_keeps_the_session(folder: Path) -> None:
         terminal.wait("left with 0")
 
 
-SCREEN_OF_THE_CANCEL = """\
-knotwork · nx:les_miserables · .help tells more
+SCREEN_OF_THE_CANCEL = f"""\
+{GREETING.replace("replay:answers", "SPEC")}
 knotwork> n = 41
 41
 a number in n
@@ -138,6 +147,59 @@ def test_100_000_rows_a_page_at_a_time(folder: Path) -> None:
         terminal.wait("99,961 more rows", "100,000 nodes in everybody", "knotwork>")
         terminal.line("len(everybody)")
         terminal.wait("100000")
+
+
+def test_ctrl_c_while_all_rows_are_written_keeps_the_session(folder: Path) -> None:
+    edges = "".join(f"n{number},n{(number * 7 + 1) % 30_000},{'a,' * 20}b\n" for number in range(30_000))
+    names = ",".join(f"c{number}" for number in range(21))
+    (folder / "big.csv").write_text(f"source,target,{names}\n{edges}", encoding="utf-8")
+    with Tmux(["repl", "big.csv"], folder, 200, 24) as terminal:
+        terminal.wait("knotwork>", seconds=60)
+        terminal.line("FIND edges AS all")
+        terminal.wait("rows 1-19 of 30,000", seconds=60)
+        terminal.keys("a")
+        terminal.wait("n2", gone="Enter: more")
+        terminal.keys("C-c")
+        terminal.wait("more rows; .output FILE writes all of them", "30,000 edges in all", seconds=60)
+        terminal.line("len(all)")
+        terminal.wait("\n30000\n")
+        terminal.keys("C-d")
+        terminal.wait("left with 0")
+
+
+def test_a_fix_is_told_once_and_is_not_the_answer_to_another_error(folder: Path) -> None:
+    with Tmux(["repl"], folder, 80, 40) as terminal:
+        terminal.wait("knotwork>")
+        terminal.line("h = [1]")
+        terminal.wait("in h")
+        terminal.line("lenn(h)")
+        terminal.wait("Tab: len(h)")
+        terminal.line(".explain EXPR051")
+        terminal.wait("EXPR051 ", "Right:")
+        terminal.keys("Tab")
+        terminal.wait("knotwork> len(h)")
+        terminal.keys("C-c")
+        terminal.line(".timer off")
+        terminal.wait("timer off")
+        terminal.line(".mode tabel")
+        screen = terminal.wait("Tab: .mode table")
+        assert screen.count("Tab: len(h)") == 1
+        terminal.keys("Tab", "Enter")
+        terminal.wait("mode table")
+        terminal.type(".shema")
+        terminal.keys("Tab")
+        terminal.wait("knotwork> .schema")
+
+
+def test_an_error_in_a_narrow_terminal_keeps_its_caret_under_what_it_marks(folder: Path) -> None:
+    with Tmux(["repl"], folder, 32, 24) as terminal:
+        terminal.wait("knotwork>")
+        terminal.line("1 + 2 + 3 + 4 + 5 + 6 + 7 + nobody + 8")
+        screen = terminal.wait("^^^^^^", "= help")
+        lines = screen.split("\n")
+        marks = next(number for number, line in enumerate(lines) if "^^^^^^" in line)
+        assert lines[marks - 1][lines[marks].index("^") :].startswith("nobody")
+        assert "..." not in screen  # a folded line is no new one
 
 
 def test_results_fit_the_terminal_as_it_is_made_smaller(folder: Path) -> None:
@@ -206,10 +268,10 @@ def test_a_step_with_a_long_answer_is_wrapped_and_shown_above_the_prompt(folder:
 
 
 def test_the_picture_of_the_reference(folder: Path, golden) -> None:  # type: ignore[no-untyped-def]
-    spec = cassette(
+    cassette(
         folder / "answers", {"In one sentence": "Valjean and Gavroche meet more people than anybody else in the story."}
     )
-    with Tmux(["repl", MISERABLES, "--llm", spec], folder, 84, 30) as terminal:
+    with Tmux(["repl", MISERABLES, "--llm", "replay:answers"], folder, 84, 31) as terminal:
         terminal.wait("knotwork>")
         terminal.line("FIND nodes WHERE degree > 20 AS hubs")
         terminal.wait("2 nodes in hubs")
@@ -228,18 +290,19 @@ def test_the_picture_of_the_reference(folder: Path, golden) -> None:  # type: ig
         terminal.still()
         terminal.type(" > 5 ")
         terminal.still()
-        typed = terminal.screen.split()
         terminal.keys("Tab")
         terminal.wait(" ORDER ")
         terminal.still()
-        picture = terminal.picture("knotwork repl")
-    # Where the menu stands, and how its cells are cut, is the library's matter; what was typed and shown is ours.
-    known = set(words(PICTURE.read_text(encoding="utf-8"))) if PICTURE.exists() else set()
-    if not {*typed, "ORDER"} <= known:
+        screen, picture = terminal.screen, terminal.picture("knotwork repl")
+    # Where the menu stands, and how its cells are cut, is the library's matter; every line above it is ours, with its colours.
+    above = next(number for number, line in enumerate(screen.split("\n")) if "WHERE degree > 5" in line) + 1
+    if not PICTURE.exists() or drawn(PICTURE.read_text(encoding="utf-8"), above) != drawn(picture, above):
         golden.check(PICTURE, picture)
 
 
-def words(picture: str) -> list[str]:
-    """Return the words of a picture; how its styles are called, and where a menu breaks its cells, differs from one to the other."""
-    texts = re.findall(r">([^<>]+)</text>", picture)
-    return sorted(" ".join(texts).replace("&#160;", " ").split())
+def drawn(picture: str, lines: int) -> list[tuple[str, str, str]]:
+    """Return the texts of the first lines of a picture: where each stands, its style, and what it says."""
+    styles = dict(re.findall(r"\.screen-(r\d+) \{ ([^}]*)\}", picture))
+    found = re.findall(r'<text class="screen-(r\d+)" x="([\d.]+)" y="([\d.]+)"[^>]*>([^<]*)</text>', picture)
+    heights = sorted({float(y) for _, _, y, _ in found})[:lines]
+    return [(f"{x} {y}", styles.get(style, ""), text) for style, x, y, text in found if float(y) in heights]

@@ -63,7 +63,9 @@ why=LLM("Why?")
 (why)=LMM("Why?")
 (why)=LLM("Why?", temprature=0.5)
 (why)=LLM("Why?", type=lst)
+authors[0]["id
 .hepl
+.shema
 .schema entity
 .state network.author
 .mode tabel

@@ -1,18 +1,23 @@
 """MCP clients in tests: the official one, on a server in this process or on a real process over stdio and HTTP."""
 
+import asyncio
 import contextlib
 import re
 import subprocess
 import sys
 import threading
+import time
 from collections.abc import AsyncIterator, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from knotwork.adapters.llm_budget import Budget
 from knotwork.adapters.llm_layers import as_client
 from knotwork.lang.diagnostic import apply_edits
-from knotwork.runtime.interfaces.mcp.ground import Ground, Models
+from knotwork.runtime.grounds.opening import Telling
+from knotwork.runtime.grounds.values import Models
+from knotwork.runtime.interfaces.mcp.ground import Ground
 from knotwork.runtime.interfaces.mcp.server import create_server
 from knotwork.runtime.interfaces.mcp.settings import Settings
 from knotwork.runtime.wiring import Ledger
@@ -22,7 +27,7 @@ from mcp.client.stdio import StdioServerParameters, stdio_client
 from support.command import environment
 from support.repairer import edits_of
 
-__all__ = ["COMMAND", "GRAPH", "Http", "connected", "http", "opened", "repaired", "stdio", "told"]
+__all__ = ["COMMAND", "GRAPH", "Http", "connected", "http", "opened", "repaired", "stdio", "told", "until"]
 
 GRAPH = "nx:les_miserables"
 COMMAND = [sys.executable, "-m", "knotwork", "mcp"]
@@ -31,9 +36,11 @@ COMMAND = [sys.executable, "-m", "knotwork", "mcp"]
 @contextlib.asynccontextmanager
 async def opened(model: Any = None, **settings: Any) -> AsyncIterator[Ground]:
     """Open a ground; ``model`` is a client that answers."""
-    ground = Ground.open(Settings(**{"graph": GRAPH, "cache": False, **settings}), lambda text: None, {})
+    ground = Ground.open(Settings(**{"graph": GRAPH, "cache": False, **settings}), Telling(), {})
     if model is not None:
-        ground.models = Models("scripted", as_client(model), {"small": as_client(model)}, Ledger())
+        ledger = Ledger()
+        client = Budget(as_client(model), ledger)
+        ground.models = Models("scripted", client, {"small": client}, ledger)
     try:
         yield ground
     finally:
@@ -108,3 +115,11 @@ async def repaired(client: Client, language: str, text: str, rounds: int = 12) -
             return text, errors
         text = after
     return text, errors
+
+
+async def until(condition: Any, seconds: float = 10.0) -> None:
+    """Wait until ``condition()`` holds."""
+    deadline = time.monotonic() + seconds
+    while not condition():
+        assert time.monotonic() < deadline, "waited in vain"
+        await asyncio.sleep(0.01)

@@ -1,10 +1,12 @@
 """Notebooks in tests: executed in a kernel of their own, over pipes of the file system, and told as Markdown."""
 
+import asyncio
 import re
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from tempfile import TemporaryDirectory
+from threading import Thread
 from typing import Any
 
 import nbformat
@@ -14,12 +16,13 @@ from nbclient import NotebookClient
 from traitlets.config import Config
 
 from support.command import environment
+from support.model_server import ModelServer
 
-__all__ = ["executed", "kernel", "steady", "told"]
+__all__ = ["answering", "executed", "kernel", "steady", "told"]
 
 
-def executed(path: Path, home: Path) -> Any:
-    """Return the notebook with what its cells came to; what depends on time or machine is not kept."""
+def executed(path: Path, home: Path, **env: str) -> Any:
+    """Return the notebook with what its cells came to: all of it, so that two runs show what depends on time or machine."""
     notebook = nbformat.read(path, as_version=4)
     for cell in notebook.cells:
         if cell.cell_type == "code":
@@ -28,12 +31,25 @@ def executed(path: Path, home: Path) -> Any:
     with TemporaryDirectory(prefix="kw") as sockets:  # a socket's path has a hundred letters at most
         config = Config({"KernelManager": {"transport": "ipc", "ip": f"{sockets}/k"}})
         client = NotebookClient(notebook, config=config, timeout=60, resources=resources, record_timing=False)
-        client.execute(env=environment(home, IPYTHONDIR=str(home / "ipython")))
+        client.execute(env=environment(home, IPYTHONDIR=str(home / "ipython"), **env))
     notebook.metadata["language_info"] = {"name": "python"}
-    for cell in notebook.cells:
-        if cell.cell_type == "code":
-            cell.outputs = [each for each in cell.outputs if each.get("metadata", {}).get("knotwork") != "progress"]
     return notebook
+
+
+@contextmanager
+def answering(delay: float = 0.0) -> Iterator[str]:
+    """A model that answers after a while: its spec."""
+    server, loop = ModelServer(delay=delay), asyncio.new_event_loop()
+    thread = Thread(target=loop.run_forever, daemon=True)
+    thread.start()
+    asyncio.run_coroutine_threadsafe(server.start(), loop).result(10)
+    try:
+        yield f"{server.url}#slow"
+    finally:
+        asyncio.run_coroutine_threadsafe(server.__aexit__(), loop).result(10)
+        loop.call_soon_threadsafe(loop.stop)
+        thread.join(10)
+        loop.close()
 
 
 @contextmanager
@@ -70,7 +86,7 @@ def told(notebook: Any, beside: str) -> tuple[str, dict[str, str]]:
             html = output.get("data", {}).get("text/html", "")
             if html.startswith("<svg"):
                 name = f"notebook-{len(pictures) + 1}.svg"
-                pictures[name] = _on_paper(html)
+                pictures[name] = _on_paper(html[: html.index("</svg>") + len("</svg>")])
                 parts.append(f"![{output['data']['text/plain'].splitlines()[0]}]({beside}{name})")
                 continue
             text = "\n".join(output["traceback"]) if output.output_type == "error" else output["data"]["text/plain"]

@@ -10,8 +10,8 @@ from knotwork.runtime.interfaces.cli.repling.screen import Screen
 from knotwork.runtime.interfaces.repl.desk import Desk
 from knotwork.runtime.interfaces.repl.models import Model
 from knotwork.runtime.interfaces.repl.outcome import Outcome
-from knotwork.runtime.interfaces.repl.reading import Piece
 from knotwork.runtime.interfaces.repl.session import Session
+from knotwork.runtime.interfaces.repl.waiting import Waiting
 from knotwork.runtime.wiring import Ledger, Price, open_graph, open_state
 
 __all__ = ["desk", "ran", "run", "seen"]
@@ -31,10 +31,13 @@ def desk(
 def ran(desk: Desk, text: str, *, stop: bool = False) -> list[Outcome]:
     """Run a text and return the outcomes of its pieces."""
 
-    def told(piece: Piece, outcome: Outcome) -> None:
-        pass
+    async def all_of_it() -> list[Outcome]:
+        session, waiting, outcomes = Session(desk), Waiting(text, stop=stop), list[Outcome]()
+        while (piece := waiting.next()) is not None:
+            outcomes.append(waiting.settled(await session.run(piece)))
+        return outcomes
 
-    return asyncio.run(Session(desk).run_text(text, told, stop=stop))
+    return asyncio.run(all_of_it())
 
 
 def run(desk: Desk, text: str) -> Outcome:

@@ -2,9 +2,11 @@
 
 import atexit
 import types
+from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
 from typing import Any
 
+from IPython.core.completer import provisionalcompleter
 from IPython.core.interactiveshell import InteractiveShell
 from IPython.utils.capture import capture_output
 from traitlets.config import Config
@@ -40,6 +42,7 @@ class Shell:
         config = Config()
         config.HistoryManager.enabled = False
         config.InteractiveShell.colors = "nocolor"
+        config.InteractiveShell.cache_size = 0  # its end collects garbage, which takes longer than most tests
         self.shell = InteractiveShell.instance(config=config, user_module=module, user_ns=module.__dict__)
 
     @property
@@ -54,6 +57,10 @@ class Shell:
         shown = [dict(each.data) for each in taken.outputs if each.metadata.get("knotwork") != "progress"]
         error = result.error_in_exec or result.error_before_exec
         return Told(shown, result.result, error, taken.stdout + taken.stderr)
+
+    def provisional(self) -> AbstractContextManager[None]:
+        """Where IPython's completions may be asked for, which it calls provisional."""
+        return provisionalcompleter()
 
     def end(self) -> None:
         """Unload, and leave nothing behind."""

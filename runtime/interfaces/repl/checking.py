@@ -3,6 +3,7 @@
 from ....lang.diagnostic import has_errors
 from . import commands, expressions, steps
 from .desk import Desk
+from .meaning import meant
 from .outcome import Outcome
 from .reading import Piece
 
@@ -11,6 +12,7 @@ __all__ = ["check"]
 
 def check(piece: Piece, desk: Desk) -> Outcome:
     """Return the outcome that running a piece would have for its faults; done, with its warnings, where it has none. Nothing is run."""
+    piece = meant(piece, desk)
     match piece.language:
         case "gasl":
             found = commands.checked(piece, desk)[1]

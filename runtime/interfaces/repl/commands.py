@@ -15,7 +15,7 @@ from .desk import Desk
 from .outcome import NOTHING, Outcome, Status
 from .reading import Piece
 
-__all__ = ["checked", "counted", "refused", "run", "warnings"]
+__all__ = ["checked", "counted", "needs_graph", "refused", "run", "warnings"]
 
 _STATUSES: Mapping[str, Status] = {
     "success": "done", "empty": "empty", "partial": "partial", "cancelled": "cancelled",
@@ -38,12 +38,17 @@ async def run(piece: Piece, desk: Desk, cancel: asyncio.Event) -> Outcome:
         return refused(found, program.source)
     executor = desk.executor
     if executor is None:
-        hint = "knotwork repl GRAPH opens one: a file, or nx:les_miserables to try it"
-        return Outcome("failed", message="a GASL command needs a graph, and this session has none", hint=hint)
+        return needs_graph()
     statement = program.statements[0]
     text = program.source.slice(statement.command.span)
     record = await executor.aexecute_one(text, statement.why, cancel=cancel)
     return evolve(_outcome(record), diagnostics=warnings(found), source=program.source)
+
+
+def needs_graph() -> Outcome:
+    """Return the outcome of a command where there is no graph."""
+    hint = "knotwork repl GRAPH opens one: a file, or nx:les_miserables to try it"
+    return Outcome("failed", message="a GASL command needs a graph, and this session has none", hint=hint)
 
 
 def refused(found: Sequence[Diagnostic], source: Source) -> Outcome:
@@ -104,7 +109,11 @@ def _summary(record: ExecutionRecord, last: ExecutionRecord | None, status: Stat
         made = counted(last.value) + (f" in {last.variable}" if last.variable else "")
         used = record.metrics.get("used")
         return f"{made} · {used}" if used else made
-    told = [f"{name.replace('_', ' ')} {_short(value)}" for name, value in record.summary.items() if value is not None]
+    told = [
+        f"{name.replace('_', ' ')} {_short(value)}"
+        for name, value in record.summary.items()
+        if value is not None and name != "asserted"  # the message says it
+    ]
     return ", ".join(told)
 
 

@@ -14,13 +14,16 @@ from ....lang.parse.expr import parse_expr
 from ....lang.source import Source
 from .commands import counted, refused, warnings
 from .desk import Desk
-from .outcome import NOTHING, Outcome, Page, Table
+from .outcome import NOTHING, Outcome, Page, Table, misused
 from .reading import Piece, expression_of
 
 __all__ = ["LATEST", "checked", "names_of", "run"]
 
 LATEST = "_"
 """The name of the latest value."""
+_PAGER = "q"
+_LONG = 10_000
+_FROM_A_FILE = "--input FILE makes a text the value input"
 
 
 def names_of(desk: Desk) -> dict[str, Any]:
@@ -46,6 +49,11 @@ async def run(piece: Piece, desk: Desk) -> Outcome:
     """Evaluate an expression; ``name = expression`` binds its value."""
     source = piece.source
     expr, found = checked(piece, desk)
+    if source.text.strip() == _PAGER and _PAGER not in names_of(desk):
+        # It ends a page: who types it once too often does not want to lose all values.
+        return misused(f"there is no value {_PAGER}", ".quit or Ctrl-D ends the session", ".quit")
+    if has_errors(found) and any(d.code == "EXPR030" and len(source.text) > _LONG for d in found):
+        found = [evolve(d, hints=(*d.hints, _FROM_A_FILE)) for d in found]
     if expr is None or has_errors(found):
         return refused(found, source)
     name, values = expression_of(source.text)[0], names_of(desk)

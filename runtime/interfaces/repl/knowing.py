@@ -32,4 +32,4 @@ def known(desk: Desk, schema: Schema | None) -> Known:
 def _variable(value: Any) -> Variable:
     first = value[0] if isinstance(value, list) and value else value
     fields = tuple(str(name) for name in list(first)[:_FIELDS]) if isinstance(first, dict) else ()
-    return Variable(counted(value), fields)
+    return Variable(counted(value), fields, isinstance(value, list))

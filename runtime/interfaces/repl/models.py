@@ -70,10 +70,17 @@ class Model(Own):
 
 
 def budget_of(ledger: Ledger) -> list[list[Any]]:
-    """Return the rows of a table: what is limited, what was spent, what is left (None: there is no limit)."""
-    spent: list[tuple[str, float, float | None]] = [
+    """Return the rows of a table: what is limited, what was spent, what is left (None: there is no limit).
+
+    What was spent in dollars is None where a model was asked whose price is not known.
+    """
+    spent: list[tuple[str, float | None, float | None]] = [
         ("calls", ledger.calls, ledger.max_calls),
         ("tokens", ledger.usage.total, ledger.max_tokens),
-        ("cost", round(ledger.cost, 6), ledger.max_cost),
+        ("cost", None if ledger.unpriced else round(ledger.cost, 6), ledger.max_cost),
     ]
-    return [[what, used, limit, None if limit is None else max(limit - used, 0)] for what, used, limit in spent]
+    return [[what, used, limit, _left(used, limit)] for what, used, limit in spent]
+
+
+def _left(used: float | None, limit: float | None) -> float | None:
+    return None if used is None or limit is None else max(limit - used, 0)

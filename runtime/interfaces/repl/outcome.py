@@ -26,12 +26,16 @@ NOTHING: Final = _Nothing()
 
 @frozen
 class Table:
-    """Rows of JSON values. ``wide`` are the columns that are not cut where others can be; ``folds``: the last one is folded, not cut."""
+    """Rows of JSON values. ``wide`` are the columns that are not cut where others can be; ``folds``: the last one is folded, not cut.
+
+    ``counts`` are columns with numbers as people read them (1,234): for a program they are numbers.
+    """
 
     columns: tuple[str, ...]
     rows: Sequence[Sequence[Any]]
     wide: frozenset[str] = frozenset()
     folds: bool = False
+    counts: frozenset[str] = frozenset()
 
 
 @frozen
@@ -48,7 +52,7 @@ class Outcome:
 
     ``summary`` says in a line what came of it, ``notes`` what a person should know besides. ``message`` and ``hint`` say why it
     failed, where ``diagnostics`` don't. ``names`` are what was bound. ``ends``: the session is to end.
-    ``reads`` is a file's text that is to be run next.
+    ``reads`` is a file's text that is to be run next. ``fix`` is what was probably meant, where no diagnostic has edits.
     """
 
     status: Status = "done"
@@ -63,11 +67,17 @@ class Outcome:
     seconds: float = 0.0
     ends: bool = False
     reads: Source | None = None
+    fix: str = ""
 
     @property
     def is_good(self) -> bool:
         """Say whether it did what it says, or a part of it, or found nothing."""
         return self.status in ("done", "empty", "partial")
+
+    @property
+    def is_whole(self) -> bool:
+        """Say whether it did all that it says."""
+        return self.status in ("done", "empty")
 
     @property
     def edits(self) -> tuple[Edit, ...]:
@@ -78,9 +88,11 @@ class Outcome:
     @property
     def mended(self) -> str | None:
         """The text with its fix; None where there is none."""
+        if self.fix:
+            return self.fix
         return apply_edits(self.source.text, self.edits).lstrip("\n") if self.edits else None
 
 
-def misused(message: str, hint: str = "") -> Outcome:
+def misused(message: str, hint: str = "", fix: str = "") -> Outcome:
     """Return the outcome of what can't be done as it was asked."""
-    return Outcome("misused", message=message, hint=hint)
+    return Outcome("misused", message=message, hint=hint, fix=fix)

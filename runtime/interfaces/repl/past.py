@@ -1,8 +1,11 @@
 """What ``.undo`` goes back to: the state and the values before each command of the session that changed one of them."""
 
+from typing import Any
+
 from attrs import define, field, frozen
 
 from ....adapters.state import Snapshot, StateStore
+from .outcome import NOTHING
 from .values import Kept, Values
 
 __all__ = ["Moment", "Past"]
@@ -13,18 +16,19 @@ _MOST = 100
 
 @frozen
 class Moment:
-    """How things stood before ``text`` was run."""
+    """How things stood before ``text`` was run; ``latest`` is the value that an expression calls ``_``."""
 
     text: str
     hash: str
     state: Snapshot
     values: Kept
     entries: int
+    latest: Any = NOTHING
 
     @classmethod
-    def now(cls, text: str, state: StateStore, values: Values, entries: int) -> "Moment":
-        """Return how things stand, ``entries`` pieces having run; costs nothing that grows with what values hold."""
-        return cls(text, state.hash, state.snapshot(), values.kept(), entries)
+    def now(cls, text: str, state: StateStore, values: Values, entries: int, latest: Any = NOTHING) -> "Moment":
+        """Return how things stand, ``entries`` pieces having run. It costs a reference for each name, whatever values hold."""
+        return cls(text, state.hash, state.snapshot(), values.kept(), entries, latest)
 
 
 @define

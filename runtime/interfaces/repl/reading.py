@@ -1,42 +1,14 @@
-"""In which language a text is, whether it is whole, and where the next one begins. The languages' own parsers say so."""
+"""A text in its pieces: what is run at once, in which language, and where the next one begins."""
 
-import re
 from collections.abc import Iterator
-from functools import lru_cache
-from typing import Literal
 
 from attrs import frozen
 
-from ....lang.diagnostic import nearest
-from ....lang.parse.expr import parse_expr
-from ....lang.parse.expr.engine import follow as follow_expr
-from ....lang.parse.gasl import keywords
-from ....lang.parse.gasl.engine import automaton as gasl_automaton
-from ....lang.parse.gasl.engine import follow as follow_gasl
-from ....lang.parse.lwt.engine import automaton as lwt_automaton
-from ....lang.parse.lwt.engine import follow as follow_lwt
 from ....lang.source import Source, Span
+from .languages import Language, expression_of, is_more_of_a_command, language_of
+from .wholeness import Growing, is_whole
 
-__all__ = ["Language", "Piece", "command_words", "is_closed", "is_whole", "language_of", "pieces", "what_closes"]
-
-Language = Literal["gasl", "lwt", "expr", "dot", "remark"]
-
-_DOT = re.compile(r"[ \t]*\.[A-Za-z?]")
-_HEAD = re.compile(r"[ \t]*\([\w.\-]+\)[ \t]*=(?!=)")
-_CALLED = re.compile(r"[ \t]*\(?[\w.\-]+\)?[ \t]*=[ \t]*[A-Z]{2,}[ \t]*\(")
-"""A step whose id has lost a parenthesis, or both."""
-_BOUND = re.compile(r"\s*(?P<name>[A-Za-z_][A-Za-z0-9_]*)[ \t]*=(?!=)[ \t]*")
-_WORD = re.compile(r"[ \t]*([A-Za-z_][A-Za-z0-9_]*)[ \t]*(.?)", re.DOTALL)
-_OPERATORS = frozenset({"in", "is", "and", "or", "not", "if", "for", "else"})
-"""Words behind a name that make an expression of it."""
-_TRY = re.compile(r"^[ \t]*TRY\b", re.IGNORECASE | re.MULTILINE)
-_END = re.compile(r"\bEND[ \t\r]*(?:#[^\n]*)?$", re.IGNORECASE | re.MULTILINE)
-_TRIPLE = re.compile("\"\"\"|'''")
-_REMEMBERED = 512
-"""Texts of which it is remembered what they are: while one types, all but the last lines are as they were."""
-_OPEN, _CLOSED = ("(", "[", "{"), (")", "]", "}")
-_REMARK = re.compile(r"[ \t\r]*(#[^\n]*)?\Z")
-_MORE_OF_A_STEP = ("\n)", "\n]", "\n}", '\nx="', "\nx)", '\n"x"', "\n, x")
+__all__ = ["Growing", "Language", "Piece", "expression_of", "is_whole", "language_of", "piece_at", "pieces"]
 
 
 @frozen(slots=False)
@@ -73,128 +45,13 @@ class Piece:
         return _Placed(self.text, self.name, self.first_line) if self.first_line > 1 else Source(self.text, self.name)
 
 
-def command_words() -> frozenset[str]:
-    """Return the words that a GASL command begins with, in capitals; the grammar says which."""
-    automaton = gasl_automaton()
-    first = automaton.accepts(tuple(automaton.follower("program").states))
-    return frozenset(word.upper() for name in first for word in automaton.spellings.get(name, ()) if word.isalpha())
+@frozen
+class _Lines:
+    """Lines that belong together, from one number to before another."""
 
-
-@lru_cache(maxsize=_REMEMBERED)
-def language_of(text: str) -> Language:
-    """Return the language of ``text``, right or wrong: by its first line that is no remark, and by what reads it."""
-    body = _without_remarks(text)
-    if not body.strip():
-        return "remark"
-    if _DOT.match(body):
-        return "dot"
-    if _HEAD.match(body) or _CALLED.match(body):
-        return "lwt"
-    bound = _BOUND.match(body)
-    if bound is not None:
-        return "expr"
-    word = _WORD.match(body)
-    if word is None:
-        return "expr"
-    words = command_words()
-    if word[1].upper() in words and _goes_on(body[word.end(1) :], word[1]):
-        return "gasl"
-    if word[1] in keywords() and not word[2].strip() and body.strip() == word[1]:
-        return "gasl"
-    if parse_expr(body).expr is not None or follow_expr(body) is not None:
-        return "expr"
-    return "gasl" if _is_like_a_command(body, word[1], words) else "expr"
-
-
-def _goes_on(rest: str, word: str) -> bool:
-    """Say whether what stands behind a command's word is a command's: another word, a quote, a bracket over it; or nothing."""
-    behind = rest.lstrip(" \t")
-    if not behind.strip():
-        return word.isupper()  # a variable may have a command's name
-    second = re.match(r"[A-Za-z_]+", behind)
-    if second is not None:
-        return second[0].lower() not in _OPERATORS or word.isupper()
-    return behind[0] in "`$\"'#\r\n" or (word.isupper() and behind[0] in "({[" and rest[:1] in " \t")
-
-
-def _is_like_a_command(body: str, word: str, words: frozenset[str]) -> bool:
-    second = body[body.index(word) + len(word) :].lstrip(" \t")[:1]
-    if not (second.isalpha() or second in ("(", "*", "_")):
-        return False
-    return word.isupper() or nearest(word, words) is not None
-
-
-@lru_cache(maxsize=_REMEMBERED)
-def is_whole(text: str) -> bool:
-    """Say whether ``text`` can be run as it stands, right or wrong; else a further line may make it whole."""
-    language = language_of(text)
-    if language in ("dot", "remark"):
-        return not text.rstrip().rpartition("\n")[2].lstrip().startswith("#:")
-    if language == "gasl":
-        return _is_whole_command(text)
-    if language == "lwt":
-        return _is_whole_script(text)
-    return not _has_open_bracket(expression_of(text)[1])
-
-
-def _has_open_bracket(text: str) -> bool:
-    """Say whether an expression that may be right as far as it goes has a bracket open: only then a line does not end it."""
-    behind = follow_expr(text + "\n")
-    signs = [] if behind is None else [text[each.start : each.end] for each in behind.met]
-    return sum(sign in _OPEN for sign in signs) > sum(sign in _CLOSED for sign in signs)
-
-
-def is_closed(text: str) -> bool:
-    """Say whether nothing further belongs to ``text``. Unlike ``is_whole`` a block with a fault in it goes on to its end.
-
-    Else the lines behind the fault would be run as if they stood alone.
-    """
-    language = language_of(text)
-    if language == "gasl" and _TRY.match(_without_remarks(text)):
-        return len(_TRY.findall(text)) <= len(_END.findall(text))
-    if language == "lwt" and _has_open_triple(text):
-        return False
-    return is_whole(text)
-
-
-def what_closes(text: str) -> re.Pattern[str] | None:
-    """Return what a further line must have to close ``text``, which is not closed; None where the parser has to be asked of each."""
-    language = language_of(text)
-    if language == "gasl" and _TRY.match(_without_remarks(text)):
-        return _END
-    return _TRIPLE if language == "lwt" and _has_open_triple(text) else None
-
-
-def _has_open_triple(text: str) -> bool:
-    return any(text.count(quote) % 2 for quote in ('"""', "'''"))
-
-
-def _is_whole_command(text: str) -> bool:
-    behind = follow_gasl(text + "\n")
-    if behind is None:
-        return True  # a fault, and more lines do not mend it
-    next_ones = gasl_automaton().accepts(tuple(behind.states))
-    return "FIND" in next_ones and "END" not in next_ones
-
-
-def _is_whole_script(text: str) -> bool:
-    behind = follow_lwt(text + "\n")
-    if behind is not None and "HEAD" in lwt_automaton().accepts(tuple(behind.states)):
-        return True
-    text = text if follow_lwt(text) is not None else text.rstrip()
-    return all(follow_lwt(text + more) is None for more in _MORE_OF_A_STEP)
-
-
-def expression_of(text: str) -> tuple[str | None, str]:
-    """Return the name that ``name = expression`` binds (None: there is none), and the text with blanks in the name's place.
-
-    Blanks keep every place in the text where it is.
-    """
-    bound = _BOUND.match(text)
-    if bound is None:
-        return None, text
-    blank = "".join(" " if not letter.isspace() else letter for letter in bound[0])
-    return bound["name"], blank + text[bound.end() :]
+    start: int
+    end: int
+    language: Language
 
 
 def pieces(text: str, name: str = "<input>", first_line: int = 1) -> Iterator[Piece]:
@@ -204,40 +61,48 @@ def pieces(text: str, name: str = "<input>", first_line: int = 1) -> Iterator[Pi
     end is a piece all the same: running it says what is missing.
     """
     lines = text.replace("\r\n", "\n").split("\n")
-    held: Piece | None = None
+
+    def piece(found: _Lines) -> Piece:
+        return Piece("\n".join(lines[found.start : found.end]), found.language, found.start + first_line, name)
+
+    held: _Lines | None = None
+    for found in _parts(lines):
+        if found.language == "remark":
+            if held is not None and held.language == "lwt" and "".join(lines[found.start : found.end]).strip():
+                held = _Lines(held.start, found.end, "lwt")
+        elif held is not None and held.language == found.language == "lwt":
+            held = _Lines(held.start, found.end, "lwt")
+        else:
+            if held is not None:
+                yield piece(held)
+            held = found
+    if held is not None:
+        yield piece(held)
+
+
+def piece_at(text: str, at: int) -> tuple[Piece, int]:
+    """Return the piece in which a place is, and where the piece begins."""
+    starts = [0]
+    for line in text.split("\n"):
+        starts.append(starts[-1] + len(line) + 1)
+    found, start = Piece(text, language_of(text)), 0
+    for piece in pieces(text):
+        begins = starts[piece.first_line - 1]
+        if begins <= at:
+            found, start = piece, begins
+    return (found, start) if at <= start + len(found.text) else (Piece("", "expr"), at)
+
+
+def _parts(lines: list[str]) -> Iterator[_Lines]:
     start = 0
     while start < len(lines):
-        end = start + 1
-        while end < len(lines) and not is_closed(text := "\n".join(lines[start:end])):
-            mark = what_closes(text)
+        growing, end = Growing(), start
+        while end == start or (end < len(lines) and not growing.is_closed and growing.takes(lines[end])):
+            growing.add(lines[end])
             end += 1
-            while mark is not None and end < len(lines) and not mark.search(lines[end - 1]):
-                end += 1
-        piece = Piece("\n".join(lines[start:end]), language_of("\n".join(lines[start:end])), start + first_line, name)
+        language = language_of("\n".join(lines[start:end]))
+        # A command over several lines is refused as one: its first line alone would be run, or have an error of its own.
+        while language == "gasl" and end < len(lines) and is_more_of_a_command(lines[end]):
+            end += 1
+        yield _Lines(start, end, language)
         start = end
-        if piece.language == "remark":
-            if held is not None and held.language == "lwt" and piece.text.strip():
-                held = _joined(held, piece)
-            continue
-        if held is not None and held.language == piece.language == "lwt":
-            held = _joined(held, piece)
-            continue
-        if held is not None:
-            yield held
-        held = piece
-    if held is not None:
-        yield held
-
-
-def _joined(first: Piece, second: Piece) -> Piece:
-    gap = second.first_line - first.first_line - first.text.count("\n")
-    return Piece(first.text + "\n" * gap + second.text, "lwt", first.first_line, first.name)
-
-
-def _without_remarks(text: str) -> str:
-    """Return ``text`` from its first line on that is more than a remark; nothing where there is none."""
-    lines = text.split("\n")
-    for number, line in enumerate(lines):
-        if not _REMARK.match(line):
-            return "\n".join(lines[number:])
-    return ""

@@ -5,7 +5,8 @@ to all values there are; an expression is evaluated over them. What is wrong wit
 """
 
 import asyncio
-from collections.abc import Callable
+import sys
+import traceback
 from time import perf_counter
 
 from attrs import evolve, frozen
@@ -13,24 +14,17 @@ from attrs import evolve, frozen
 from ....adapters.graph import AdapterError
 from ....adapters.llm import LLMError
 from ....adapters.state import StateError, StoreError
-from ...events import Event, Warned
+from ...debuglog import level
+from ...events import BudgetReached, Event, Warned
 from . import commands, expressions, steps
 from .desk import Desk, Entry
 from .dots import run_dot
+from .meaning import meant
 from .outcome import NOTHING, Outcome
 from .past import Moment
-from .reading import Piece
-from .waiting import Waiting
+from .reading import Piece, is_whole
 
-__all__ = ["Session", "Told"]
-
-Told = Callable[[Piece, Outcome], None]
-
-_PLAIN = {
-    **dict.fromkeys(("help", "help()", "?", "\\?", "\\h"), ".help"),
-    **dict.fromkeys(("quit", "quit()", "quit;", "exit", "exit()", "exit;", "\\q", ":q"), ".quit"),
-}  # fmt: skip
-"""What people type who know other prompts."""
+__all__ = ["Session", "meant"]
 
 
 @frozen
@@ -44,25 +38,31 @@ class Session:
 
         Setting ``cancel`` ends it: the outcome is cancelled, what was committed before stays, and the session goes on.
         """
-        desk, notes, began = self.desk, list[str](), perf_counter()
+        desk, notes, began, limit = self.desk, list[str](), perf_counter(), ""
 
         def warned(event: Event) -> None:
+            nonlocal limit
+            if isinstance(event, BudgetReached):
+                limit = event.limit or "calls"
             if isinstance(event, Warned):
                 is_step = event.step and piece.language == "lwt"
                 notes.append(f"({event.step}): {event.message}" if is_step else event.message)
 
         desk.events.subscribe(warned)
         try:
-            outcome = await self._kept(_meant(piece, desk), cancel or asyncio.Event())
+            outcome = await self._kept(meant(piece, desk), cancel or asyncio.Event())
         except (AdapterError, LLMError, StateError, StoreError) as error:
             outcome = Outcome("failed", message=error.message, hint=error.hint)
         except Exception as error:  # the last door: one command that breaks does not cost the session
-            said = " ".join(str(error).split())
-            outcome = Outcome("failed", message=f"internal error: {type(error).__name__}: {said}")
+            outcome = _broken(error)
         finally:
             desk.events.unsubscribe(warned)
         known = {*outcome.notes, *(d.message for d in outcome.diagnostics)}
         new = [note for note in dict.fromkeys(notes) if note not in known]
+        new += _eaten(piece, outcome)
+        if limit and outcome.message and not outcome.hint:
+            how = f".budget {limit}={'USD' if limit == 'cost' else 'N'} sets another limit, {limit}=none none"
+            outcome = evolve(outcome, hint=f".budget shows what is spent; {how}")
         outcome = evolve(outcome, seconds=perf_counter() - began, notes=(*outcome.notes, *new))
         if outcome.diagnostics:
             desk.last_fault = outcome
@@ -70,25 +70,12 @@ class Session:
             desk.last_fault = None
         return outcome
 
-    async def run_text(
-        self, text: str, told: Told, cancel: asyncio.Event | None = None, *, name: str = "<input>", stop: bool = True
-    ) -> list[Outcome]:
-        """Run all pieces of a text, ``told`` of each as it ends; return the outcomes. ``stop``: not beyond one that fails.
-
-        What asks to end the session, or is cancelled, ends the text too. A file that is read is run in its place.
-        """
-        waiting, outcomes = Waiting(text, name, stop), list[Outcome]()
-        while (piece := waiting.next()) is not None:
-            outcomes.append(waiting.settled(await self.run(piece, cancel)))
-            told(piece, outcomes[-1])
-        return outcomes
-
     async def _kept(self, piece: Piece, cancel: asyncio.Event) -> Outcome:
         """Run a piece and keep what ``.undo`` and ``.save`` need."""
         desk = self.desk
         if piece.language == "dot":
             return await run_dot(piece, desk, cancel)
-        before = Moment.now(piece.text, desk.state, desk.values, len(desk.ran))
+        before = Moment.now(piece.text, desk.state, desk.values, len(desk.ran), desk.last_value)
         match piece.language:
             case "gasl":
                 outcome = await commands.run(piece, desk, cancel)
@@ -106,9 +93,24 @@ class Session:
         return outcome
 
 
-def _meant(piece: Piece, desk: Desk) -> Piece:
-    """Return the dot command that a bare word surely means; any other piece as it is."""
-    word = piece.text.strip().lower()
-    if word in _PLAIN and word not in desk.values.names():
-        return evolve(piece, text=_PLAIN[word], language="dot")
-    return piece
+def _broken(error: Exception) -> Outcome:
+    """Return the outcome of a fault of ours; who looks for faults sees where it is."""
+    if level() >= 3:
+        traceback.print_exception(error, file=sys.stderr)
+    said = " ".join(str(error).split())
+    hint = "" if level() >= 3 else "set KNOTWORK_DEBUG=3 for the traceback"
+    return Outcome("failed", message=f"internal error: {type(error).__name__}: {said}", hint=hint)
+
+
+def _eaten(piece: Piece, outcome: Outcome) -> list[str]:
+    """Say how many lines were taken for a part of what is never closed."""
+    first = next((d.span for d in outcome.diagnostics if d.severity == "error" and d.span is not None), None)
+    if outcome.status != "refused" or first is None or is_whole(piece.text):
+        return []
+    behind = sum(1 for line in piece.text[first.start :].split("\n")[1:] if line.strip())
+    taken = (
+        "line behind it was taken as a part of it, and is"
+        if behind == 1
+        else "lines behind it were taken as a part of it, and are"
+    )
+    return [f"{behind:,} {taken} not run"] if behind else []

@@ -12,6 +12,7 @@ from ...operations.workshop import Workshop
 from ...results import Run, StepResult, plain
 from ...scripts import planned
 from ...scripts import run as run_script
+from ..counting import Calls
 from .commands import counted, refused, warnings
 from .desk import Desk
 from .outcome import NOTHING, Outcome, Status
@@ -34,16 +35,21 @@ async def run(piece: Piece, desk: Desk, cancel: asyncio.Event) -> Outcome:
     before = desk.values.before(sorted(wanted)).without({step.id for step in script.steps})
     shop = None if desk.adapter is None else Workshop(desk.executor_on, desk.state)
     await desk.schema()
-    made = await run_script(
-        script, input=desk.input, llm=desk.model, models=desk.models, all_steps=True, events=desk.events,
-        cancel=cancel, workshop=shop, plan=plan, before=before, spec=desk.model.spec,
-    )  # fmt: skip
+    calls = Calls()
+    desk.events.subscribe(calls)
+    try:
+        made = await run_script(
+            script, input=desk.input, llm=desk.model, models=desk.models, all_steps=True, events=desk.events,
+            cancel=cancel, workshop=shop, plan=plan, before=before, spec=desk.model.spec,
+        )  # fmt: skip
+    finally:
+        desk.events.unsubscribe(calls)
     ids = {step.id: step for step in script.steps}
     for step_id, result in made.steps.items():
         if step_id in ids and result.is_good:
             desk.values.ran(ids[step_id], result)
     found = warnings([d for d in plan.diagnostics if d.code not in _OF_SCRIPTS])
-    return evolve(_outcome(script, made), diagnostics=found, source=script.source)
+    return evolve(_outcome(script, made, calls), diagnostics=found, source=script.source)
 
 
 def checked(piece: Piece, desk: Desk) -> tuple[Script, list[Diagnostic]]:
@@ -53,7 +59,7 @@ def checked(piece: Piece, desk: Desk) -> tuple[Script, list[Diagnostic]]:
     return script, [d for d in plan.diagnostics if d.code not in _OF_SCRIPTS]
 
 
-def _outcome(script: Script, run: Run) -> Outcome:
+def _outcome(script: Script, run: Run, calls: Calls) -> Outcome:
     order = list(dict.fromkeys(step.id for step in script.steps))
     done = [step for step in order if step in run.steps and run.steps[step].is_good]
     bad = [step for step in order if step in run.steps and not run.steps[step].is_good]
@@ -64,7 +70,8 @@ def _outcome(script: Script, run: Run) -> Outcome:
     value = NOTHING if shown is None or status == "cancelled" else plain(_value(run.steps[shown]))
     told = [f"({step}): {run.steps[step].reason}" for step in bad]
     return Outcome(
-        status, value, "" if value is NOTHING else _summary(run, shown or "", len(done)), "\n".join(told), names=tuple(done),
+        status, value, "" if value is NOTHING else _summary(run, shown or "", len(done), calls), "\n".join(told),
+        names=tuple(done),
     )  # fmt: skip
 
 
@@ -72,10 +79,10 @@ def _value(result: StepResult) -> object:
     return result.output if result.value is None and not result.unmet else result.value
 
 
-def _summary(run: Run, shown: str, done: int) -> str:
+def _summary(run: Run, shown: str, done: int, calls: Calls) -> str:
     parts = [f"{counted(plain(_value(run.steps[shown])))} in ({shown})"]
     if done > 1:
         parts.append(f"{done} steps done")
-    if run.calls:
-        parts.append(f"{run.calls:,} call{'' if run.calls == 1 else 's'} · {run.usage.total:,} tokens")
+    if calls.calls or calls.cached:
+        parts.append(calls.line())
     return " · ".join(parts)

@@ -84,4 +84,4 @@ class Values:
         self.context.clear()
         for name, value in kept.bound.items():
             self.context.set(name, value)
-        self._steps = {name: step for name, step in kept.steps.items() if isinstance(step, Named)}
+        self._steps = dict(kept.steps)

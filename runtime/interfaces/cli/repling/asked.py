@@ -2,23 +2,18 @@
 
 from attrs import frozen
 
-from ....interfaces.repl.desk import Mode
-from ..execution.asked import Ground, Limits
+from ...repl.asked import DeskAsked
 
 __all__ = ["ReplAsked"]
 
 
-@frozen
+@frozen(kw_only=True)
 class ReplAsked:
-    """The arguments of ``knotwork repl``, under the names that the command line has. ``rc``: one's own settings are wanted."""
+    """What the session works on, and what it runs. ``rc``: one's own settings are wanted."""
 
-    ground: Ground
-    commands: tuple[str, ...]
-    files: tuple[str, ...]
-    fail_fast: bool
-    mode: Mode
-    llm: str | None
-    models: tuple[str, ...]
-    input_file: str | None
-    limits: Limits
-    rc: bool
+    desk: DeskAsked
+    commands: tuple[str, ...] = ()
+    files: tuple[str, ...] = ()
+    fail_fast: bool = False
+    input_file: str | None = None
+    rc: bool = True

@@ -7,7 +7,7 @@ from attrs import frozen
 
 from ...repl.desk import Desk
 from ...repl.outcome import Outcome
-from ...repl.reading import is_closed, what_closes
+from ...repl.reading import Growing
 from ...repl.session import Session
 from ..shared.exit import Misused
 from ..shared.files import Unreadable, read_source
@@ -57,20 +57,19 @@ def _texts(asked: ReplAsked) -> Iterator[_Part]:
 def _from_stdin() -> Iterator[_Part]:
     """Yield each piece as soon as it is whole: who drives this through a pipe waits for its outcome. Raises ``Misused``."""
     held: list[str] = []
-    first, mark = 1, None
+    growing, first = Growing(), 1
     for number, line in enumerate(_lines(), 1):
         if not held and not line.strip():
             continue
+        if held and not growing.takes(line):
+            yield _Part("\n".join(held), "<stdin>", first)
+            held, growing = [], Growing()
         first = number if not held else first
         held.append(line)
-        if mark is not None and not mark.search(line):
-            continue
-        text = "\n".join(held)
-        if is_closed(text):
-            yield _Part(text, "<stdin>", first)
-            held, mark = [], None
-        else:
-            mark = what_closes(text)
+        growing.add(line)
+        if growing.is_closed:
+            yield _Part("\n".join(held), "<stdin>", first)
+            held, growing = [], Growing()
     if held:
         yield _Part("\n".join(held), "<stdin>", first)
 

@@ -2,7 +2,10 @@
 
 import asyncio
 import os
+import re
 import sys
+from functools import partial
+from importlib import import_module
 from importlib.util import find_spec
 from pathlib import Path
 
@@ -15,6 +18,8 @@ from ...repl.session import Session
 from ..shared.exit import Exit, Misused
 from ..shared.output import colour, paint, say
 from .asked import ReplAsked
+from .greeting import greet
+from .living import Life
 from .screen import Screen
 from .turn import Turn
 
@@ -22,39 +27,53 @@ __all__ = ["run_prompt"]
 
 RC = "replrc"
 HISTORY = "repl_history"
+_ASIDE = re.compile(r"\s*\.(?:explain|help)\b", re.IGNORECASE)
 
 
-async def run_prompt(asked: ReplAsked, desk: Desk) -> int:
-    """Run the prompt until it is left; return the exit code."""
+def need_prompt() -> None:
+    """Load what the prompt is made of, which takes a moment. Raises ``Misused`` where it is not there."""
     if find_spec("prompt_toolkit") is None:
         raise Misused(
             "repl: its extra is not installed",
             "pip install 'knotwork[repl]'; without it commands come by -c, -f or stdin",
         )
+    import_module("...repl.terminal.prompting", __package__)
+
+
+async def run_prompt(asked: ReplAsked, desk: Desk, life: Life) -> int:
+    """Run the prompt until it is left; return the exit code."""
     from ...repl.terminal.paging import paged
     from ...repl.terminal.prompting import Dropped, make_prompt
 
     turn = Turn(Session(desk), Screen(desk.settings, paged))
     seen = _Seen(desk)
-    fixes = _Fixes(desk, turn)
+    fixes = _Fixes(turn)
     folder = base_directory().parent
     prompt = make_prompt(desk, lambda: fixes.text, lambda: seen.schema, folder / HISTORY, colour=colour(sys.stdout))
+
+    def dropped() -> None:
+        if prompt.app.is_running and not prompt.app.is_done:
+            prompt.app.exit(exception=EOFError if life.is_ended else Dropped)
+
+    life.between = partial(asyncio.get_running_loop().call_soon_threadsafe, dropped)
     looking = asyncio.create_task(seen.look())
-    _greet(desk)
+    greet(asked.desk.ground, desk)
     try:
         if asked.rc and await _own_settings(turn, folder / RC):
             return Exit.DONE
-        while True:
+        while not life.is_ended:
             try:
-                text = await prompt.prompt_async()
+                # Its own way with Ctrl-C would leave moments before and after it to Python's.
+                text = await prompt.prompt_async(handle_sigint=False)
             except Dropped:
                 continue
             except EOFError:
-                return Exit.DONE
+                break
             done = await turn.take(text, "<input>", stop=True)
-            fixes.tell(done)
+            fixes.tell(text, done)
             if any(outcome.ends for outcome in done):
                 return Exit.DONE
+        return Exit.INTERRUPTED if life.is_ended else Exit.DONE
     finally:
         looking.cancel()
         await asyncio.wait([looking])
@@ -73,41 +92,28 @@ class _Seen:
 
 
 class _Fixes:
-    """The text that mends the latest error, with what was not run behind it."""
+    """The text that mends what was typed last, with what was not run behind it."""
 
-    def __init__(self, desk: Desk, turn: Turn) -> None:
-        self._desk = desk
+    def __init__(self, turn: Turn) -> None:
         self._turn = turn
-
-    @property
-    def text(self) -> str:
+        self.text = ""
         """What Tab puts on an empty prompt; empty where nothing is known."""
-        fault = self._desk.last_fault
-        mended = None if fault is None else fault.mended
-        if mended is None:
-            return ""
-        return "\n".join([mended, *(piece.text for piece in self._turn.left)])
 
-    def tell(self, done: list[Outcome]) -> None:
-        """Say after an error what Tab does, and what was not run."""
-        if not done:
+    def tell(self, typed: str, done: list[Outcome]) -> None:
+        """Say after an error what Tab does, and what was not run. Who asks what an error means wants its fix all the same."""
+        if not done or (_ASIDE.match(typed) and done[-1].is_good):
             return
-        left = len(self._turn.left)
+        left, mended = self._turn.left, done[-1].mended
+        self.text = "" if mended is None else "\n".join([mended, *(piece.text for piece in left)])
         if left:
-            _hint(f"  {left} more {'was' if left == 1 else 'were'} not run")
-        fix = self.text
-        if fix:
-            first, *more = fix.split("\n")
+            _hint(f"  {len(left)} more {'was' if len(left) == 1 else 'were'} not run")
+        if self.text:
+            first, *more = self.text.split("\n")
             _hint(f"  Tab: {first}{' …' if more else ''}")
 
 
 def _hint(text: str) -> None:
     say(paint(printable(text), "cyan", colour(sys.stderr)))
-
-
-def _greet(desk: Desk) -> None:
-    graph = f" · {desk.graph}" if desk.graph else " · no graph: knotwork repl GRAPH opens one"
-    say(printable(f"knotwork{graph} · .help tells more"))
 
 
 async def _own_settings(turn: Turn, path: Path) -> bool:

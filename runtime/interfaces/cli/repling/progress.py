@@ -1,16 +1,15 @@
 """What is seen while a command runs on a terminal: what it is, how long it takes, what models were asked."""
 
 import asyncio
-from time import perf_counter
 from typing import Any
 
 from rich.console import Group
 from rich.table import Table
 from rich.text import Text
 
-from ....events import BudgetReached, CallFinished, CallRetried, CallStarted, Event, StepFinished, StepStarted
-from ..programs.progress import Calls
-from ..shared.live import Foot, clock, one_line
+from ....events import Event
+from ...work import Work
+from ..shared.live import Foot, one_line
 
 __all__ = ["Working"]
 
@@ -23,12 +22,8 @@ class Working:
     """A display at the foot of the terminal, for one piece. ``start`` in the event loop; it subscribes to the session's events."""
 
     def __init__(self, text: str) -> None:
-        self._text = " ".join(text.split())
-        self._began = perf_counter()
-        self._calls = Calls()
-        self._asked = 0
-        self._steps: dict[str, float] = {}
         self._foot = Foot(self._drawn)
+        self._work = Work(text, self._foot.note)
         self._soon: asyncio.TimerHandle | None = None
 
     def start(self) -> None:
@@ -47,34 +42,17 @@ class Working:
 
     def __call__(self, event: Event) -> None:
         """Take in one event."""
-        self._calls(event)
-        match event:
-            case CallStarted():
-                self._asked += 1
-            case StepStarted():
-                self._steps[event.step] = perf_counter()
-            case StepFinished():
-                self._steps.pop(event.step, None)
-            case CallRetried():
-                self.note(f"asked again ({event.attempt}): {event.reason}")
-            case BudgetReached():
-                self.note(f"the budget is reached: {event.message}")
-            case CallFinished() if event.error:
-                self.note(f"a call failed: {event.error}")
-            case _:
-                pass
+        self._work(event)
 
     def _drawn(self) -> Any:
-        now = perf_counter()
+        work = self._work
         head = Table.grid(padding=(0, 1))
-        waiting = self._asked - self._calls.calls
-        asked = f"asking a model, {waiting:,} under way" if waiting > 0 else ""
-        told = " · ".join(part for part in (asked, self._calls.line() if self._calls.calls else "") if part)
+        told = " · ".join(part for part in (work.waiting, work.asked) if part)
         head.add_row(
-            self._foot.spinner, one_line(self._text, "bold"), Text(clock(now - self._began), style="dim"), Text(told),
+            self._foot.spinner, one_line(work.text, "bold"), Text(work.clock, style="dim"), Text(told),
             Text("Ctrl-C cancels", style="dim"),
         )  # fmt: skip
-        rows = [
-            one_line(f"({step}) {clock(now - began)}", "cyan", 2) for step, began in list(self._steps.items())[:_STEPS]
-        ]
-        return Group(head, *rows) if len(rows) > 1 else head
+        steps = work.steps
+        if len(steps) < 2:
+            return head
+        return Group(head, *(one_line(f"({step}) {clock}", "cyan", 2) for step, clock in steps[:_STEPS]))

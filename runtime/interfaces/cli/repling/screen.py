@@ -16,10 +16,14 @@ from ...repl.showing.forms import Form
 from ..shared.checked import Checked
 from ..shared.checking import show
 from ..shared.output import colour, complain, is_terminal, paint, say
+from .filing import Unfit, add
 
 __all__ = ["Pager", "Screen"]
 
-Pager = Callable[[Lines, Callable[[], int], Callable[[str], None]], Awaitable[int]]
+Stopped = Callable[[], bool]
+"""Says whether a person wants no more of what is being written."""
+
+Pager = Callable[[Lines, Callable[[], int], Callable[[str], None], Stopped], Awaitable[int]]
 
 _BY_SUFFIX: dict[str, Form] = {".json": "json", ".csv": "csv", ".md": "md", ".txt": "table"}
 
@@ -31,18 +35,18 @@ class Screen:
         self._settings = settings
         self._pager = pager
 
-    async def write(self, outcome: Outcome) -> None:
-        """Write one outcome."""
+    async def write(self, outcome: Outcome, stopped: Stopped = lambda: False) -> bool:
+        """Write one outcome; of its value only what is there when ``stopped`` says so. Return False where a file could not take it."""
         self._faults(outcome)
         for note in outcome.notes:
             self._line(f"warning: {note}", "yellow")
-        if outcome.value is not NOTHING:
-            await self._value(outcome.value)
+        is_written = outcome.value is NOTHING or await self._value(outcome.value, stopped)
         told = outcome.summary
         if self._settings.timer:
             told = f"{told} · {outcome.seconds:.3f} s" if told else f"{outcome.seconds:.3f} s"
         if told:
             self._line(told, "dim")
+        return is_written
 
     def _faults(self, outcome: Outcome) -> None:
         if outcome.diagnostics:
@@ -54,11 +58,10 @@ class Screen:
         elif outcome.message:
             complain(outcome.message, outcome.hint)
 
-    async def _value(self, value: Any) -> None:
+    async def _value(self, value: Any, stopped: Stopped) -> bool:
         path = self._settings.output
         if path is not None and not isinstance(value, Page):
-            self._to_file(value, path)
-            return
+            return self._to_file(value, path, stopped)
         on_terminal = is_terminal(sys.stdout)
         form = _form(self._settings.mode, "table" if on_terminal or isinstance(value, Page) else "json")
         if isinstance(value, str) and self._settings.mode == "auto":
@@ -67,24 +70,35 @@ class Screen:
         lines = shown(value, form, width, safe=sys.stdout.isatty())
         if lines.head and width is not None and colour(sys.stdout):
             lines = evolve(lines, head=(paint(lines.head[0], "bold"), *lines.head[1:]))
-        printed = await self._pager(lines, _height, _print) if self._pager is not None and on_terminal else _all(lines)
+        if self._pager is not None and on_terminal:
+            printed = await self._pager(lines, _height, _print, stopped)
+        else:
+            printed = _all(lines, _print, stopped)
         sys.stdout.flush()
         if printed < lines.count:
             self._line(f"{lines.count - printed:,} more {lines.noun}s; .output FILE writes all of them", "dim")
         if lines.left_out:
             columns = ", ".join(map(printable, lines.left_out))
             self._line(f"no room for {columns}; .mode json shows all columns", "dim")
+        return True
 
-    def _to_file(self, value: Any, path: Path) -> None:
+    def _to_file(self, value: Any, path: Path, stopped: Stopped) -> bool:
         form = _form(self._settings.mode, _BY_SUFFIX.get(path.suffix.lower(), "json"))
         lines = shown(value, form, None, safe=False)
         try:
-            with open(path, "a", encoding="utf-8", errors="backslashreplace", newline="") as file:
-                file.writelines(f"{line}\n" for line in lines)
+            added = add(lines, form, path, stopped)
+        except Unfit as error:
+            columns = printable(error.columns if len(error.columns) <= 60 else f"{error.columns[:59]}…")
+            complain(f"{path} has rows of {columns}, and this has others", ".output FILE begins another file")
+            return False
         except OSError as error:
             complain(f"{path} can't be written: {error.strerror or error}", ".output alone writes to the screen again")
-            return
-        self._line(f"{lines.count:,} {lines.noun}{'' if lines.count == 1 else 's'} written to {path}", "dim")
+            return False
+        many = f"{lines.count:,} {lines.noun}{'' if lines.count == 1 else 's'}"
+        told = many if added.parts == lines.count else f"stopped: {added.parts:,} of {many}"
+        more = ", behind what was there: several documents" if added.several else ""
+        self._line(f"{told} written to {path}{more}", "dim")
+        return True
 
     def _line(self, text: str, style: str) -> None:
         for line in text.split("\n"):
@@ -104,7 +118,13 @@ def _print(line: str) -> None:
     sys.stdout.write(f"{line}\n")
 
 
-def _all(lines: Lines) -> int:
-    for line in lines:
-        _print(line)
+def _all(lines: Lines, say: Callable[[str], object], stopped: Stopped) -> int:
+    """Write all, or until it is stopped; return how many parts were written."""
+    for line in lines.head:
+        say(line)
+    for number in range(lines.count):
+        if stopped():
+            return number
+        for line in lines.part(number):
+            say(line)
     return lines.count

@@ -2,13 +2,15 @@
 
 import asyncio
 import shlex
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from typing import Literal
 
 from attrs import frozen
 
+from .....lang.diagnostic import nearest
 from ..desk import Desk
-from ..outcome import Outcome
+from ..nearby import like
+from ..outcome import Outcome, misused
 from ..reading import Piece
 
 __all__ = ["Asked", "Dot", "Takes", "beside"]
@@ -34,6 +36,12 @@ class Asked:
             return shlex.split(self.argument)
         except ValueError:  # a quote that is not closed
             return self.argument.split()
+
+    def missing(self, message: str, name: str, known: Sequence[str]) -> Outcome:
+        """Return the outcome of a name that is none of ``known``: what was probably meant is its hint, and its fix."""
+        near = nearest(name, known)
+        fix = "" if near is None else near.join(self.piece.text.rsplit(name, 1))
+        return misused(message, like(name, known), fix)
 
 
 @frozen

@@ -1,26 +1,29 @@
 """``.read FILE`` and ``.save FILE``: a session from a file, and to one."""
 
+import shlex
 from pathlib import Path
 
 from .....lang.diagnostic import nearest
 from .....lang.source import Source
-from ..desk import Desk, Entry
-from ..outcome import Outcome, misused
+from ..outcome import Outcome, Status, misused
+from ..saving import Saved, saved
+from ..writing import unwritten
 from .dot import Asked, Dot, beside
 
 __all__ = ["READ", "SAVE", "read_text"]
 
+_TOLD = 3
 _MOST = 16 << 20
 """Bytes of a file that is read."""
 
 
 class Unread(Exception):
-    """A file that can't be read: ``message`` says why, ``hint`` what to do."""
+    """A file that can't be read: ``message`` says why, ``near`` is one that was probably meant."""
 
-    def __init__(self, message: str, hint: str = "") -> None:
+    def __init__(self, message: str, near: str = "") -> None:
         super().__init__(message)
         self.message = message
-        self.hint = hint
+        self.near = near
 
 
 def read_text(name: str) -> Source:
@@ -49,7 +52,7 @@ def _near(path: Path) -> str:
     except OSError:
         return ""
     near = nearest(path.name, names)
-    return f"did you mean {path.with_name(near)}?" if near else ""
+    return str(path.with_name(near)) if near else ""
 
 
 def _read(asked: Asked) -> Outcome:
@@ -59,7 +62,9 @@ def _read(asked: Asked) -> Outcome:
     try:
         source = read_text(words[0])
     except Unread as error:
-        return misused(error.message, error.hint)
+        if not error.near:
+            return misused(error.message)
+        return misused(error.message, f"did you mean {error.near}?", f".read {shlex.quote(error.near)}")
     if source.text.lstrip()[:1] == "{" and words[0].endswith(".json"):
         word = "seed run" if words[0].endswith(".seed.json") else "run"
         return misused(f"{words[0]} is a document, not commands", f"knotwork {word} {words[0]} runs it")
@@ -70,52 +75,37 @@ def _save(asked: Asked) -> Outcome:
     names = [word for word in asked.words if word != "--force"]
     if len(names) != 1:
         return misused(".save takes one file", ".save session.gasl")
-    path, entries = Path(names[0]).expanduser(), asked.desk.ran
-    if not entries:
+    path = Path(names[0])
+    if not asked.desk.ran:
         return misused("there is nothing to save yet")
-    text, left = written(asked.desk, path.suffix)
-    try:
-        with open(path, "w" if "--force" in asked.words else "x", encoding="utf-8") as file:
-            file.write(text)
-    except FileExistsError:
-        return misused(f"{names[0]} is there already", f".save {names[0]} --force writes over it")
-    except (OSError, ValueError) as error:
-        return Outcome("failed", message=f"{names[0]} can't be written: {getattr(error, 'strerror', None) or error}")
-    kept = len(entries) - left
+    made = saved(asked.desk, path.suffix.lower())
+    hint = f".save {names[0]} --force writes over it"
+    fault = unwritten(names[0], made.text, force="--force" in asked.words, hint=hint)
+    if fault is not None:
+        return fault
+    kept, left = made.pieces - made.remarks, made.remarks
     more = (
         f"; {left} that {path.suffix} can't say {'is a remark' if left == 1 else 'are remarks'} there" if left else ""
     )
-    return Outcome(summary=f"{kept} command{'' if kept == 1 else 's'} saved to {names[0]}{more}")
+    told = f"{kept} command{'' if kept == 1 else 's'} saved to {names[0]}{more}"
+    status: Status = "partial" if made.faults else "done"
+    return Outcome(status, summary=told, notes=_not_run(names[0], path.with_suffix(".txt"), made))
 
 
-def written(desk: Desk, suffix: str) -> tuple[str, int]:
-    """Return the session as a text, and how many of its pieces are remarks in it.
-
-    In ``.gasl`` and ``.lwt`` everything of another language is a remark, so that ``knotwork run`` takes the file; of steps with
-    the same id the last one stands. Any other file has all as it was typed, for ``.read``.
-    """
-    wanted = {".gasl": "gasl", ".lwt": "lwt"}.get(suffix)
-    last = {
-        name: number for number, entry in enumerate(desk.ran) for name in entry.names if entry.piece.language == "lwt"
-    }
-    lines, left = [], 0
-    for number, entry in enumerate(desk.ran):
-        replaced = wanted == "lwt" and entry.piece.language == "lwt" and not _stands(entry, number, last)
-        if wanted is None or (entry.piece.language == wanted and not replaced):
-            lines.append(entry.piece.text.strip("\n"))
-            continue
-        left += 1
-        lines += [f"# {line}".rstrip() for line in entry.piece.text.strip("\n").split("\n")]
-    return "\n".join(lines) + "\n", left
-
-
-def _stands(entry: Entry, number: int, last: dict[str, int]) -> bool:
-    return any(last.get(name) == number for name in entry.names)
+def _not_run(name: str, other: Path, made: Saved) -> tuple[str, ...]:
+    """Say why ``knotwork run`` would refuse what was saved, and what takes all of it."""
+    if not made.faults:
+        return ()
+    faults = "; ".join(made.faults[:_TOLD]) + (f"; {len(made.faults) - _TOLD} more" if len(made.faults) > _TOLD else "")
+    return (
+        f"knotwork run would refuse {name}: {faults}",
+        f".save {other} would keep all of it; knotwork repl GRAPH -f {other} runs that",
+    )
 
 
 READ = Dot("read", ".read FILE", "run what a file has", beside(_read), "file")
 SAVE = Dot(
     "save", ".save FILE", "write what was run, and not undone, into a file", beside(_save), "file",
-    "--force writes over a file that is there. One that ends in .gasl or .lwt can be run by knotwork run: what is of another\n"
-    "    language is a remark in it.",
+    "--force writes over a file that is there. One that ends in .gasl or .lwt can be run by knotwork run: what its language\n"
+    "    can't say is a remark in it.",
 )  # fmt: skip

@@ -4,7 +4,6 @@ from collections.abc import Mapping
 from typing import Any
 
 from .....adapters.state import StateError
-from .....lang.diagnostic import nearest
 from .....lang.schema import Attribute, Schema
 from ...rows import (
     ATTRIBUTE_COLUMNS,
@@ -19,22 +18,14 @@ from ...rows import (
 )
 from ..commands import counted
 from ..desk import Desk
+from ..nearby import LISTED
 from ..outcome import Outcome, Table, misused
 from .dot import Asked, Dot
 
-__all__ = ["DIFF", "LOG", "SCHEMA", "STATE", "VARS", "like"]
+__all__ = ["DIFF", "LOG", "SCHEMA", "STATE", "VARS"]
 
-_LISTED = 8
 _LOGGED = 20
-
-
-def like(name: str, known: "list[str]") -> str:
-    """Return what was probably meant, or what there is."""
-    near = nearest(name, known)
-    if near is not None:
-        return f"did you mean {near}?"
-    more = ", ..." if len(known) > _LISTED else ""
-    return f"there are: {', '.join(known[:_LISTED])}{more}" if known else ""
+_COUNTS = frozenset({"count", "different", "size"})
 
 
 async def _schema(asked: Asked) -> Outcome:
@@ -42,14 +33,14 @@ async def _schema(asked: Asked) -> Outcome:
     if schema is None:
         return misused("this session has no graph", "knotwork repl GRAPH opens one")
     if asked.argument:
-        return _attribute(asked.argument.strip("`"), schema)
+        return _attribute(asked, asked.argument.strip("`"), schema)
     rows = [
         [of, *row]
         for of, attributes in (("node", schema.node_attributes), ("edge", schema.edge_attributes))
         for row in attribute_rows(attributes)
     ]
     return Outcome(
-        value=Table(("of", *ATTRIBUTE_COLUMNS), rows, frozenset({"of", "attribute"})),
+        value=Table(("of", *ATTRIBUTE_COLUMNS), rows, frozenset({"of", "attribute"}), counts=_COUNTS),
         summary=_sizes(schema, asked.desk),
     )
 
@@ -60,19 +51,19 @@ def _sizes(schema: Schema, desk: Desk) -> str:
     ]  # fmt: skip
     for attribute, kinds in ((schema.label_attribute, schema.labels), (schema.relation_attribute, schema.relations)):
         if attribute is not None:
-            shown = ", ".join(f"{cut_value(kind)} ({count:,})" for kind, count in list(kinds.items())[:_LISTED])
-            parts.append(f"{attribute}: {shown}{', ...' if len(kinds) > _LISTED else ''}")
+            shown = ", ".join(f"{cut_value(kind)} ({count:,})" for kind, count in list(kinds.items())[:LISTED])
+            parts.append(f"{attribute}: {shown}{', ...' if len(kinds) > LISTED else ''}")
     return " · ".join(part for part in parts if part)
 
 
-def _attribute(name: str, schema: Schema) -> Outcome:
+def _attribute(asked: Asked, name: str, schema: Schema) -> Outcome:
     kinds: tuple[tuple[str, Mapping[str, Attribute]], ...] = (
         ("node", schema.node_attributes), ("edge", schema.edge_attributes),
     )  # fmt: skip
     found = [(of, attributes[name]) for of, attributes in kinds if name in attributes]
     if not found:
         names = list(dict.fromkeys([*schema.node_attributes, *schema.edge_attributes]))
-        return misused(f"no node and no edge has an attribute {name}", like(name, names))
+        return asked.missing(f"no node and no edge has an attribute {name}", name, names)
     rows: list[list[Any]] = [[of, value, count] for of, attribute in found for value, count in attribute.values]
     told = [f"on {a.count:,} {of}s, {', '.join(a.types) or 'of unknown type'}" for of, a in found]
     return Outcome(
@@ -86,7 +77,7 @@ async def _vars(asked: Asked) -> Outcome:
     if name:
         bound = values.context.value(name)
         if bound is None:
-            return misused(f"there is no value {name}", like(name, list(values.names())))
+            return asked.missing(f"there is no value {name}", name, values.names())
         return Outcome(value=bound.value, summary=f"{counted(bound.value)} in {name}")
     rows = []
     for each in values.names():
@@ -99,7 +90,7 @@ async def _vars(asked: Asked) -> Outcome:
 
 def _fields(value: Any) -> list[str]:
     first = value[0] if isinstance(value, list) and value else value
-    return [str(name) for name in list(first)[:_LISTED]] if isinstance(first, dict) else []
+    return [str(name) for name in list(first)[:LISTED]] if isinstance(first, dict) else []
 
 
 async def _state(asked: Asked) -> Outcome:
@@ -111,10 +102,14 @@ async def _state(asked: Asked) -> Outcome:
     if not asked.argument:
         if not declared:
             return Outcome(summary=f"no key is declared yet · {summary}")
-        return Outcome(value=Table(KEY_COLUMNS, key_rows(declared), frozenset({"key", "type"})), summary=summary)
+        return Outcome(
+            value=Table(KEY_COLUMNS, key_rows(declared), frozenset({"key", "type"}), counts=_COUNTS), summary=summary
+        )
     key, *rest = asked.words
     if state.kind(key) is None:
-        return misused(f"the state has no key {key}", like(key, [each.key for each in declared]) or "it has none yet")
+        if not declared:
+            return misused(f"the state has no key {key}", "it has none yet")
+        return asked.missing(f"the state has no key {key}", key, [each.key for each in declared])
     if rest and rest != ["evidence"]:
         return misused(f".state takes a key, and evidence behind it, not {' '.join(rest)}", f".state {key} evidence")
     value = state.get(key)
@@ -143,7 +138,8 @@ async def _log(asked: Asked) -> Outcome:
     earlier = len(history) - len(entries)
     told = f"{earlier:,} earlier step{'' if earlier == 1 else 's'}; .log {len(history)} lists all" if earlier else ""
     return Outcome(
-        value=Table(HISTORY_COLUMNS, history_rows(entries), frozenset({"step", "status", "state"})), summary=told
+        value=Table(HISTORY_COLUMNS, history_rows(entries), frozenset({"step", "status", "state"}), counts=_COUNTS),
+        summary=told,
     )
 
 

@@ -1,13 +1,16 @@
 """``.mode .output .timer .llm .budget``: how results are shown, who is asked, and what that may cost."""
 
+import re
+from collections.abc import Callable
 from pathlib import Path
-from typing import Any
+from typing import TypeVar
 
 from .....adapters.llm import LLMError
 from .....lang.diagnostic import nearest
 from ..desk import MODES
-from ..models import budget_of
+from ..models import Model, budget_of
 from ..outcome import Outcome, Table, misused
+from ..writing import unopened, unwritten
 from .dot import Asked, Dot, beside
 
 __all__ = ["BUDGET", "LLM", "MODE", "OUTPUT", "TIMER"]
@@ -19,10 +22,7 @@ async def _mode(asked: Asked) -> Outcome:
         return Outcome(summary=f"mode {settings.mode}")
     found = next((mode for mode in MODES if mode == {"markdown": "md", "tbl": "table"}.get(wanted, wanted)), None)
     if found is None:
-        near = nearest(wanted, MODES)
-        return misused(
-            f"there is no mode {asked.argument}", f"did you mean {near}?" if near else f"there are: {', '.join(MODES)}"
-        )
+        return asked.missing(f"there is no mode {asked.argument}", asked.argument, MODES)
     settings.mode = found
     return Outcome(summary=f"mode {found}")
 
@@ -38,25 +38,19 @@ def _output(asked: Asked) -> Outcome:
         )
     if len(names) != 1 or any(flag not in ("--force", "--append") for flag in flags):
         return misused(".output takes one file, and --append or --force", ".output results.csv")
-    path = Path(names[0]).expanduser()
-    try:
-        # A file that is there is somebody's.
-        with open(path, "a" if "--append" in flags else "w" if "--force" in flags else "x", encoding="utf-8"):
-            pass
-    except FileExistsError:
-        return misused(
-            f"{names[0]} is there already", f".output {names[0]} --append adds to it, --force begins it anew"
-        )
-    except (OSError, ValueError) as error:
-        return Outcome("failed", message=f"{names[0]} can't be written: {getattr(error, 'strerror', None) or error}")
-    settings.output = path
+    hint = f".output {names[0]} --append adds to it, --force begins it anew"
+    appends, force = "--append" in flags, "--force" in flags
+    fault = unopened(names[0]) if appends else unwritten(names[0], "", force=force, hint=hint)
+    if fault is not None:
+        return fault
+    settings.output = Path(names[0]).expanduser()
     return Outcome(summary=f"results go to {names[0]}; .output alone ends that")
 
 
 async def _timer(asked: Asked) -> Outcome:
     settings, wanted = asked.desk.settings, asked.argument.lower()
     if wanted not in ("", "on", "off"):
-        return misused(f".timer takes on or off, not {asked.argument}", ".timer on")
+        return asked.missing(f".timer takes on or off, not {asked.argument}", asked.argument, ("on", "off"))
     settings.timer = not settings.timer if not wanted else wanted == "on"
     return Outcome(summary=f"timer {'on' if settings.timer else 'off'}")
 
@@ -69,7 +63,7 @@ async def _llm(asked: Asked) -> Outcome:
         try:
             desk.model.choose(asked.words[0])
         except LLMError as error:
-            return misused(error.message, error.hint)
+            return misused(error.message, error.hint, _meant(asked.words[0], error.hint))
         return Outcome(summary=f"asks {desk.model.spec} from now on")
     rows = [["", _spec_of(desk.model)], *([name, model.spec] for name, model in desk.models.items())]
     return Outcome(
@@ -77,48 +71,65 @@ async def _llm(asked: Asked) -> Outcome:
     )
 
 
-def _spec_of(model: Any) -> str:
+def _meant(spec: str, hint: str) -> str:
+    """Return the command with the spec that the hint has; what stands for a model's name in it is the one that was given."""
+    near = re.fullmatch(r"did you mean (\S+)\?", hint)
+    if near is None:
+        return ""
+    model = spec.partition(":")[2]
+    return f".llm {near[1].replace('MODEL', model) if model else near[1]}"
+
+
+def _spec_of(model: Model) -> str:
     try:
-        return str(model.shown)
+        return model.shown
     except LLMError as error:
         return f"none ({error.message.splitlines()[0]})"
 
 
-_LIMITS = {"calls": "max_calls", "tokens": "max_tokens", "cost": "max_cost"}
+_LIMITS = ("calls", "tokens", "cost")
 
 
 async def _budget(asked: Asked) -> Outcome:
-    ledger = asked.desk.model.ledger
-    changes: dict[str, int | float | None] = {}
+    model = asked.desk.model
+    whole: dict[str, int | None] = {"calls": model.ledger.max_calls, "tokens": model.ledger.max_tokens}
+    cost = model.ledger.max_cost
     for word in asked.words:
         name, equals, text = word.partition("=")
         if name not in _LIMITS or not equals:
-            return misused(f".budget takes calls=N, tokens=N and cost=USD, not {word}", ".budget calls=20 tokens=none")
-        number = _limit(name, text)
-        if number is False:
-            return misused(
-                f"{name}= takes a number or none, not {text}", f".budget {name}={'0.5' if name == 'cost' else '20'}"
-            )
-        if name == "cost" and number is not None and asked.desk.model.price is None:
+            told = f".budget takes calls=N, tokens=N and cost=USD, not {word}"
+            near = nearest(name, _LIMITS) if equals else None
+            if near is None:
+                return misused(told, ".budget calls=20 tokens=none")
+            return asked.missing(told, name, _LIMITS)
+        try:
+            if name == "cost":
+                cost = _number(text, float)
+            else:
+                whole[name] = _number(text, int)
+        except ValueError:
+            told = f"{name}= takes a number or none, not {text}"
+            return misused(told, f".budget {name}={'0.5' if name == 'cost' else '20'}")
+        if name == "cost" and cost is not None and model.price is None:
             return misused(
                 "a limit on cost needs the model's price", "start with --price IN/OUT, or limit tokens instead"
             )
-        changes[_LIMITS[name]] = number
-    for limit, number in changes.items():
-        setattr(ledger, limit, number)
+    model.ledger.max_calls, model.ledger.max_tokens, model.ledger.max_cost = whole["calls"], whole["tokens"], cost
     columns = ("what", "spent", "limit", "left")
-    return Outcome(value=Table(columns, budget_of(ledger)))
+    return Outcome(value=Table(columns, budget_of(model.ledger)))
 
 
-def _limit(name: str, text: str) -> int | float | bool | None:
-    """Return the number, None for no limit, False for what is neither."""
+_Number = TypeVar("_Number", int, float)
+
+
+def _number(text: str, read: Callable[[str], _Number]) -> _Number | None:
+    """Return a limit, None for no limit. Raises ``ValueError`` for what is neither."""
     if text.lower() == "none":
         return None
-    try:
-        number = float(text) if name == "cost" else int(text)
-    except ValueError:
-        return False
-    return number if 0 <= number < float("inf") else False
+    number = read(text)
+    if not 0 <= number < float("inf"):
+        raise ValueError(text)
+    return number
 
 
 MODE = Dot(
@@ -132,7 +143,8 @@ OUTPUT = Dot(
 TIMER = Dot("timer", ".timer [on|off]", "say how long each command takes", _timer, "switch")
 LLM = Dot(
     "llm", ".llm [SPEC]", "who is asked; or who is from now on", _llm, "model",
-    "SPEC is local, openai:MODEL, anthropic:MODEL, URL#MODEL, replay:FILE or record:FILE,SPEC.",
+    "SPEC is local, openai:MODEL, anthropic:MODEL, URL#MODEL, replay:FILE or record:FILE,SPEC. The weights of local are\n"
+    "    fetched when it is first asked; stderr says how large they are. knotwork model pull fetches them before.",
 )  # fmt: skip
 BUDGET = Dot(
     "budget", ".budget [calls=N ...]", "what models have cost, and may cost", _budget, "limit",

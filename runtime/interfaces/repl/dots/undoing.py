@@ -1,5 +1,7 @@
 """``.undo``: the state and the values as they were."""
 
+import re
+
 from .....adapters.state import StateError
 from ....executor.rollback import roll_back
 from ..outcome import Outcome, misused
@@ -8,10 +10,15 @@ from .dot import Asked, Dot
 
 __all__ = ["UNDO"]
 
+_HASH = re.compile(r"[0-9A-Fa-f]+")
+
 
 async def _undo(asked: Asked) -> Outcome:
     desk, argument = asked.desk, asked.argument
     if argument and not (argument.isdecimal() and len(argument) < 4):
+        if not _HASH.fullmatch(argument):
+            told = "is neither how many commands to undo nor a state's hash"
+            return misused(f"{argument} {told}", ".undo 2 takes back two; .log has the hashes")
         return _to_hash(asked)
     count, moments = int(argument or 1), desk.past.moments
     if not moments:
@@ -23,6 +30,7 @@ async def _undo(asked: Asked) -> Outcome:
     moment = moments[-count]
     changed = roll_back(desk.state, moment.state, ".undo")
     desk.values.back(moment.values)
+    desk.last_value = moment.latest
     desk.past.moments = moments[:-count]
     del desk.ran[moment.entries :]
     return Outcome(summary=_told(moment, count, changed, desk.state.hash))
@@ -38,7 +46,7 @@ def _told(moment: Moment, count: int, changed: int, now: str) -> str:
 def _to_hash(asked: Asked) -> Outcome:
     desk = asked.desk
     before = desk.state.hash
-    moment = Moment.now(asked.piece.text, desk.state, desk.values, len(desk.ran))
+    moment = Moment.now(asked.piece.text, desk.state, desk.values, len(desk.ran), desk.last_value)
     try:
         changed = roll_back(desk.state, asked.argument, ".undo")
     except StateError as error:

@@ -4,7 +4,7 @@ import json
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any, Literal
 
-from attrs import frozen
+from attrs import evolve, frozen
 
 from .....lang.diagnostic import printable
 from ....results import plain
@@ -53,10 +53,10 @@ def shown(value: Any, form: Form, width: int | None, *, safe: bool) -> Lines:
             return _text(value if isinstance(value, str) else cell(value) or "null", width, safe)
         grid = layout(table, width)
         return Lines(grid.head, len(table.rows), grid.lines, "row", grid.left_out)
-    rows = table or Table(("value",), [[value]])
+    rows = Table(("value",), [[value]]) if table is None else _counted(table)
     if form == "csv":
-        head: tuple[str, ...] = (csv_line(rows.columns).rstrip("\n"),)
-        return Lines(head, len(rows.rows), lambda n: _safe(csv_line(rows.rows[n]).rstrip("\n"), safe), "row")
+        named = _safe(csv_line(rows.columns).rstrip("\n"), safe)
+        return Lines(tuple(named), len(rows.rows), lambda n: _safe(csv_line(rows.rows[n]).rstrip("\n"), safe), "row")
     head = (_md_line(rows.columns), f"|{'|'.join('---' for _ in rows.columns)}|")
     return Lines(
         tuple(_safe(head[0], safe)) + head[1:], len(rows.rows), lambda n: _safe(_md_line(rows.rows[n]), safe), "row"
@@ -109,9 +109,23 @@ class _Numbered(Sequence[Sequence[Any]]):
         return [index, self._items[index]]
 
 
+def _counted(table: Table) -> Table:
+    """Return a table for a program: its counts are numbers."""
+    if not table.counts:
+        return table
+    counts = [number for number, column in enumerate(table.columns) if column in table.counts]
+    rows = [[_number(value) if at in counts else value for at, value in enumerate(row)] for row in table.rows]
+    return evolve(table, rows=rows)
+
+
+def _number(text: Any) -> Any:
+    plain_text = text.replace(",", "") if isinstance(text, str) else ""
+    return int(plain_text) if plain_text.isdecimal() else None if text == "" else text
+
+
 def _json(value: Any) -> str:
     if isinstance(value, Table):
-        value = [dict(zip(value.columns, row, strict=True)) for row in value.rows]
+        value = [dict(zip(value.columns, row, strict=True)) for row in _counted(value).rows]
     elif isinstance(value, Page):
         value = value.data if value.data is not None else value.text
     return json.dumps(plain(value), ensure_ascii=False, indent=2)

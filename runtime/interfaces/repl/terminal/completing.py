@@ -6,17 +6,16 @@ from collections.abc import Callable, Iterable, Iterator
 from prompt_toolkit.completion import CompleteEvent, Completer, Completion, PathCompleter
 from prompt_toolkit.document import Document
 
-from .....lang.diagnostic import printable
-from .....lang.rules import RULES
+from .....lang.diagnostic import nearest, printable
 from .....lang.schema import Schema
 from .....lang.service import Language as ServiceLanguage
 from .....lang.service import complete
-from ....wiring import SPECS
 from ..checking import check
-from ..desk import MODES, Desk
-from ..dots import DOTS, Dot
+from ..desk import Desk
+from ..dots import DOTS, Dot, unknown
+from ..dots.offering import arguments
 from ..knowing import known
-from ..reading import Piece, expression_of, is_whole, language_of, pieces
+from ..reading import expression_of, is_whole, piece_at, pieces
 
 __all__ = ["Fix", "Offers"]
 
@@ -24,7 +23,6 @@ _DOT = re.compile(r"\s*\.(?P<name>[A-Za-z]*)\Z")
 _DOT_AND_MORE = re.compile(r"\s*\.(?P<name>[A-Za-z]+)\s+(?P<rest>.*)\Z", re.DOTALL)
 _ONE_WORD = re.compile(r"\s*[A-Za-z_]*\Z")
 _DETAIL = 60
-_LOGGED = 30
 
 Fix = Callable[[], str]
 """Gives the text that mends the latest error, empty where there is none."""
@@ -49,14 +47,18 @@ class Offers(Completer):
                 return
         named = _DOT.match(text)
         if named is not None:
-            for dot in DOTS.values():
-                if dot.name.startswith(named["name"].lower()):
-                    yield _offer(f".{dot.name}", -len(named["name"]) - 1, dot.summary)
+            found_dots = [dot for dot in DOTS.values() if dot.name.startswith(named["name"].lower())]
+            for dot in found_dots:
+                yield _offer(f".{dot.name}", -len(named["name"]) - 1, dot.summary)
+            if not found_dots:
+                yield from self._mended(document)
             return
         more = _DOT_AND_MORE.match(text)
         if more is not None and "\n" not in text:
             dot_found = DOTS.get(more["name"].lower())
-            if dot_found is not None:
+            if dot_found is None:
+                yield from self._mended(document)
+            else:
                 yield from self._of_dot(dot_found, more["rest"], complete_event)
             return
         found = list(self._of_language(document))
@@ -72,7 +74,7 @@ class Offers(Completer):
     def _of_language(self, document: Document) -> Iterator[Completion]:
         """Yield what the service knows: where only a word is there yet, of commands and of expressions."""
         text, at = document.text, document.cursor_position
-        piece, start = _under(text, at)
+        piece, start = piece_at(text, at)
         body, offset = piece.text, at - start
         wanted: tuple[ServiceLanguage, ...]
         if _ONE_WORD.match(body[:offset]):
@@ -100,7 +102,8 @@ class Offers(Completer):
         whole = list(pieces(text))
         if len(whole) != 1 or not is_whole(text):
             return
-        mended = check(whole[0], self._desk).mended
+        found = unknown(text) if whole[0].language == "dot" else check(whole[0], self._desk)
+        mended = None if found is None else found.mended
         if mended is not None and mended.strip() != text.strip():
             yield Completion(mended, -document.cursor_position, display=_shown(mended), display_meta="the fix")
 
@@ -112,56 +115,13 @@ class Offers(Completer):
             yield from self._of_language(Document(rest, len(rest)))
             return
         word = rest.split(" ")[-1]
-        for offered, detail in self._arguments(dot):
-            if offered.lower().startswith(word.lower()):
-                yield _offer(offered, -len(word), detail)
-
-    def _arguments(self, dot: Dot) -> Iterator[tuple[str, str]]:
-        desk = self._desk
-        match dot.takes:
-            case "attribute":
-                schema = self._schema()
-                for name in dict.fromkeys(
-                    [*schema.node_attributes, *schema.edge_attributes] if schema is not None else ()
-                ):
-                    yield name, "attribute"
-            case "value":
-                for name in desk.values.names():
-                    yield name, "value"
-            case "key":
-                for declared in desk.state.snapshot().declared():
-                    yield declared.key, declared.type
-            case "hash":
-                history = desk.state.history
-                for entry in reversed(list(history[max(0, len(history) - _LOGGED) :])):
-                    if entry.get("state"):
-                        yield str(entry["state"])[:12], " ".join(str(entry.get("command", "")).split())[:_DETAIL]
-            case "mode":
-                yield from ((mode, "") for mode in MODES)
-            case "switch":
-                yield from (("on", ""), ("off", ""))
-            case "model":
-                yield from ((spec, "") for spec in SPECS)
-            case "limit":
-                yield from (("calls=", ""), ("tokens=", ""), ("cost=", "US dollars"))
-            case "topic":
-                yield from ((name, each.summary) for name, each in DOTS.items())
-                yield from ((code, rule.name) for code, rule in RULES.items())
-            case _:
-                return
-
-
-def _under(text: str, at: int) -> tuple[Piece, int]:
-    """Return the piece in which a place is, and where the piece begins."""
-    starts = [0]
-    for line in text.split("\n"):
-        starts.append(starts[-1] + len(line) + 1)
-    found, start = Piece(text, language_of(text)), 0
-    for piece in pieces(text):
-        begins = starts[piece.first_line - 1]
-        if begins <= at:
-            found, start = piece, begins
-    return (found, start) if at <= start + len(found.text) else (Piece("", "expr"), at)
+        known = list(arguments(dot, self._desk, self._schema))
+        found = [each for each in known if each[0].lower().startswith(word.lower())]
+        if not found:
+            near = nearest(word, [offered for offered, _ in known])
+            found = [(near, "the fix")] if near is not None else []
+        for offered, detail in found:
+            yield _offer(offered, -len(word), detail)
 
 
 def _offer(text: str, start: int, detail: str, shown: str = "") -> Completion:

@@ -28,7 +28,7 @@ async def ask_key(text: str) -> Answer:
 
     window = Window(FormattedTextControl([("reverse", text)]), height=1)
     app: Application[Answer] = Application(Layout(window), key_bindings=keys, erase_when_done=True)
-    return await app.run_async()
+    return await app.run_async(handle_sigint=False)  # whoever runs this hears it
 
 
 _KEYS: dict[str, Answer] = {
@@ -41,16 +41,18 @@ async def paged(
     lines: Lines,
     height: Callable[[], int],
     say: Callable[[str], None],
+    stopped: Callable[[], bool] = lambda: False,
     ask: Callable[[str], Awaitable[Answer]] = ask_key,
 ) -> int:
     """Print ``lines`` a page at a time; return how many of their parts were printed. ``height`` gives the terminal's, which may change.
+    It ends, too, when ``stopped`` says so.
 
     What fits on a page is printed at once.
     """
     for line in lines.head:
         say(line)
     room, every, number = max(height() - len(lines.head) - 3, _LEAST), False, 0
-    while number < lines.count:
+    while number < lines.count and not stopped():
         part = lines.part(number)
         if not every and room < len(part) and number:
             told = f" {lines.noun}s 1-{number:,} of {lines.count:,} · Enter: more · a: all · q: stop "

@@ -51,7 +51,8 @@ def make_prompt(
 
 
 def _continued(width: int, line_number: int, wrap_count: int) -> StyleAndTextTuples:
-    return [("class:hint", "...".rjust(max(width - 1, 3)) + " ")]
+    # A line that is merely folded by the terminal begins no new one.
+    return [("class:hint", ("" if wrap_count else "...").rjust(max(width - 1, 3)) + " ")]
 
 
 class _Kept(FileHistory):

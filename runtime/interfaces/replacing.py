@@ -1,0 +1,133 @@
+"""Writes files whole or not at all, and writes into what is no file: a device, a pipe, an open descriptor is never replaced."""
+
+import contextlib
+import os
+import stat
+import sys
+import tempfile
+from pathlib import Path
+
+__all__ = ["is_stream", "new_file", "replace_file"]
+
+_LINKS = 40
+"""Links that are gone along, as many as the system does."""
+
+
+def replace_file(path: Path, text: str, *, follow: bool = True) -> None:
+    """Put ``text`` in the place of the file, with its permissions, in one move; through a link to the file it names.
+
+    A file that is not there is made. What is no regular file (a device, a FIFO, ``/dev/stdout``) is opened and written. Without
+    ``follow`` the name is a choice of ours and not of the user's: only a regular file is replaced, and neither a link nor a pipe is
+    gone through. Raises ``OSError``, and then what was there is untouched.
+    """
+    body = text.encode()
+    if not follow:
+        target = path.parent.resolve() / path.name
+        found = _found(target, follow=False)
+        if found is not None and not stat.S_ISREG(found.st_mode):
+            what = "it is a link" if stat.S_ISLNK(found.st_mode) else "it is no regular file"
+            raise FileExistsError(17, f"{what}, which -o must name to be written", str(path))
+    elif is_stream(path):
+        _write_into(path, body)
+        return
+    else:
+        target = path.resolve()
+        found = _found(target)
+    if found is not None and not os.access(target, os.W_OK):
+        raise PermissionError(13, "it may not be written (permission denied)", str(path))
+    if not target.parent.is_dir():
+        raise FileNotFoundError(2, "there is no such folder", str(path.parent))
+    _replace(target, body, found)
+
+
+def new_file(path: Path, text: str) -> None:
+    """Make the file, whole or not at all. Raises ``FileExistsError`` for a name that is taken, by whatever it is, and ``OSError``."""
+    target = path.parent.resolve() / path.name
+    if not target.parent.is_dir():
+        raise FileNotFoundError(2, "there is no such folder", str(path.parent))
+    if os.path.lexists(target):
+        raise FileExistsError(17, "it is there already", str(path))
+    _replace(target, text.encode(), None, anew=True)
+
+
+def is_stream(path: Path) -> bool:
+    """Say whether there is something at ``path`` that is written into and can't be replaced: no regular file, and no folder.
+
+    A descriptor of this process, such as ``/dev/stdout``, is one even where it leads to a regular file: whoever opened that goes on
+    with it.
+    """
+    if _descriptor(path) is not None:
+        return True
+    found = _found(path)
+    return found is not None and not stat.S_ISREG(found.st_mode) and not stat.S_ISDIR(found.st_mode)
+
+
+def _found(path: Path, *, follow: bool = True) -> os.stat_result | None:
+    """Return what is at ``path``, None where nothing is. Raises ``OSError`` for what can't be looked at."""
+    try:
+        return os.stat(path, follow_symlinks=follow)
+    except (FileNotFoundError, NotADirectoryError):
+        return None
+
+
+def _descriptor(path: Path) -> int | None:
+    """Return the descriptor of this process that ``path`` names, itself or by links: /dev/stdout, /dev/fd/3."""
+    tables = {Path(name).resolve() for name in ("/proc/self/fd", "/dev/fd") if os.path.isdir(name)}
+    for _ in range(_LINKS):
+        parent = path.parent.resolve()
+        if parent in tables and path.name.isascii() and path.name.isdecimal():
+            return int(path.name)
+        if not path.is_symlink():
+            return None
+        path = parent / path.readlink()
+    return None
+
+
+def _write_into(path: Path, body: bytes) -> None:
+    """Write into what is there: without making it, emptying it, or taking its place."""
+    number = _descriptor(path)
+    for stream in (sys.stdout, sys.stderr):  # what was said before stands before
+        stream.flush()
+    handle = os.dup(number) if number is not None else os.open(path, os.O_WRONLY | getattr(os, "O_NOCTTY", 0))
+    with os.fdopen(handle, "wb") as file:
+        file.write(body)
+
+
+def _replace(target: Path, body: bytes, found: os.stat_result | None, *, anew: bool = False) -> None:
+    handle, made = tempfile.mkstemp(prefix=f".{target.name}.", dir=target.parent)
+    try:
+        with os.fdopen(handle, "wb") as file:
+            file.write(body)
+            file.flush()
+            os.fsync(file.fileno())
+        os.chmod(made, found.st_mode & 0o7777 if found is not None else 0o666 & ~_umask())
+        if found is not None and hasattr(os, "chown") and (found.st_uid, found.st_gid) != (os.geteuid(), os.getegid()):
+            with contextlib.suppress(PermissionError):  # only root gives files away
+                os.chown(made, found.st_uid, found.st_gid)
+        if anew:
+            _named(made, target)
+        else:
+            os.replace(made, target)
+    except BaseException:
+        os.unlink(made)
+        raise
+
+
+def _named(made: str, target: Path) -> None:
+    """Give a file its name, unless somebody was quicker. Raises ``FileExistsError``."""
+    try:
+        os.link(made, target)
+    except FileExistsError:
+        raise
+    except (OSError, AttributeError):  # a file system without links: here somebody may be quicker still
+        if os.path.lexists(target):
+            raise FileExistsError(17, "it is there already", str(target)) from None
+        os.replace(made, target)
+    else:
+        os.unlink(made)
+
+
+def _umask() -> int:
+    mask = os.umask(0o077)
+    os.umask(mask)
+    return mask
