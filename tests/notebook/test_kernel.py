@@ -9,8 +9,9 @@ from pathlib import Path
 
 import nbformat
 import pytest
+from nbformat.v4 import new_code_cell, new_notebook
 from support.command import silent_server
-from support.notebooks import executed, kernel, steady, told
+from support.notebooks import answering, executed, kernel, steady, told
 
 pytestmark = pytest.mark.slow
 
@@ -31,6 +32,25 @@ def test_the_example_comes_to_what_it_says(tmp_path: Path, request: pytest.Fixtu
         if request.config.getoption("--update-golden"):
             path.write_text(wanted, encoding="utf-8")
         assert steady(path.read_text(encoding="utf-8")) == steady(wanted), path.name
+
+
+def test_two_runs_of_a_notebook_are_the_same_however_long_a_model_takes(tmp_path: Path) -> None:
+    kept = []
+    for delay in (0.0, 1.2):
+        home = tmp_path / str(delay)
+        home.mkdir()
+        with answering(delay) as spec:
+            cells = [
+                "%load_ext knotwork\nimport os\n%kw open --llm $SPEC".replace("$SPEC", spec),
+                '%%lwt\n(a)=LLM("p1")\n(b)=LLM("p2 {(a)}")',
+            ]
+            cells += ['print("before")\n%kw (c)=LLM("p3")\nprint("after")', '%%kw\n(d)=LLM("p4")\nd\n(e)=LLM("p5")']
+            notebook = new_notebook(cells=[new_code_cell(text, id=f"c{at}") for at, text in enumerate(cells)])
+            (home / "n.ipynb").write_text(nbformat.writes(notebook), encoding="utf-8")
+            made = executed(home / "n.ipynb", home, KNOTWORK_API_KEY="x")
+        kept.append([cell.outputs for cell in made.cells])
+        assert [len(outputs) for outputs in kept[-1]] == [1, 1, 3, 3]
+    assert kept[0] == kept[1]
 
 
 def test_an_interrupt_cancels_what_a_model_does_and_the_session_goes_on(tmp_path: Path) -> None:

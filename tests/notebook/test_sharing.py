@@ -1,11 +1,13 @@
 """Names both ways: Python's variables in cells, and what cells bind in Python."""
 
 import enum
+from collections.abc import Iterator
 
 import numpy
 import pytest
-from knotwork.runtime.interfaces.notebook.room import read
-from knotwork.runtime.interfaces.notebook.sharing import NotShared, as_json, mentioned
+from knotwork.runtime.interfaces.notebook.cells import read
+from knotwork.runtime.interfaces.notebook.copying import NotShared, as_json
+from knotwork.runtime.interfaces.notebook.naming import mentioned
 from support.shells import Shell
 
 
@@ -58,14 +60,84 @@ def test_names_of_python_are_not_replaced(shell: Shell) -> None:
     assert shell.names["x"] == 3
 
 
-def test_what_json_can_not_say_is_told_of_where_it_was_wanted(shell: Shell) -> None:
-    shell.names["odd"] = object()
-    told = shell.run("%kw odd + 1")
-    assert "the notebook's odd is of the type object: texts, numbers, lists and objects are shared" in told.text
-    assert told.error is not None
+def test_a_cell_that_wants_what_can_not_be_shared_says_so_at_once(shell: Shell) -> None:
+    shell.run("%kw open nx:les_miserables")
+    shell.names.update(x=5, least=14)
+    assert shell.run("%kw x").text == "5"
+    shell.run("%%gasl\nFIND nodes WHERE degree > ${least} AS hubs")
+    said = {
+        "x = {1, 2}": "the notebook's x can't be a value here: it is of the type set; x = list(x) makes a list of it",
+        "x = float('nan')": "the notebook's x can't be a value here: it is a number that JSON has not (nan); None stands for",
+        "def x(): pass": "the notebook's x can't be a value here: it is of the type function; texts, numbers, lists and",
+    }
+    for python, wanted in said.items():
+        assert shell.run(python).error is None
+        told = shell.run("%kw x + 1")
+        assert wanted in str(told.error) and not told.shown, python
+    shell.run("from decimal import Decimal; least = Decimal('30')")
+    for magic in ("%%gasl", "%%gasl --check"):
+        told = shell.run(f"{magic}\nFIND nodes WHERE degree > ${{least}} AS hubs")
+        assert "the notebook's least can't be a value here: it is of the type Decimal" in str(told.error)
+
+
+def test_a_variable_that_is_deleted_is_gone(shell: Shell) -> None:
+    shell.names["x"] = 5
+    shell.run("%kw x")
+    shell.run("%kw y = x + 1")
+    shell.run("del x, y")
+    assert "there is no value `x`" in str(shell.run("%kw x").error)
+    assert "no value has a name yet" in shell.run("%kw vars").text
+
+
+def test_undo_gives_python_its_own_again(shell: Shell) -> None:
+    shell.names["w"] = 5
+    shell.run("%kw w = 7")
+    assert shell.names["w"] == 7
+    shell.run("%kw undo")
+    assert shell.names["w"] == 5
+    shell.run("%kw m = w")
+    shell.run("%kw undo")
+    assert shell.names["w"] == 5 and "m" not in shell.names
+
+
+def test_names_of_the_shell_are_not_replaced_and_not_offered(shell: Shell) -> None:
+    held = shell.names["In"]
+    told = shell.run('%%lwt\n(In)=EXPR("3")')
+    assert "In is a name of the shell's own; NAME = %kw value In gives its value" in told.text
+    shell.run("%kw undo")
+    assert shell.names["In"] is held
+    assert "get_ipython" not in str(shell.run("%kw input nothing").error)
+
+
+def test_objects_of_anybody_are_named_when_they_fail(shell: Shell) -> None:
+    class Broken(list[int]):
+        def __iter__(self) -> Iterator[int]:
+            raise RuntimeError("boom\x1b")
+
+    shell.names["mine"] = Broken([1])
+    told = shell.run("%kw mine")
+    assert "the notebook's mine can't be a value here: it is an object that can't be read (RuntimeError: boom" in str(
+        told.error
+    )
+    assert "\x1b" not in told.printed and "internal" not in told.printed
+
+
+def test_an_interrupt_while_a_value_is_copied_is_a_line(shell: Shell, monkeypatch: pytest.MonkeyPatch) -> None:
+    class Slow(list[int]):
+        def __iter__(self) -> Iterator[int]:
+            raise KeyboardInterrupt
+
+    shell.names["mine"], shell.names["n"] = Slow([1]), 1
+    told = shell.run("%kw mine")
+    assert told.printed.strip() == "cancelled; what was finished before is kept"
+    assert shell.run("%kw n + 1").text == "2"
 
 
 class Colour(enum.StrEnum):
+    RED = "red"
+
+
+class Older(str, enum.Enum):  # noqa: UP042 - str() of one is "Older.RED"
     RED = "red"
 
 
@@ -73,6 +145,7 @@ class Colour(enum.StrEnum):
     ("value", "shared"),
     [
         ((1, 2), [1, 2]), (numpy.arange(3), [0, 1, 2]), (numpy.float64(0.5), 0.5), (True, True), (None, None), (Colour.RED, "red"),
+        (Older.RED, "red"), ({Older.RED: 1}, {"red": 1}),
     ],
 )  # fmt: skip
 def test_values_become_those_of_json(value: object, shared: object) -> None:
@@ -83,6 +156,10 @@ def test_values_become_those_of_json(value: object, shared: object) -> None:
 def test_a_list_in_itself_and_others_are_refused() -> None:
     endless: list[object] = []
     endless.append(endless)
+    with pytest.raises(NotShared, match="a list that holds itself"):
+        as_json(endless)
+    shared = [1]
+    assert as_json([shared, shared]) == [[1], [1]]
     for value in (endless, float("nan"), {1: 2}, {1, 2}, b"x", numpy.array([1j])):
         with pytest.raises(NotShared):
             as_json(value)

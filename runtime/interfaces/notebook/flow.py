@@ -10,10 +10,12 @@ from ....lang.printer.lwt import format_value
 from ....lang.service.naming.asking import occurrences_in
 from ..repl.reading import Piece, expression_of
 
-__all__ = ["Box", "flow_of"]
+__all__ = ["Box", "flow_of", "told_of"]
 
 _KEY = "\0"
 """Comes before a key of the state, which is no value's name: no name begins so."""
+_NAMED = 8
+"""Names that the first line of the text has."""
 
 
 @frozen
@@ -62,6 +64,20 @@ def flow_of(pieces: Iterable[Piece]) -> tuple[Box, ...]:
     return tuple(boxes)
 
 
+def told_of(boxes: Sequence[Box]) -> str:
+    """Return the graph as a text; its first line says what it is."""
+    made = [box for box in boxes if not box.given]
+    names = list(dict.fromkeys(box.name for box in made))
+    more = f" and {len(names) - _NAMED} more" if len(names) > _NAMED else ""
+    head = f"what takes from what: {', '.join(names[:_NAMED])}{more}"
+    return "\n".join([head, *(_line(box, boxes) for box in boxes)])
+
+
+def _line(box: Box, boxes: Sequence[Box]) -> str:
+    source = f" ← {', '.join(boxes[number].name for number in box.takes)}" if box.takes else ""
+    return f"{box.name} · {box.does}{source}"
+
+
 def _makers(parts: Sequence[_Part]) -> list[dict[str, int]]:
     """Return for each part who has bound each name before it. Steps that stand together see each other, in any order."""
     found: list[dict[str, int]] = []
@@ -105,10 +121,12 @@ def _commands(piece: Piece) -> list[_Part]:
         names = [each for each in inside if each.kind == "variable" and each.name != "error"]
         binds = tuple(dict.fromkeys(each.name for each in names if each.defines))
         wants = tuple(dict.fromkeys(each.name for each in names if not each.defines))
+        # A key is declared inside of another one.
         keys = [each for each in inside if each.kind == "key"]
         name = ", ".join(binds or dict.fromkeys(each.name for each in keys)) or "…"
         declared = tuple(_KEY + each.name for each in keys if each.defines)
-        used = tuple(_KEY + each.name for each in keys if not each.defines)
+        parents = [parent for each in keys if each.defines and (parent := each.name.rpartition(".")[0])]
+        used = tuple(_KEY + key for key in (*(each.name for each in keys if not each.defines), *parents))
         found.append(_Part(name, text.split(None, 1)[0].upper(), text, binds + declared, wants + used))
     return found
 

@@ -1,9 +1,10 @@
 """The session behind the magics: opened when it is first needed, one for a notebook. It shows through what it is given."""
 
 import asyncio
+import signal
 from collections import deque
-from collections.abc import Callable, Coroutine, MutableMapping
-from contextlib import suppress
+from collections.abc import Callable, Coroutine, Iterable, Mapping, MutableMapping
+from itertools import zip_longest
 from typing import Any, TypeVar
 
 from attrs import evolve
@@ -11,154 +12,181 @@ from attrs import evolve
 from ....adapters.graph import AdapterError
 from ....adapters.llm import LLMError
 from ....adapters.state import StoreError
-from ....lang.diagnostic import has_errors, printable
-from ....lang.parse.gasl import parse_gasl
-from ...wiring import open_graph
-from ..cli.repling.asked import ReplAsked
-from ..cli.repling.opening import open_desk
-from ..cli.shared.exit import Misused
-from ..repl import commands
-from ..repl.checking import check
+from ....lang.diagnostic import printable
+from ..interrupting import hearing
+from ..misused import Misused
+from ..repl.asked import DeskAsked
 from ..repl.desk import Desk, Settings
-from ..repl.dots.looking import like
+from ..repl.nearby import like
 from ..repl.outcome import Outcome, misused
-from ..repl.reading import Language, Piece, pieces
-from ..repl.session import Session
+from ..repl.past import Moment
+from ..repl.reading import Piece
+from ..repl.session import Session, meant
 from ..repl.waiting import Waiting
 from . import asking
-from .looping import Abandoned, Loop
+from .cells import Cell, outside, place_of, stale
+from .copying import NotShared, as_json
+from .looping import Abandoned, Cancelled
+from .naming import mentioned
 from .progress import Working
-from .sharing import NotShared, Shared, as_json, mentioned
-from .showing import bundle_of, fault_of
+from .sharing import Shared
+from .showing import bundle_of, fault_of, safe_text, told_html
+from .sitting import Sitting
 from .stopping import Stopped
+from .whole import checked, not_here
 
-__all__ = ["Room", "read"]
+__all__ = ["Bundle", "Room"]
 
 T = TypeVar("T")
 
 Bundle = dict[str, str]
-
-
-def read(text: str, language: Language | None, name: str, first_line: int = 1) -> list[Piece]:
-    """Return the pieces of a cell. ``language`` is the magic's; None where a cell may have all of them."""
-    if language == "lwt":
-        return [Piece(text, "lwt", first_line, name)]
-    found = [piece for piece in pieces(text, name, first_line) if piece.language != "remark"]
-    if language == "gasl":  # what is no step is meant as a command, however wrong
-        return [evolve(piece, language="gasl") if piece.language == "expr" else piece for piece in found]
-    return found
+_CANCELLED = Outcome("cancelled")
 
 
 class Room:
-    """Runs what cells say. ``show`` shows a bundle, ``place`` one that ``update`` can change later."""
+    """Runs what cells say.
+
+    ``hidden`` are the names that are the shell's own. ``show`` shows a bundle, ``place`` one that ``update`` can change later.
+    """
 
     def __init__(
         self,
         names: MutableMapping[str, Any],
+        hidden: Mapping[str, Any],
         show: Callable[[Bundle], None],
         place: Callable[[Bundle], Any],
         update: Callable[[Any, Bundle], None],
     ) -> None:
         self._names = names
         self._show, self._place, self._update = show, place, update
-        self._shared = Shared(names)
-        self._loop: Loop | None = None
-        self._desk: Desk | None = None
+        self._shared = Shared(names, hidden)
+        self._sitting: Sitting | None = None
+        self._left: list[Sitting] = []
+        """Those that were left before they were over."""
 
     @property
+    def present(self) -> Desk | None:
+        """The session's desk; None where no session is open."""
+        return None if self._sitting is None else self._sitting.desk
+
     def desk(self) -> Desk:
-        """The session's desk; the first one to ask opens one without a graph."""
-        return self._desk if self._desk is not None else self.open(asking.opened(""))
+        """Return the session's desk; the first one to ask opens one without a graph. Raises ``Stopped``."""
+        return self._sat().desk
 
-    def open(self, asked: ReplAsked) -> Desk:
+    def names(self) -> list[str]:
+        """Return the names of the notebook's variables and of the session's values, if there is one."""
+        desk = self.present
+        return [*self._shared.known(), *(() if desk is None else desk.values.names())]
+
+    def open(self, asked: DeskAsked) -> Desk:
         """Open a session in the place of the one there is. Raises ``Stopped``."""
-        if self._desk is not None and asked.ground.state is not None:
-            self.close()  # its folder may be the one that is wanted, and is locked
-        held = self._held_graph(asked)
-        if held is not None:
-            asked = evolve(asked, ground=evolve(asked.ground, graph=None))
-
-        async def opening(cancel: asyncio.Event) -> Desk:
-            return await asyncio.to_thread(open_desk, asked, notes.append, lambda source: None)
-
-        notes: list[str] = []
-        try:
-            made = self._waited(opening, f"open {asked.ground.graph or ''}")
-            if made is not None and held is not None:
-                made.graph, made.adapter = held[0], open_graph(held[1]).adapter
-        except (AdapterError, LLMError, StoreError, Misused) as error:
-            raise self.stopped(misused(error.message, error.hint)) from None
-        if made is None:
-            raise self.stopped(Outcome("cancelled"))
-        before, self._desk = self._desk, made
-        if before is not None:
-            self._waited(lambda cancel: before.aclose(), "close")
-        self._shared.forget()
+        # An interrupt is heard while it is waited for, and between two of these steps it comes to nothing.
+        with hearing(lambda heard: None, (signal.SIGINT,)):
+            asked = self._with_held_graph(asked)
+            if self._sitting is not None and self._sitting.has_state_of(asked):
+                self.close()  # its folder is locked
+            self._left = [each for each in self._left if not each.is_over]
+            made, name = Sitting(asked), asked.ground.name or asked.ground.graph or ""
+            try:
+                notes = made.open(
+                    self._working(f"open {name}"), [each for each in self._left if each.has_state_of(asked)]
+                )
+            except (Cancelled, Abandoned):
+                self._leave(made)
+                raise self.stopped(_CANCELLED) from None
+            except (AdapterError, LLMError, StoreError, Misused) as error:
+                made.end()
+                raise self.stopped(misused(error.message, error.hint)) from None
+            except BaseException:
+                self._leave(made)
+                raise
+            self.close()
+            self._sitting = made
         for note in notes:
-            self._show(bundle_of(Outcome(notes=(printable(note),)), made.settings))
-        return made
+            self._show(bundle_of(Outcome(notes=(printable(note),)), made.desk.settings))
+        return made.desk
 
-    def _held_graph(self, asked: ReplAsked) -> tuple[str, Any] | None:
-        """Return the notebook's own graph that ``open`` names, with its name; None where it names something else."""
+    def _with_held_graph(self, asked: DeskAsked) -> DeskAsked:
+        """Return what was asked with the notebook's own graph in the place of its name, where it names one."""
         name = asked.ground.graph
-        held = self._names.get(name) if name is not None else None
-        return (name, held) if name is not None and hasattr(held, "adj") and hasattr(held, "is_directed") else None
+        held = self._names.get(name) if isinstance(name, str) else None
+        return evolve(asked, ground=evolve(asked.ground, graph=held, name=name)) if _is_graph(held) else asked
+
+    def graphs(self) -> list[str]:
+        """Return the names of the notebook's variables that hold graphs."""
+        return [name for name, held in list(self._names.items()) if _is_graph(held)]
 
     def close(self) -> None:
         """End the session; the notebook keeps its variables."""
-        desk, loop = self._desk, self._loop
-        self._desk = self._loop = None
+        sitting, self._sitting = self._sitting, None
         self._shared.forget()
-        if loop is not None:
-            if desk is not None:
-                with suppress(Abandoned):
-                    loop.run(lambda cancel: desk.aclose())
-            loop.close()
+        if sitting is not None:
+            sitting.end()
+            if not sitting.is_over:
+                self._left.append(sitting)
 
-    def run(self, found: list[Piece]) -> None:
-        """Run pieces and show what comes of each. Raises ``Stopped`` at the first that is not done."""
-        desk = self.desk
-        session = Session(desk)
-        waiting = Waiting("", stop=True)
-        waiting.left = deque(found)
+    def _leave(self, sitting: Sitting) -> None:
+        """Begin anew without waiting for the end of this one."""
+        sitting.end(wait=False)
+        self._left.append(sitting)
+        if self._sitting is sitting:
+            self._sitting = None
+            self._shared.forget()
+
+    def run(self, cell: Cell) -> None:
+        """Run a cell and show what comes of each of its pieces; nothing is run where something is wrong with it.
+
+        Raises ``Stopped`` at the first piece that is not wholly done. What it and those behind it were to bind has no value then.
+        """
+        found = self.checked(cell)
+        if not found.is_good:
+            raise self.stopped(found)
+        desk, waiting = self.desk(), Waiting("", stop=True)
+        waiting.left = deque(cell.pieces)
+        session, before, ran = Session(desk), desk.values.kept().bound, 0
         while (piece := waiting.next()) is not None:
-            remarks = self._shared.take(mentioned(piece), desk.values)
+            if piece not in cell.pieces:  # a file has it
+                self._take(mentioned(piece), desk)
+            left, moment = [piece, *waiting.left], Moment.now(piece.text, desk.state, desk.values, len(desk.ran))
+            latest = desk.past.moments[-1:]
             outcome = waiting.settled(self._run(session, piece))
-            remarks = [*self._shared.give(desk.values), *(remarks if not outcome.is_good else [])]
-            outcome = evolve(outcome, notes=(*outcome.notes, *remarks))
-            self.told(outcome)
-            if outcome.ends:
-                self.close()
+            remarks = self._shared.give(desk.values)
+            if not outcome.is_whole and (ran or outcome.status not in ("refused", "misused")):
+                names = stale(cell.pieces, left, before, desk.values)
+                self._shared.drop(names, desk.values)
+                if all(one is other for one, other in zip_longest(latest, desk.past.moments[-1:])):
+                    desk.past.add(moment, desk.state, desk.values)  # else the session has kept it
+                remarks += _told_of(names)
+            ran += 1
+            self.told(evolve(outcome, notes=(*outcome.notes, *remarks)), place_of(piece, outcome.names))
+
+    def _take(self, wanted: Iterable[str], desk: Desk) -> None:
+        try:
+            self._shared.take(wanted, desk.values)
+        except NotShared as error:
+            raise self.stopped(misused(error.message, error.hint)) from None
 
     def _run(self, session: Session, piece: Piece) -> Outcome:
-        if piece.language == "dot" and piece.text.split(None, 1)[0] == ".output":
-            return misused(
-                "a notebook has results in its cells, not in .output", "NAME = %kw value NAME gives a value to Python"
-            )
+        if (refused := not_here(meant(piece, session.desk))) is not None:
+            return refused
 
         async def begin(cancel: asyncio.Event) -> Outcome:
             return await session.run(piece, cancel)
 
-        return self._waited(begin, piece.text) or Outcome("cancelled")
+        try:
+            return self._waited(begin, piece.text)
+        except Cancelled:
+            return _CANCELLED
 
-    def checked(self, piece: Piece) -> Outcome:
-        """Return what is wrong with a piece, of GASL a whole program. Nothing is run."""
-        desk = self.desk
-        self._shared.take(mentioned(piece), desk.values)
+    def checked(self, cell: Cell) -> Outcome:
+        """Return what is wrong with a cell. Nothing is run. Raises ``Stopped`` where it was interrupted, or wants what can't be shared."""
+        desk = self.desk()
+        self._take(outside(cell.pieces), desk)
 
         async def begin(cancel: asyncio.Event) -> Outcome:
-            await desk.schema()
-            if piece.language != "gasl" or desk.executor is None:
-                return check(piece, desk)
-            program = parse_gasl(piece.source)
-            found = list(program.diagnostics)
-            if not has_errors(found):
-                found = desk.executor.checks(program)
-            if has_errors(found):
-                return commands.refused(found, program.source)
-            return Outcome(diagnostics=commands.warnings(found), source=program.source)
+            return await checked(cell, desk)
 
-        return self._waited(begin, "check") or Outcome("cancelled")
+        return self._or_stopped(begin, "check")
 
     def beside(self, work: Callable[[], T], text: str) -> T:
         """Do what takes a while beside the session's loop. Raises ``Stopped`` where it was interrupted."""
@@ -166,14 +194,11 @@ class Room:
         async def begin(cancel: asyncio.Event) -> T:
             return await asyncio.to_thread(work)
 
-        made = self._waited(begin, text)
-        if made is None:
-            raise self.stopped(Outcome("cancelled"))
-        return made
+        return self._or_stopped(begin, text)
 
     def value(self, name: str) -> Any:
         """Return a copy of the session's value of this name. Raises ``Stopped`` where there is none."""
-        values = self.desk.values
+        values = self.desk().values
         bound = values.context.value(name)
         if bound is None:
             raise self.stopped(misused(f"there is no value {name}", like(name, list(values.names()))))
@@ -182,46 +207,65 @@ class Room:
     def give_input(self, name: str) -> None:
         """Make a Python variable what ``{(input)}`` stands for. Raises ``Stopped``."""
         if name not in self._names:
-            known = [each for each in self._names if not each.startswith("_")]
-            raise self.stopped(misused(f"the notebook has no variable {name}", like(name, known)))
+            raise self.stopped(misused(f"the notebook has no variable {name}", like(name, self._shared.known())))
         try:
-            self.desk.input = as_json(self._names[name])
+            self.desk().input = self._shared.copied(name)
         except NotShared as error:
-            raise self.stopped(misused(f"{name} can't be the input: it is {error}")) from None
+            raise self.stopped(misused(error.message, error.hint)) from None
 
-    def told(self, outcome: Outcome) -> None:
-        """Show an outcome. Raises ``Stopped`` where it is not what was asked for."""
-        if not outcome.is_good:
-            raise self.stopped(outcome)
-        settings = self.desk.settings
+    def told(self, outcome: Outcome, place: str = "") -> None:
+        """Show an outcome. Raises ``Stopped`` where it is not what was asked for; ``place`` is where that was asked."""
+        if not outcome.is_whole:
+            raise self.stopped(outcome, place)
+        settings = self.desk().settings
         if bundle := bundle_of(outcome, settings):
             self._show(bundle)
 
-    def picture(self, html: str, text: str) -> None:
-        """Show HTML of our own making, with what it says as a text."""
-        self._show({"text/html": html, "text/plain": text})
+    def picture(self, html: str, text: str, caption: str = "") -> None:
+        """Show HTML of our own making, with what it says as a text, and what is to be read under it."""
+        html = f"{html}\n{told_html(caption)}" if caption else html
+        self._show({"text/html": html, "text/plain": safe_text(text)})
 
-    def stopped(self, outcome: Outcome) -> Stopped:
+    def stopped(self, outcome: Outcome, place: str = "") -> Stopped:
         """Show why a cell ends, and return what ends it."""
-        desk = self._desk
-        if bundle := bundle_of(outcome, Settings() if desk is None else desk.settings):
+        sitting = self._sitting
+        if bundle := bundle_of(outcome, Settings() if sitting is None else sitting.desk.settings):
             self._show(bundle)
-        return Stopped(fault_of(outcome))
+        return Stopped(fault_of(outcome, place))
 
-    def _waited(self, begin: Callable[[asyncio.Event], Coroutine[Any, Any, T]], text: str) -> T | None:
-        if self._loop is None:
-            self._loop = Loop()
-        working = Working(text, self._place, self._update)
-        events = None if self._desk is None else self._desk.events
-        if events is not None:
-            events.subscribe(working)
+    def _or_stopped(self, begin: Callable[[asyncio.Event], Coroutine[Any, Any, T]], text: str) -> T:
         try:
-            return self._loop.run(begin, working.tick, working.note)
+            return self._waited(begin, text)
+        except Cancelled:
+            raise self.stopped(_CANCELLED) from None
+
+    def _waited(self, begin: Callable[[asyncio.Event], Coroutine[Any, Any, T]], text: str) -> T:
+        """Wait for what ``begin`` makes. Raises ``Cancelled``, and ``Stopped`` where the session was left behind."""
+        sitting = self._sat()
+        try:
+            return sitting.wait(begin, self._working(text))
         except Abandoned:
-            self._desk = self._loop = None  # what hangs keeps its thread; the notebook begins anew
-            self._shared.forget()
+            self._leave(sitting)  # what hangs keeps its thread; the notebook begins anew
             raise Stopped("the session did not end, and is left behind; %kw open begins another one") from None
-        finally:
-            if events is not None:
-                events.unsubscribe(working)
-            working.stop()
+
+    def _sat(self) -> Sitting:
+        if self._sitting is None:
+            self.open(asking.opened(""))
+        assert self._sitting is not None  # noqa: S101 - it was opened
+        return self._sitting
+
+    def _working(self, text: str) -> Working:
+        return Working(text, self._place, self._update)
+
+
+def _is_graph(held: Any) -> bool:
+    """Say whether a variable holds a networkx graph. A class of them is none."""
+    return hasattr(held, "adj") and hasattr(held, "is_directed") and not isinstance(held, type)
+
+
+def _told_of(names: list[str]) -> list[str]:
+    """Say which values a cell took away that did not come to its end."""
+    if not names:
+        return []
+    was = "has no value now: it was" if len(names) == 1 else "have no values now: they were"
+    return [f"{', '.join(names)} {was} of an earlier run"]

@@ -6,63 +6,155 @@ evidence keeps it as long as Python has not changed it.
 
 import builtins
 import keyword
-import math
 from collections.abc import Iterable, Mapping, MutableMapping
-from typing import Any
+from typing import Any, Final, Literal
 
-from attrs import define, field
+from attrs import define, field, frozen
 
-from ....lang.service import Language
-from ....lang.service.naming.asking import occurrences_in
 from ...context import Value
-from ..repl.reading import Piece, expression_of
 from ..repl.values import Values
+from .copying import NotShared, as_json
 
-__all__ = ["NotShared", "Shared", "as_json", "mentioned"]
+__all__ = ["Shared"]
 
-_SCALARS = (str, int, bool, type(None))
 _OF_LANGUAGES = frozenset({"input", "item", "index", "error"})
-_DEEPEST = 200
+_NOTHING: Final = object()
+_WAYS: Mapping[str, str] = {
+    "DataFrame": "{0} = {0}.to_dict('records') makes rows of it", "Series": "{0} = {0}.tolist() makes a list of it",
+    "set": "{0} = list({0}) makes a list of it", "frozenset": "{0} = list({0}) makes a list of it",
+    "generator": "{0} = list({0}) makes a list of it", "Decimal": "{0} = float({0}) makes a number of it",
+    "Fraction": "{0} = float({0}) makes a number of it", "bytes": "{0} = {0}.decode() makes a text of it",
+    "datetime": "{0} = {0}.isoformat() makes a text of it", "date": "{0} = {0}.isoformat() makes a text of it",
+    "Graph": "%kw open {0} opens it", "DiGraph": "%kw open {0} opens it", "MultiGraph": "%kw open {0} opens it",
+    "MultiDiGraph": "%kw open {0} opens it", "float": "None stands for what is missing",
+}  # fmt: skip
+"""By the name of a type: how its values can be had all the same."""
 
 
-class NotShared(Exception):
-    """A Python value that JSON can't say; the message says what it is."""
+@frozen
+class _Held:
+    """What session and Python have of a name: the session's value, and what stood under the name in Python then.
+
+    ``how``: taken from Python, given to it, or apart, where Python has something else under the name, which was left alone.
+    ``before`` is what Python had of its own before it was given something.
+    """
+
+    value: Value
+    python: Any
+    how: Literal["taken", "given", "apart"]
+    before: Any = _NOTHING
 
 
-def as_json(value: Any, depth: int = 0) -> Any:
-    """Return a copy of ``value`` as JSON's values; tuples and numpy's arrays and numbers become lists and numbers. Raises ``NotShared``."""
-    if type(value) in _SCALARS:
-        return value
-    if depth > _DEEPEST:
-        raise NotShared("nested too deeply")
-    if isinstance(value, float):
-        if not math.isfinite(value):
-            raise NotShared(f"a number that JSON has not ({value})")
-        return float(value)
-    if isinstance(value, list | tuple):
-        return [as_json(item, depth + 1) for item in value]
-    if isinstance(value, Mapping):
-        if not all(type(key) is str for key in value):
-            raise NotShared("an object whose keys are not all texts")
-        return {key: as_json(item, depth + 1) for key, item in value.items()}
-    if type(value).__module__ == "numpy" and hasattr(value, "tolist"):
-        return as_json(value.tolist(), depth + 1)
-    if isinstance(value, str | int):  # a subclass, such as an enum's member
-        return str(value) if isinstance(value, str) else int(value)
-    raise NotShared(f"of the type {type(value).__name__}")
+@define
+class Shared:
+    """Keeps the notebook's names and a session's values alike. ``names`` are the notebook's, ``hidden`` those in it of the shell."""
 
+    names: MutableMapping[str, Any]
+    hidden: Mapping[str, Any] = field(factory=dict)
+    _held: dict[str, _Held] = field(factory=dict, init=False)
 
-def mentioned(piece: Piece) -> list[str]:
-    """Return the names of values that a piece takes from outside, each once. The languages' own parsers say which."""
-    language: Language
-    match piece.language:
-        case "dot" | "remark":
-            return []
-        case "gasl" | "lwt" | "expr" as language:
-            text = expression_of(piece.text)[1] if language == "expr" else piece.text
-    found = [each for each in occurrences_in(language, text) if each.kind in ("variable", "step") and not each.scope]
-    own = {each.name for each in found if each.defines and each.kind == "step"}
-    return list(dict.fromkeys(each.name for each in found if not each.defines and each.name not in own))
+    def known(self) -> list[str]:
+        """Return the names of the variables that the notebook has made."""
+        return [name for name in self.names if self._is_shared(name)]
+
+    def take(self, wanted: Iterable[str], values: Values) -> None:
+        """Bind the Python variables among ``wanted`` in the session. What Python has deleted is gone in the session, too.
+
+        Raises ``NotShared``, with the variable's name, for one that can't be a value.
+        """
+        for name in [name for name, held in self._held.items() if held.how != "apart" and name not in self.names]:
+            del self._held[name]
+            values.context.forget(name)
+        for name in wanted:
+            held, bound = self._held.get(name), values.context.value(name)
+            if not self._is_shared(name) or (
+                held is not None and held.how == "apart" and held.python is self.names[name] and bound is held.value
+            ):
+                continue
+            value = self.copied(name)
+            if bound is None or not _same(bound.value, value):
+                values.bind(name, value)
+            now = values.context.value(name)
+            if now is not None and (held is None or held.value is not now or held.python is not self.names[name]):
+                self._held[name] = _Held(now, self.names[name], "taken")
+
+    def copied(self, name: str) -> Any:
+        """Return a Python variable as JSON's values. Raises ``NotShared``, which says which one and what to do."""
+        held = self.names[name]
+        try:
+            return as_json(held)
+        except NotShared as error:
+            said = error.message
+        except Exception as error:  # a class of anybody's, which may raise anything
+            said = f"an object that can't be read ({type(error).__name__}: {error})"
+        way = _WAYS.get(type(held).__name__, "texts, numbers, lists and objects are shared")
+        raise NotShared(f"the notebook's {name} can't be a value here: it is {said}", way.format(name))
+
+    def give(self, values: Values) -> list[str]:
+        """Make all that the session has bound since Python variables, and take away what it has no more; return remarks.
+
+        Where something of Python's own was replaced, it is there again.
+        """
+        remarks = []
+        for name in values.names():
+            value, held = values.context.value(name), self._held.get(name)
+            if value is None or (held is not None and held.value is value):
+                continue
+            if fault := self._fault(name, held):
+                self._held[name] = _Held(value, self.names.get(name), "apart")
+                remarks.append(f"{fault}; NAME = %kw value {name} gives its value")
+                continue
+            before = self.names.get(name, _NOTHING)
+            if held is not None and held.how == "given" and held.python is before:
+                before = held.before
+            made = as_json(value.value)
+            self._held[name], self.names[name] = _Held(value, made, "given", before), made
+        for name in [each for each in self._held if values.context.value(each) is None]:
+            self._taken_back(name, self._held.pop(name))
+        return remarks
+
+    def drop(self, names: Iterable[str], values: Values) -> None:
+        """Take values away, from the session and from Python; what stood under the names before does not come back."""
+        for name in names:
+            values.context.forget(name)
+            held = self._held.pop(name, None)
+            if held is not None and held.how == "given" and self.names.get(name, _NOTHING) is held.python:
+                self.names.pop(name, None)
+
+    def forget(self) -> None:
+        """Begin with another session; the notebook keeps its variables."""
+        self._held.clear()
+
+    def _taken_back(self, name: str, held: _Held) -> None:
+        if held.how != "given" or self.names.get(name, _NOTHING) is not held.python:
+            return
+        if held.before is _NOTHING:
+            del self.names[name]
+        else:
+            self.names[name] = held.before
+
+    def _is_shared(self, name: str) -> bool:
+        return (
+            name in self.names and not name.startswith("_") and name not in _OF_LANGUAGES and not self._is_hidden(name)
+        )
+
+    def _is_hidden(self, name: str) -> bool:
+        """Say whether a name is the shell's, such as ``In``; who binds it anew has made it a variable."""
+        return name in self.hidden and self.names.get(name) is self.hidden[name]
+
+    def _fault(self, name: str, held: _Held | None) -> str:
+        """Say why a value can't be a Python variable, or ""."""
+        if not name.isidentifier() or keyword.iskeyword(name):
+            return f"{name} is no name of Python"
+        if name.startswith("_") or hasattr(builtins, name) or self._is_hidden(name):
+            return f"{name} is a name of {'the shell' if self._is_hidden(name) else 'Python'}'s own"
+        if name not in self.names or (held is not None and held.how == "given" and held.python is self.names[name]):
+            return ""
+        try:
+            self.copied(name)
+        except NotShared:
+            return f"{name} is something else in the notebook, which is kept"
+        return ""
 
 
 def _same(one: Any, other: Any) -> bool:
@@ -73,70 +165,3 @@ def _same(one: Any, other: Any) -> bool:
     if isinstance(one, dict):
         return one.keys() == other.keys() and all(_same(item, other[key]) for key, item in one.items())
     return bool(one == other)
-
-
-@define
-class Shared:
-    """Keeps the notebook's names and a session's values alike. ``names`` are the notebook's."""
-
-    names: MutableMapping[str, Any]
-    _given: dict[str, tuple[Value, Any]] = field(factory=dict)
-    """What Python has of the session: the session's value, and Python's copy of it."""
-
-    def take(self, wanted: Iterable[str], values: Values) -> list[str]:
-        """Bind the Python variables among ``wanted`` in the session; return remarks on those that can't be."""
-        remarks = []
-        for name in wanted:
-            if name not in self.names or name.startswith("_") or name in _OF_LANGUAGES:
-                continue
-            try:
-                value = as_json(self.names[name])
-            except NotShared as error:
-                if values.context.value(name) is None:
-                    remarks.append(f"the notebook's {name} is {error}: texts, numbers, lists and objects are shared")
-                continue
-            known = values.context.value(name)
-            if known is None or not _same(known.value, value):
-                values.bind(name, value)
-            if (bound := values.context.value(name)) is not None:
-                self._given[name] = (bound, self.names[name])
-        return remarks
-
-    def give(self, values: Values) -> list[str]:
-        """Make all that the session has bound since Python variables, and take away what it has no more; return remarks."""
-        remarks = []
-        for name in values.names():
-            value = values.context.value(name)
-            given = self._given.get(name)
-            if value is None or (given is not None and given[0] is value):
-                continue
-            fault = self._fault(name, given)
-            made = as_json(value.value) if not fault else None
-            self._given[name] = (value, made)
-            if fault:
-                remarks.append(f"{fault}; NAME = %kw value {name} gives its value")
-            else:
-                self.names[name] = made
-        for name in [each for each in self._given if values.context.value(each) is None]:
-            if self.names.get(name) is self._given.pop(name)[1]:
-                self.names.pop(name, None)
-        return remarks
-
-    def forget(self) -> None:
-        """Begin with another session; the notebook keeps its variables."""
-        self._given.clear()
-
-    def _fault(self, name: str, given: tuple[Value, Any] | None) -> str:
-        """Say why a value can't be a Python variable, or ""."""
-        if not name.isidentifier() or keyword.iskeyword(name):
-            return f"{name} is no name of Python"
-        if name.startswith("_") or hasattr(builtins, name):
-            return f"{name} is a name of Python's own"
-        old = self.names.get(name)
-        if name not in self.names or (given is not None and given[1] is old):
-            return ""
-        try:
-            as_json(old)
-        except NotShared:
-            return f"{name} is something else in the notebook, which is kept"
-        return ""

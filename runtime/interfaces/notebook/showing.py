@@ -9,9 +9,12 @@ from ..repl.desk import Settings
 from ..repl.outcome import NOTHING, Outcome, Page, Table
 from ..repl.showing import shown
 from ..repl.showing.forms import Form, table_of
-from ..repl.showing.grid import flat
+from ..repl.showing.grid import flat, is_numeric
+from .wording import as_typed_here
 
-__all__ = ["bundle_of", "fault_of", "told_html"]
+__all__ = ["CANCELLED", "bundle_of", "fault_of", "safe_text", "told_html"]
+
+CANCELLED = "cancelled; what was finished before is kept"
 
 _ROWS, _COLUMNS, _CELL = 60, 24, 400
 _CHARACTERS = 20_000
@@ -19,55 +22,88 @@ _WIDTH = 120
 """Columns of the text that stands for a table where no HTML is drawn."""
 _FAULTS = 30
 
+# The colours are mixed with the text's own, so that they can be read on light and on dark paper.
 _STYLE = (
     "<style>.knotwork{font:13px/1.5 system-ui,sans-serif}.knotwork table{border-collapse:collapse;margin:.3em 0}"
     ".knotwork th,.knotwork td{text-align:left;padding:.15em .8em .15em 0;border-bottom:1px solid rgba(128,128,128,.3);"
     "vertical-align:top;white-space:pre-wrap}.knotwork th{font-weight:600}.knotwork td.r,.knotwork th.r{text-align:right}"
     ".knotwork .soft{opacity:.7}.knotwork pre{font:12px/1.45 ui-monospace,monospace;white-space:pre-wrap;margin:.3em 0}"
-    ".knotwork pre.fault{white-space:pre;overflow-x:auto}.knotwork .error{color:#c9413a;font-weight:600}"
-    ".knotwork .warning{color:#b26b00;font-weight:600}.knotwork .info{color:#3b7dd8;font-weight:600}</style>"
+    ".knotwork pre.fault{white-space:pre;overflow-x:auto}.knotwork .error,.knotwork .warning,.knotwork .info{font-weight:600}"
+    + "".join(
+        f".knotwork .{name}{{color:{colour};color:color-mix(in srgb,{colour} 55%,currentColor)}}"
+        for name, colour in (("error", "#d8453d"), ("warning", "#c07600"), ("info", "#3b7dd8"))
+    )
+    + "</style>"
 )
 
 
 def bundle_of(outcome: Outcome, settings: Settings) -> dict[str, str]:
     """Return an outcome as HTML and as text; nothing where there is nothing to be said of it."""
+    outcome = as_typed_here(outcome)
     html, lines = list[str](), list[str]()
     for diagnostic in outcome.diagnostics[:_FAULTS]:
         html.append(_fault_html(diagnostic, outcome.source))
-        lines.append(_safe(picture(diagnostic, outcome.source)))
+        lines.append(safe_text(picture(diagnostic, outcome.source)))
     if len(outcome.diagnostics) > _FAULTS:
         _say(f"{len(outcome.diagnostics) - _FAULTS:,} more like these", "soft", html, lines)
-    if (mended := outcome.mended) is not None:
+    if outcome.diagnostics and outcome.hint:
+        _say(f"help: {outcome.hint}", "soft", html, lines)
+    if (mended := _mended(outcome)) is not None:
         html.append(f'<div class="soft">with the fix:</div><pre>{_text(mended)}</pre>')
-        lines.append(f"with the fix:\n{_safe(mended)}")
-    if outcome.is_good and outcome.message:  # else the cell ends with it
-        _say(fault_of(outcome), "warning", html, lines)
+        lines.append(f"with the fix:\n{safe_text(mended)}")
+    if outcome.is_whole and outcome.message:  # else the cell ends with it
+        _say(_said(outcome), "warning", html, lines)
     for note in outcome.notes:
         _say(f"warning: {note}", "warning", html, lines)
     if outcome.value is not NOTHING:
         html.append(_value_html(outcome.value, settings))
         lines.append(_value_text(outcome.value, settings))
     told = outcome.summary
-    if settings.timer:
+    if settings.timer and outcome.is_good:
         told = f"{told} · {outcome.seconds:.3f} s" if told else f"{outcome.seconds:.3f} s"
     if told:
         _say(told, "soft", html, lines)
-    if not html:
+    if not any(html):
         return {}
-    return {"text/html": f'{_STYLE}<div class="knotwork">{"".join(html)}</div>', "text/plain": "\n".join(lines)}
+    return {
+        "text/html": f'{_STYLE}<div class="knotwork">{"".join(html)}</div>',
+        "text/plain": "\n".join(line for line in lines if line),
+    }
 
 
-def fault_of(outcome: Outcome) -> str:
-    """Return in a few words why an outcome is not what was asked for; "" where it is."""
+def fault_of(outcome: Outcome, place: str = "") -> str:
+    """Return in a few words why an outcome is not what was asked for, with its place and what to do; "" where it is.
+
+    ``place`` is where it was asked for; what was found in a text has its own. It is all that a program sees which runs notebooks.
+    """
+    outcome = as_typed_here(outcome)
     if outcome.status == "cancelled":
-        return "cancelled; what was finished before is kept"
+        return CANCELLED
     if outcome.diagnostics and not outcome.is_good:
-        first = next((d for d in outcome.diagnostics if d.severity == "error"), outcome.diagnostics[0])
-        return f"not run: {first.message} ({first.code})"
+        return f"not run: {_place(outcome)}"
+    return _said(outcome, f" at {place}" if place else "")
+
+
+def _said(outcome: Outcome, at: str = "") -> str:
     if not outcome.message:
-        return "" if outcome.is_good else outcome.status
+        return "" if outcome.is_whole else outcome.status
     hint = f"; {outcome.hint}" if outcome.hint else ""
-    return f"{outcome.status if outcome.is_good else 'error'}: {outcome.message}{hint}"
+    return f"{outcome.status if outcome.is_good else 'error'}: {outcome.message.replace(chr(10), '; ')}{at}{hint}"
+
+
+def _place(outcome: Outcome) -> str:
+    errors = [d for d in outcome.diagnostics if d.severity == "error"] or list(outcome.diagnostics)
+    first, source = errors[0], outcome.source
+    at = "" if first.span is None else " at {}:{}:{}".format(source.name, *source.position(first.span.start))
+    hint = outcome.hint or next(iter(first.hints), "")
+    more = f" (and {len(errors) - 1:,} more)" if len(errors) > 1 else ""
+    return f"{first.message} ({first.code}){at}{f'; {hint}' if hint else ''}{more}"
+
+
+def _mended(outcome: Outcome) -> str | None:
+    """Return the text with its fix; None where that would only make a remark of what is wrong, or there is a better way."""
+    is_remark = any(edit.text.lstrip().startswith("#") for edit in outcome.edits)
+    return None if is_remark or outcome.hint else (outcome.mended or "").rstrip("\n") or None
 
 
 def told_html(line: str) -> str:
@@ -77,22 +113,23 @@ def told_html(line: str) -> str:
 
 def _say(text: str, style: str, html: list[str], lines: list[str]) -> None:
     html.append(f'<div class="{style}">{_text(text).replace(chr(10), "<br>")}</div>')
-    lines.append(_safe(text))
+    lines.append(safe_text(text))
 
 
 def _fault_html(diagnostic: Diagnostic, source: Source) -> str:
-    head, _, rest = _safe(picture(diagnostic, source)).partition("\n")
+    head, _, rest = safe_text(picture(diagnostic, source)).partition("\n")
     return f'<pre class="fault"><span class="{diagnostic.severity}">{escape(head)}</span>\n{escape(rest)}</pre>'
 
 
-def _safe(text: str) -> str:
+def safe_text(text: str) -> str:
+    """Return a text of anybody's as it may be shown: nothing in it is obeyed by a terminal, and it has a bound."""
     if len(text) > _CHARACTERS:
         text = f"{text[:_CHARACTERS]}…\n{len(text) - _CHARACTERS:,} more characters"
     return "\n".join(map(printable, text.split("\n")))
 
 
 def _text(text: str) -> str:
-    return escape(_safe(text))
+    return escape(safe_text(text))
 
 
 def _form(settings: Settings) -> Form:
@@ -109,7 +146,7 @@ def _value_html(value: Any, settings: Settings) -> str:
 
 def _table_html(table: Table) -> str:
     rows, columns = [list(row[:_COLUMNS]) for row in table.rows[:_ROWS]], table.columns[:_COLUMNS]
-    right = [_is_numeric([row[number] for row in rows]) for number in range(len(columns))]
+    right = [is_numeric([row[number] for row in rows]) for number in range(len(columns))]
     sides = [' class="r"' if each else "" for each in right]
     head = "".join(f"<th{side}>{_cell(name)}</th>" for name, side in zip(columns, sides, strict=True))
     body = "".join(
@@ -130,11 +167,6 @@ def _cell(value: Any) -> str:
     return escape(flat(value, _CELL))
 
 
-def _is_numeric(values: list[Any]) -> bool:
-    seen = [value for value in values if value is not None]
-    return bool(seen) and all(isinstance(value, int | float) and not isinstance(value, bool) for value in seen)
-
-
 def _value_text(value: Any, settings: Settings) -> str:
     form = _form(settings)
     lines = shown(value, form, _WIDTH if form == "table" else None, safe=True)
@@ -142,5 +174,7 @@ def _value_text(value: Any, settings: Settings) -> str:
     told = [*lines.head, *(line for number in range(min(lines.count, most)) for line in lines.part(number))]
     if lines.count > most:
         told.append(f"{lines.count - most:,} more {lines.noun}s")
+    if lines.left_out:
+        told.append(f"{len(lines.left_out):,} more column{'' if len(lines.left_out) == 1 else 's'}")
     text = "\n".join(told)
     return text if len(text) <= _CHARACTERS else f"{text[:_CHARACTERS]}…\n{len(text) - _CHARACTERS:,} more characters"
