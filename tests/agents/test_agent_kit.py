@@ -2,18 +2,21 @@
 
 import json
 import re
+import shlex
 from pathlib import Path
 
 import jsonschema
 import llguidance
 import pytest
+from knotwork.adapters.llm_strict import restored
 from knotwork.lang.constrain import LANGUAGES, constrain
 from knotwork.lang.documents.plan import PLAN_SCHEMA
-from knotwork.runtime.interfaces.agentkit.contents import COMMANDS
+from knotwork.runtime.interfaces.agentkit.contents import COMMANDS, MORE
 from knotwork.runtime.interfaces.mcp.catalogue import TOOLS
 from knotwork.runtime.interfaces.mcp.references import CARDS, card
 from support.cafe_seed import SEED
 from support.command import call
+from support.strict_rules import strict_faults
 
 
 @pytest.fixture(scope="module")
@@ -44,7 +47,7 @@ def test_the_schemas_take_what_is_right_and_refuse_what_is_wrong(kit: Path) -> N
 
 def test_the_functions_are_those_of_the_server_in_openais_form(kit: Path) -> None:
     functions = json.loads((kit / "openai/functions.json").read_text())
-    assert [each["name"] for each in functions] == list(COMMANDS) and set(COMMANDS) == set(TOOLS) - {"page"}
+    assert [each["name"] for each in functions] == list(COMMANDS) and set(COMMANDS) == set(TOOLS) - {"page", "session"}
     for each in functions:
         assert each["type"] == "function" and re.fullmatch(r"[a-zA-Z0-9_-]{1,64}", each["name"]) and each["description"]
         jsonschema.Draft202012Validator.check_schema(each["parameters"])
@@ -80,6 +83,14 @@ def test_the_command_lines_that_are_told_exist(kit: Path) -> None:
         assert [option for option in options if option not in told.out] == [], line
 
 
+def test_what_explains_knows_the_graph(kit: Path) -> None:
+    line = COMMANDS["explain"]
+    assert line in (kit / "llms.txt").read_text()
+    words = shlex.split(line.replace("COMMAND", "FIND nodes WHERE degree > 20 AS hubs").replace("--state DIR ", ""))
+    told = call(*(word.replace("GRAPH", "nx:les_miserables") for word in words[1:]))
+    assert (told.json["how"], told.json["rows"]) == ("scan", 2)
+
+
 def test_it_can_be_written_again_and_leaves_other_files_alone(kit: Path) -> None:
     (kit / "mine.txt").write_text("mine")
     (kit / "llms.txt").write_text("old")
@@ -92,3 +103,57 @@ def test_a_file_is_no_folder(tmp_path: Path) -> None:
     (tmp_path / "kit").write_text("x")
     told = call("agent-kit", "-o", tmp_path / "kit")
     assert told.code == 2 and "the kit is a folder" in told.err
+
+
+@pytest.mark.parametrize("name", ["plan", "seed", "seed-000"])
+def test_the_strict_forms_are_what_strict_mode_takes_and_lead_back(kit: Path, name: str) -> None:
+    strict = json.loads((kit / f"openai/strict/{name}.schema.json").read_text())
+    assert strict_faults(strict) == []
+    if name == "plan":
+        answer = {"plan_id": "p", "why": "w", "commands": ["FIND nodes AS x"], "config": None}
+        jsonschema.validate(answer, strict)
+        plain = json.loads(restored(json.dumps(answer), PLAN_SCHEMA))
+        assert plain == {"plan_id": "p", "why": "w", "commands": ["FIND nodes AS x"]}
+        assert json.loads(restored(answer, PLAN_SCHEMA)) == plain, "SDKs give what they have parsed"
+
+
+def test_the_form_of_extractions_that_is_told_is_the_one_that_is_read(kit: Path, tmp_path: Path) -> None:
+    said = next(said for said in MORE["seed_compute"] if "extraction" in said)
+    form = json.loads(said[said.index("`") + 1 : said.rindex("`")].replace("{...}", "{}"))
+    assert said in (kit / "llms.txt").read_text()
+    form["context"] = {"kind": "bar"}
+    form["extractions"][0]["extraction"] = {"level": "loud", "minutes": 3}
+    (tmp_path / "task.seed.json").write_text(json.dumps(SEED))
+    (tmp_path / "extractions.jsonl").write_text(json.dumps(form))
+    files = tmp_path / "task.seed.json", tmp_path / "extractions.jsonl"
+    assert json.loads(call("seed", "compute", *files, "--format", "jsonl").out)["outputs"]["VERDICT"] == "loud"
+    assert call("seed", "explain", *files, "VERDICT", "--format", "json").code == 0
+    assert call("seed", "sensitivity", *files, "--format", "json").code == 0
+
+
+def test_the_flags_that_are_told_exist() -> None:
+    for name, lines in MORE.items():
+        told = call(*COMMANDS[name].split()[1:2], "--help").out
+        for said in lines:
+            assert [option for option in re.findall(r"add `(--[a-z-]+)", said) if option not in told] == []
+
+
+def test_the_kit_is_whole_or_not_there(tmp_path: Path) -> None:
+    assert "--output names no folder" in call("agent-kit", "-o", "").err
+    for name, there in (("llms.txt", "a folder"), ("schemas", "a file"), ("prompts/lwt.md", "a link")):
+        folder = tmp_path / name.replace("/", "-")
+        path = folder / name
+        path.parent.mkdir(parents=True)
+        victim = folder / "victim"
+        if there == "a folder":
+            path.mkdir()
+        elif there == "a file":
+            path.write_text("mine")
+        else:
+            victim.write_text("mine")
+            path.symlink_to(victim)
+        before = sorted(folder.rglob("*"))
+        told = call("agent-kit", "-o", folder)
+        assert told.code == 2 and str(path) in told.err and ".tmp" not in told.err
+        assert sorted(folder.rglob("*")) == before, "nothing is written"
+        assert not victim.exists() or victim.read_text() == "mine"

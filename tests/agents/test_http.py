@@ -11,13 +11,14 @@ from typing import Any
 
 import httpx2
 import pytest
+from knotwork.runtime.interfaces.http.keys import Keys, add_key
+from knotwork.runtime.interfaces.http.settings import Limits
 from knotwork.runtime.interfaces.mcp.http import PATH, Door, create_app
-from knotwork.runtime.interfaces.web.gate import Limits
-from knotwork.runtime.interfaces.web.keys import Keys, add_key
 from knotwork.runtime.wiring import open_state, verify_state
 from mcp.client.client import Client
 from mcp.client.streamable_http import streamable_http_client
 from support.agents import GRAPH, Http, http, opened, told
+from support.agents import until as happened
 from support.scripted import Scripted
 from support.served import served, until
 
@@ -89,6 +90,21 @@ def test_what_is_too_large_or_too_often_is_refused(tmp_path: Path) -> None:
             return [(await client.post(PATH, json=HELLO, headers=headers)).status_code for _ in range(5)]
 
     assert asyncio.run(often())[-1] == 429
+
+
+@pytest.mark.parametrize(
+    ("body", "said"),
+    [
+        ([LIST, LIST], "a list of messages is not taken: send each by itself"),
+        ({**LIST, "id": 1.5}, "id: it should be a text or a whole number"),
+        ({**LIST, "params": []}, "params: it should be an object"),
+    ],
+)
+@pytest.mark.parametrize("version", ["2025-06-18", "2026-07-28"])
+def test_what_is_no_message_is_told_in_our_words(tmp_path: Path, version: str, body: Any, said: str) -> None:
+    answer = post(tmp_path, body, {"MCP-Protocol-Version": version})
+    assert answer.status_code == 400 and answer.json()["error"] == {"code": -32600, "message": said}
+    assert "pydantic" not in answer.text
 
 
 def test_malformed_requests_are_survived(tmp_path: Path) -> None:
@@ -205,16 +221,19 @@ def test_a_signal_ends_what_is_under_way_in_order(tmp_path: Path) -> None:
 
 def test_slow_work_holds_up_nobody(tmp_path: Path) -> None:
     async def go() -> Any:
-        async with opened(Scripted("x", delay=30)) as ground:
+        model = Scripted("x", delay=30)
+        async with opened(model) as ground:
             from knotwork.runtime.interfaces.mcp.server import create_server
 
             server = create_server(ground, "0")
             async with Client(server) as ada, Client(server) as bob:
                 slow = asyncio.create_task(ada.call_tool("run_lwt", {"script": '(final)=LLM("x")'}))
-                await asyncio.sleep(0.05)
+                await happened(lambda: model.now)
                 quick = await told(bob, "run_plan", plan={"plan_id": "p", "why": "w", "commands": ["FIND nodes AS x"]})
+                under_way = model.now
                 slow.cancel()
                 await asyncio.wait([slow])
-                return quick
+                return quick, under_way
 
-    assert asyncio.run(go())["status"] == "success"
+    quick, under_way = asyncio.run(go())
+    assert quick["status"] == "success" and under_way == 1, "the slow one was under way all the time"

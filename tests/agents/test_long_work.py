@@ -1,7 +1,6 @@
 """Long work: it tells its progress, it is cancelled in order, it has its time, and two clients don't get into each other's way."""
 
 import asyncio
-import time
 from pathlib import Path
 from typing import Any
 
@@ -9,7 +8,7 @@ import pytest
 from knotwork.runtime.interfaces.mcp.server import create_server
 from knotwork.runtime.interfaces.mcp.settings import Limits
 from mcp.client.client import Client
-from support.agents import connected, opened, told
+from support.agents import connected, opened, told, until
 from support.command import cassette
 from support.scripted import Scripted
 
@@ -24,13 +23,6 @@ PLAN = {
         "CLASSIFY hubs BY 'mood' INTO ('good', 'bad') AS moods",
     ],
 }
-
-
-async def until(condition: Any, seconds: float = 10.0) -> None:
-    deadline = time.monotonic() + seconds
-    while not condition():
-        assert time.monotonic() < deadline, "waited in vain"
-        await asyncio.sleep(0.01)
 
 
 def test_progress_grows_and_says_what_is_done() -> None:
@@ -61,6 +53,7 @@ def test_a_cancelled_plan_ends_in_order_and_keeps_what_was_committed(mode: str) 
             await asyncio.wait([call])
             await until(lambda: not model.now)
             state = await told(client, "state_show")  # the server lives, and the turn is free
+            state["history"] = (await told(client, "state_show", history=True, limit=1))["history"]
             return state, await told(client, "execute", program="FIND nodes LIMIT 1 AS one")
 
     state, after = asyncio.run(work())
@@ -99,23 +92,41 @@ def test_two_clients_at_once_have_their_own_variables_and_one_state() -> None:
                     ran = await told(client, "run_plan", plan=plan, session=name)
                     return ran, await told(client, "execute", program="COUNT some AS n", session=name)
 
-                return await asyncio.gather(go(ada, "ada", 20), go(bob, "bob", 15)), await told(ada, "state_show")
+                both = await asyncio.gather(go(ada, "ada", 20), go(bob, "bob", 15))
+                return both, await told(ada, "state_show"), await told(ada, "state_show", history=True)
 
-    ((ada, ada_n), (bob, bob_n)), state = asyncio.run(work())
+    ((ada, ada_n), (bob, bob_n)), state, whole = asyncio.run(work())
     assert ada["status"] == bob["status"] == "success"
     assert (ada_n["value"]["value"], bob_n["value"]["value"]) == (2, 5)
     assert {key["key"]: key["size"] for key in state["keys"]} == {"ada": 2, "bob": 5}
-    steps = [entry["step"] for entry in state["history"]]
-    assert steps == list(range(1, len(steps) + 1)), "no number twice"
+    steps = [entry["step"] for entry in reversed(whole["history"])]
+    assert len(steps) == 10 and steps == list(range(1, len(steps) + 1)), "no number twice"
 
 
-def test_many_calls_at_once_are_all_answered() -> None:
+def test_many_calls_at_once_are_all_answered_and_go_side_by_side() -> None:
+    model = Scripted("x", delay=0.3)
+    most = 0
+
     async def work() -> Any:
-        async with connected() as client:
-            calls = [told(client, "run_lwt", script=f'(final)=EXPR("{number} * 2")') for number in range(40)]
-            return [each["value"]["value"] for each in await asyncio.gather(*calls)]
+        async with connected(model, limits=Limits(runs=16)) as client:
+            calls = [
+                asyncio.create_task(
+                    told(client, "run_lwt", script=f"""(a)=LLM("x")\n(final)=EXPR("'{number}' + a", a={{(a)}})""")
+                )
+                for number in range(40)
+            ]
 
-    assert asyncio.run(work()) == [number * 2 for number in range(40)]
+            async def watch() -> None:
+                nonlocal most
+                while not all(call.done() for call in calls):
+                    most = max(most, model.now)
+                    await asyncio.sleep(0.01)
+
+            await watch()
+            return [(await each)["output"]["value"] for each in calls]
+
+    assert asyncio.run(work()) == [f"{number}x" for number in range(40)]
+    assert 4 <= most <= 16, "side by side, and never more than there are places"
 
 
 def test_the_budget_holds_over_all_calls_and_is_told(tmp_path: Path) -> None:

@@ -75,6 +75,14 @@ def test_what_no_json_can_say_is_said_otherwise(value: Any) -> None:
     json.dumps(part_of(value, 0, 1_000).value, allow_nan=False).encode()
 
 
+def test_no_client_takes_anothers_pages() -> None:
+    shelf = Shelf(most=2)
+    mine = shelf.put("ada", "mine")
+    for number in range(10):
+        shelf.put("bob", number)
+    assert shelf.get("ada", mine) == "mine"
+
+
 def test_the_shelf_keeps_the_latest_and_knows_whose_they_are() -> None:
     shelf = Shelf(most=2)
     handles = [shelf.put("ada", number) for number in range(3)]

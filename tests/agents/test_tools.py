@@ -46,7 +46,7 @@ def test_the_tools_of_the_design_are_there_with_schemas_and_hints() -> None:
     tools = {tool.name: tool for tool in run(work)}
     assert set(tools) == {
         "check", "explain", "run_plan", "execute", "schema", "state_show", "state_diff", "rollback", "run_lwt", "seed_check",
-        "seed_compute", "page",
+        "seed_compute", "page", "session",
     }  # fmt: skip
     for tool in tools.values():
         assert tool.description and tool.output_schema and tool.input_schema["additionalProperties"] is False
@@ -145,7 +145,7 @@ def test_a_plan_with_an_error_is_refused_before_anything_runs() -> None:
 def test_the_state_is_compared_and_taken_back() -> None:
     async def work(client: Client) -> Any:
         ran = await told(client, "run_plan", plan=PLAN)
-        first = next(e["state"] for e in (await told(client, "state_show"))["history"] if e["state"])
+        first = (await told(client, "state_show"))["history"][-1]["state"]
         differences = await told(client, "state_diff", before=first)
         back = await told(client, "rollback", to=first[:12])
         now = await told(client, "state_show")
@@ -155,7 +155,7 @@ def test_the_state_is_compared_and_taken_back() -> None:
     ran, first, differences, back, now, undone, nothing = run(work)
     assert differences["differences"]["value"][0]["key"] == "hubs"
     assert back["changed"] and back["hash"] == first == now["hash"] and now["keys"][0]["size"] == 0
-    assert now["history"][-1]["part"] == "rollback"
+    assert now["history"][0]["part"] == "rollback"
     assert undone["hash"] == ran["state"]
     assert nothing["error"]["kind"] == "not-found"
 
@@ -234,7 +234,7 @@ def test_what_is_not_offered_is_no_tool_and_says_why() -> None:
             await client.call_tool("run_plam", {})
         return names
 
-    assert run(work, graph=None) == set(TOOLS) - {"schema", "run_plan", "execute"}
+    assert run(work, graph=None) == set(TOOLS) - {"schema", "run_plan", "execute", "session"}
 
 
 def test_a_handle_that_is_none_is_told() -> None:
@@ -303,4 +303,10 @@ def test_a_fault_of_ours_is_told_under_a_number_and_without_a_word_of_the_client
     found = call("check", language="gasl", text="FIND nodes AS x")
     number = found["error"]["message"].rpartition(" ")[2]
     assert found["error"]["kind"] == "internal" and number in caplog.text
+    assert "RuntimeError at " in caplog.text and " broken" in caplog.text, "where it was stands in the log"
     assert "secret" not in caplog.text + json.dumps(found) and "Traceback" not in caplog.text
+
+
+def test_the_history_is_of_the_whole_state() -> None:
+    error = call("state_show", key="hubs", history=True)["error"]
+    assert error["kind"] == "arguments" and error["message"] == "history: it is of the whole state, not of one key"

@@ -1,8 +1,6 @@
 """A call of a tool, from the arguments as they came to the result as it is sent. Nothing that goes wrong gets out as a traceback."""
 
 import json
-import logging
-import secrets
 from collections.abc import Mapping
 from typing import Any
 
@@ -11,15 +9,14 @@ from pydantic import ValidationError
 
 from ....lang.diagnostic import nearest, printable
 from ...records import storable
+from ..http.faults import unexpected
 from .catalogue import TOOLS
 from .ground import Ground
 from .progress import Tell
 from .refusals import Refused, of_arguments
 from .tools.tool import Call
 
-__all__ = ["LOG", "Told", "called", "unknown"]
-
-LOG = logging.getLogger("knotwork.mcp")
+__all__ = ["Told", "called", "unknown"]
 
 
 @frozen
@@ -56,13 +53,10 @@ async def called(name: str, arguments: Mapping[str, Any] | None, ground: Ground,
         structure = result.model_dump(mode="json")
         failed = structure.get("status") == "refused" or result.error is not None
     except Refused as refused:
-        structure, failed = tool.gives.model_validate({"error": refused.as_json()}).model_dump(mode="json"), True
+        structure, failed = {"error": refused.as_json()}, True
     except Exception as error:  # the last door: a fault of ours is told under a number, without what a client wrote
-        number = secrets.token_hex(4)
-        LOG.error(
-            "internal error %s in %s: %s", number, name, type(error).__name__, exc_info=LOG.isEnabledFor(logging.DEBUG)
-        )
-        told = Refused("internal", f"the server failed; its log says more under {number}")
-        structure, failed = tool.gives.model_validate({"error": told.as_json()}).model_dump(mode="json"), True
+        number = unexpected(error).members["error"]
+        told = Refused("internal", f"the server failed; its log says more under {number}", "it is no fault of yours")
+        structure, failed = {"error": told.as_json()}, True
     structure = storable({name: value for name, value in structure.items() if value is not None and value != ""})
     return Told(structure, json.dumps(structure, ensure_ascii=False, separators=(",", ":")), failed)

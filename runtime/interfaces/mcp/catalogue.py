@@ -8,6 +8,7 @@ from .tools.pages import PAGE
 from .tools.plans import EXECUTE, RUN_PLAN
 from .tools.scripts import RUN_LWT
 from .tools.seeds import SEED_CHECK, SEED_COMPUTE
+from .tools.sessions import SESSION
 from .tools.states import ROLLBACK, SCHEMA, STATE_DIFF, STATE_SHOW
 from .tools.tool import Tool
 
@@ -16,6 +17,6 @@ __all__ = ["TOOLS"]
 TOOLS: Mapping[str, Tool] = {
     tool.name: tool
     for tool in (
-        SCHEMA, CHECK, EXPLAIN, RUN_PLAN, EXECUTE, STATE_SHOW, STATE_DIFF, ROLLBACK, RUN_LWT, SEED_CHECK, SEED_COMPUTE, PAGE
+        SCHEMA, CHECK, EXPLAIN, RUN_PLAN, EXECUTE, SESSION, STATE_SHOW, STATE_DIFF, ROLLBACK, RUN_LWT, SEED_CHECK, SEED_COMPUTE, PAGE
     )
 }  # fmt: skip

@@ -2,73 +2,62 @@
 
 import asyncio
 import os
-from collections import OrderedDict
 from collections.abc import AsyncIterator, Callable, Mapping
 from contextlib import asynccontextmanager
 from typing import Any
 
-from attrs import define, field, frozen
+from attrs import define, field
 
-from ....adapters.chunks import open_chunks
 from ....adapters.graph import GraphAdapter
-from ....adapters.llm_layers import Client
 from ....adapters.state import StateStore
-from ....lang.gasl import StateType
 from ....lang.schema import Schema
 from ...context import ContextStore
 from ...events import Events
 from ...executor import GASLExecutor
 from ...executor.settings import ceiling_of
-from ...folders import cache_file
-from ...wiring import Ledger, ModelSettings, open_graph, open_model, open_state
-from ..web.scripts.beside import Across
+from ...grounds.opening import Telling
+from ...grounds.values import Ground as Named
+from ...grounds.values import Models, close_models
+from ...wiring import Ledger, ModelSettings, open_state
+from ..models import clients
+from ..opening import opened
+from .purse import Purse, across
+from .readers import Readers
 from .refusals import Refused
 from .settings import Settings
 from .shelf import Shelf
+from .variables import KeptSessions, SessionKey
 
-__all__ = ["LOCAL", "NO_MODEL", "Ground", "Models", "SessionKey"]
+__all__ = ["LOCAL", "NO_MODEL", "Ground"]
 
 NO_MODEL = ("this server asks no model", "whoever starts it names one: knotwork mcp --llm SPEC")
 """What to say, and to do about it, where a model is needed and there is none."""
 
-_SESSIONS = 32
-"""Sessions of one client whose variables are kept; the one that was used longest ago goes."""
 LOCAL = "local"
 """Who calls where no keys are needed. It may have all places; a key only half of them, so that none keeps out the others."""
-
-SessionKey = tuple[str, str]
-"""Whose session (a key's id on HTTP), and its name."""
-
-
-@frozen
-class Models:
-    """The clients of the models, all on one ledger. ``default`` is None where no command may ask one."""
-
-    spec: str
-    default: Client | None
-    named: Mapping[str, Client]
-    ledger: Ledger
-
-    def across(self) -> "tuple[Client | None, dict[str, Client]]":
-        """Return the clients for work in another loop than this one, to which they belong."""
-        home = asyncio.get_running_loop()
-        named: dict[str, Client] = {name: Across(client, home) for name, client in self.named.items()}
-        return (None if self.default is None else Across(self.default, home)), named
 
 
 @define(eq=False)
 class Ground:
-    """All that tools use. ``turn`` is held by whoever changes the state or runs on it: the store has one writer."""
+    """All that tools use. ``turn`` is held by whoever changes the state or runs on it: the store has one writer.
+
+    ``purse`` counts what the run whose turn it is spends. ``readers`` read what clients write.
+    """
 
     settings: Settings
     adapter: GraphAdapter | None
     chunks: Callable[[str], str | None] | None
     models: Models
+    name: str = ""
+    """What the graph is called."""
     shelf: Shelf = field(factory=Shelf)
+    sessions: KeptSessions = field(factory=KeptSessions)
     turn: asyncio.Lock = field(factory=asyncio.Lock)
+    readers: Readers = field(factory=Readers)
+    purse: Purse = field(factory=Purse)
     _places: asyncio.Semaphore = field(init=False)
+    _opening: asyncio.Lock = field(factory=asyncio.Lock)
     _store: StateStore = field(kw_only=True)
-    _sessions: "OrderedDict[SessionKey, GASLExecutor]" = field(factory=OrderedDict)
     _shares: dict[str, asyncio.Semaphore] = field(factory=dict)
     _seen: Any = field(default=None, init=False)
 
@@ -77,47 +66,46 @@ class Ground:
         self._seen = self._on_disk()
 
     @classmethod
-    def open(cls, settings: Settings, warn: Callable[[str], None], environ: Mapping[str, str] = os.environ) -> "Ground":
-        """Open what ``settings`` name. Raises ``AdapterError``, ``StoreError`` and ``NotConfigured``."""
-        adapter = None if settings.graph is None else open_graph(settings.graph).adapter
-        chunks = None if settings.chunks is None else open_chunks(settings.chunks)
-        models = _open_models(settings, warn, environ)
-        # The last: a folder is made when all else is known to be there.
-        store = open_state(settings.state, read_only=settings.read_only and settings.state is not None)
-        for notice in store.notices:
-            warn(notice)
-        if not settings.read_only and (config := _config(settings)):
-            store.configure(config=config)
-        return cls(settings, adapter, chunks, models, store=store)
+    def open(cls, settings: Settings, telling: Telling, environ: Mapping[str, str] = os.environ) -> "Ground":
+        """Open what ``settings`` name. Raises ``AdapterError``, ``StoreError``, ``NotConfigured`` and ``Misused``."""
+        wanted = Named(
+            settings.graph, settings.state, settings.chunks, force=settings.force,
+            read_only=settings.read_only and settings.state is not None,
+        )  # fmt: skip
+        made = opened(wanted, lambda: _models(settings, telling.warn, environ), telling)
+        return cls(settings, made.adapter, made.chunks, made.models, made.graph, store=made.state)
 
     async def aclose(self) -> None:
         """Let go of the models and of the state."""
-        for client in (self.models.default, *self.models.named.values()):
-            if client is not None:
-                await client.aclose()
+        self.readers.close()
+        await close_models(self.models)
         self._store.close()
 
     # What there is
 
-    @property
-    def graph(self) -> GraphAdapter:
-        """The graph. Raises ``Refused``."""
+    def need_graph(self) -> GraphAdapter:
+        """Return the graph. Raises ``Refused`` where there is none."""
         if self.adapter is None:
             raise Refused(
                 "no-graph", "this server has no graph", "whoever starts it names one: knotwork mcp --graph FILE"
             )
         return self.adapter
 
-    @property
-    def store(self) -> StateStore:
-        """The state. One that is only read is read again where another process has changed it."""
-        if self.settings.read_only and self.settings.state is not None and (seen := self._on_disk()) != self._seen:
-            fresh = open_state(self.settings.state, read_only=True)
-            self._store.close()
-            self._store, self._seen = fresh, seen
-            for key, executor in self._sessions.items():  # they keep their variables, and see the new state
-                self._sessions[key] = self._executor(executor.context)
-        return self._store
+    async def current(self) -> StateStore:
+        """Return the state. One that is only read is read again, beside the loop, where another process has changed it.
+
+        What is read of it then may change with the next commit; a snapshot does not.
+        """
+        folder = self.settings.state
+        if not self.settings.read_only or folder is None:
+            return self._store
+        async with self._opening:
+            if (seen := await asyncio.to_thread(self._on_disk)) != self._seen:
+                fresh = await asyncio.to_thread(open_state, folder, read_only=True)
+                self._store.close()
+                self._store, self._seen = fresh, seen
+                self.sessions.renew(self._executor)  # they keep their variables, and see the new state
+            return self._store
 
     async def schema(self) -> Schema | None:
         """Return the graph in summary, None without a graph. It is made once, beside the loop: a large one takes seconds."""
@@ -127,10 +115,6 @@ class Ground:
     def ceiling(self) -> dict[str, float]:
         """Return the most that SET may ask for, by its keys; nothing without a graph."""
         return {} if self.adapter is None else ceiling_of(self._executor(None).session)
-
-    def declared(self) -> dict[str, StateType]:
-        """Return the state's keys with their types."""
-        return {declared.key: declared.type for declared in self.store.snapshot().declared()}
 
     # Work
 
@@ -154,29 +138,22 @@ class Ground:
 
     def session(self, key: SessionKey) -> GASLExecutor:
         """Return the executor of a session, which has its variables; a new one for a name that is new."""
-        store = self.store
-        if key not in self._sessions:
-            self._sessions[key] = self._executor(None, store)
-        self._sessions.move_to_end(key)
-        own = [each for each in self._sessions if each[0] == key[0]]
-        for each in own[:-_SESSIONS]:
-            del self._sessions[each]
-        return self._sessions[key]
+        return self.sessions.use(key, lambda: self._executor(None))
 
     def known(self, key: SessionKey) -> tuple[str, ...]:
         """Return the names of a session's variables; none for one that is new."""
-        return self._sessions[key].context.names() if key in self._sessions else ()
+        found = self.sessions.variables(key)
+        return () if found is None else tuple(found.names())
 
-    def _executor(self, context: ContextStore | None, store: StateStore | None = None) -> GASLExecutor:
-        default, named = self.models.across()
+    def _executor(self, context: ContextStore | None) -> GASLExecutor:
+        default, named = across(self.models, self.purse)
         return GASLExecutor(
-            self.graph, default, self.working(store), context, models=named, chunks=self.chunks, events=Events(),
+            self.need_graph(), default, self.working(), context, models=named, chunks=self.chunks, events=Events(),
         )  # fmt: skip
 
-    def working(self, store: StateStore | None = None) -> StateStore:
+    def working(self) -> StateStore:
         """Return the state that a run works on: a copy in memory, which nobody keeps, where the state is only read."""
-        found = store or self._store
-        return found.fork() if self.settings.read_only else found
+        return self._store.fork() if self.settings.read_only else self._store
 
     def _on_disk(self) -> Any:
         """Return what changes when another process writes the state."""
@@ -189,24 +166,8 @@ class Ground:
             return None
 
 
-def _config(settings: Settings) -> dict[str, Any]:
-    """Return what the state is told of where it is made: a later run finds the graph, the chunks and the model by it."""
-    config: dict[str, Any] = {}
-    if settings.graph is not None:
-        params = {} if settings.chunks is None else {"chunks": settings.chunks}
-        config["adapter"] = {"type": "networkx", "path": settings.graph, "params": params}
-    if settings.spec is not None:
-        config["llm"] = {"provider": settings.spec.partition(":")[0], "model": settings.spec}
-    return config
-
-
-def _open_models(settings: Settings, warn: Callable[[str], None], environ: Mapping[str, str]) -> Models:
+def _models(settings: Settings, warn: Callable[[str], None], environ: Mapping[str, str]) -> Models:
     limits = settings.limits
     ledger = Ledger(limits.max_calls, limits.max_tokens, limits.max_cost)
-
-    def client(spec: str) -> Client:
-        cache = cache_file(spec) if settings.cache else None
-        return open_model(ModelSettings(spec, cache, ledger, limits.price), environ, warn=warn)
-
-    default = None if settings.spec is None else client(settings.spec)
-    return Models(settings.spec or "", default, {name: client(spec) for name, spec in settings.models.items()}, ledger)
+    wanted = ModelSettings("", ledger=ledger, price=limits.price)
+    return clients(settings.spec, settings.models, wanted, warn, environ, cache=settings.cache)

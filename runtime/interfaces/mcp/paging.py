@@ -3,7 +3,7 @@
 What a page costs depends on what it shows, not on how large the value is.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from itertools import islice
 from typing import Any, Literal
 
@@ -13,7 +13,7 @@ from attrs import frozen
 from ...commands.excerpts import shortened
 from ...records import storable
 
-__all__ = ["LIMIT", "Part", "part_of", "size_of"]
+__all__ = ["LIMIT", "Part", "chosen", "part_of", "size_of"]
 
 LIMIT = 1_000
 """The most items of a page."""
@@ -60,6 +60,21 @@ def part_of(value: Any, offset: int, characters: int, limit: int = LIMIT) -> Par
         shown = {str(storable(str(name))): item for pair in pairs for name, item in pair.items()}
         return Part("object", shown, offset, len(pairs), len(value), cut)
     return Part("value", storable(value), 0, 1, 1)
+
+
+def chosen(rows: Sequence[Any], first: Callable[[Any], bool], most: int, characters: int) -> list[int]:
+    """Return which of ``rows`` (JSON values) a result lists, in order: those for which ``first`` holds before the others.
+
+    At most ``most``, of about ``characters`` characters together; one at least where there is one.
+    """
+    shown: list[int] = []
+    left = characters
+    for at in sorted(range(len(rows)), key=lambda at: not first(rows[at]))[:most]:
+        left -= size_of(rows[at], characters)
+        if left < 0 and shown:
+            break
+        shown.append(at)
+    return sorted(shown)
 
 
 def _fitting(items: list[Any], characters: int, form: Callable[[Any], Any]) -> tuple[list[Any], bool]:

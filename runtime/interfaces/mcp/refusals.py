@@ -1,26 +1,29 @@
 """How a call of a tool fails in a way that its caller can act on: a kind, a sentence, a hint, and diagnostics where there are any."""
 
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import Any, Literal
 
 from pydantic import BaseModel, ValidationError
 
 from ....lang.diagnostic import nearest, printable
 
-__all__ = ["Refused", "of_arguments"]
+__all__ = ["Kind", "Refused", "of_arguments"]
+
+Kind = Literal["arguments", "not-found", "no-graph", "state", "busy", "internal"]
+"""What a call fails by. It stays the same for all of its kind."""
 
 _FAULTS = 20
-_LONGEST = 200
+_LONGEST = 1_000
 
 
 class Refused(Exception):
-    """A call that can't be done. ``kind`` stays the same for all of its kind; ``members`` are further members of the error."""
+    """A call that can't be done. ``members`` are further members of the error. Texts of clients in it are made harmless."""
 
-    def __init__(self, kind: str, message: str, hint: str = "", **members: Any) -> None:
+    def __init__(self, kind: Kind, message: str, hint: str = "", **members: Any) -> None:
         super().__init__(message)
-        self.kind = kind
-        self.message = message
-        self.hint = hint
+        self.kind: Kind = kind
+        self.message = printable(message)[:_LONGEST]
+        self.hint = printable(hint)[:_LONGEST]
         self.members = members
 
     def as_json(self) -> dict[str, Any]:
@@ -30,32 +33,73 @@ class Refused(Exception):
 
 def of_arguments(error: ValidationError, model: type[BaseModel]) -> Refused:
     """Return the refusal of arguments that don't fit ``model``: each fault with its JSON pointer."""
-    faults = [_told(fault, model) for fault in error.errors(include_url=False, include_input=False)[:_FAULTS]]
-    first = faults[0]
+    told: dict[str, dict[str, Any]] = {}
+    kind_of: dict[str, str] = {}
+    found: Sequence[Mapping[str, Any]] = error.errors(include_url=False)
+    for fault in found:
+        place = _place(fault["loc"], model)
+        pointer = "".join(f"/{printable(str(part))[:80]}" for part in place)
+        if pointer in kind_of:  # the other one of several forms that an argument may have
+            if kind_of[pointer] in _WANTED:  # else it has the right form, and another fault
+                told[pointer] = {"pointer": pointer, "message": _of_forms(fault)}
+        elif len(told) < _FAULTS:
+            told[pointer], kind_of[pointer] = {"pointer": pointer, "message": _said(fault)}, fault["type"]
+            if fault["type"] == "extra_forbidden" and len(place) == 1:
+                told[pointer]["hint"] = _instead(str(place[0]), found, model)
+    first = next(iter(told.values()))
     name = first["pointer"].removeprefix("/") or "the arguments"
-    return Refused("arguments", f"{name}: {first['message']}", first.get("hint", ""), faults=faults)
+    return Refused("arguments", f"{name}: {first['message']}", first.get("hint", ""), faults=list(told.values()))
 
 
-def _told(fault: Mapping[str, Any], model: type[BaseModel]) -> dict[str, Any]:
-    path: Sequence[Any] = fault["loc"]
-    told: dict[str, Any] = {
-        "pointer": "".join(f"/{printable(str(part))[:80]}" for part in path),
-        "message": _said(fault),
-    }
-    if fault["type"] == "extra_forbidden" and len(path) == 1:
-        names = list(model.model_fields)
-        like = nearest(str(path[0]), names)
-        told["hint"] = (
-            f"did you mean {like}?" if like else f"there are: {', '.join(names)}" if names else "it takes none"
-        )
-    return told
+def _place(path: Sequence[Any], model: type[BaseModel]) -> Sequence[Any]:
+    """Return where a fault is. Behind an argument of several forms pydantic names the form, which is no part of a pointer."""
+    several = len(path) > 1 and str(path[0]) in model.model_fields and str(path[1]) in _FORMS
+    return (path[0], *path[2:]) if several else path
+
+
+_FORMS = ("str", "constrained-str", "dict[str,any]")
+"""What pydantic calls the forms of an argument that takes an object or its JSON text."""
+
+
+def _instead(name: str, found: Sequence[Mapping[str, Any]], model: type[BaseModel]) -> str:
+    """Say what to do about an argument that there is not."""
+    names = list(model.model_fields)
+    if like := nearest(name, names):
+        return f"did you mean {like}?"
+    missing = [str(fault["loc"][0]) for fault in found if fault["type"] == "missing" and len(fault["loc"]) == 1]
+    if len(missing) == 1:
+        if dict in getattr(model.model_fields[missing[0]].annotation, "__args__", ()) or missing[0] == "plan":
+            return f'put it in {missing[0]}: {{"{missing[0]}": {{"{name}": ...}}}}'
+        return f"here it is called {missing[0]}"
+    return f"there are: {', '.join(names)}" if names else "it takes none"
 
 
 _SAYINGS = {"missing": "it is missing", "extra_forbidden": "there is no such argument"}
+_WANTED = {
+    "string_type": "a text", "dict_type": "an object", "list_type": "a list", "int_type": "a whole number",
+    "int_from_float": "a whole number", "bool_type": "true or false",
+}  # fmt: skip
 
 
 def _said(fault: Mapping[str, Any]) -> str:
-    if known := _SAYINGS.get(fault["type"]):
+    kind: str = fault["type"]
+    if known := _SAYINGS.get(kind):
         return known
-    text = str(fault["msg"]).removeprefix("Input ")[:_LONGEST]
-    return f"it {text}" if text.startswith("should") else text[:1].lower() + text[1:]
+    if kind == "string_too_long":
+        return f"it is too long: at most {fault['ctx']['max_length']:,} characters are read"
+    if wanted := _WANTED.get(kind):
+        return f"it should be {wanted}, not {_kind_of(fault['input'])}"
+    text = str(fault["msg"]).removeprefix("Input ")[:200]
+    text = text.removeprefix("String ").removeprefix("List ")
+    return printable(f"it {text}" if text.startswith("should") else text[:1].lower() + text[1:])
+
+
+def _of_forms(fault: Mapping[str, Any]) -> str:
+    return f"it should be an object or its JSON text, not {_kind_of(fault['input'])}"
+
+
+def _kind_of(value: Any) -> str:
+    for kind, word in ((bool, str(value).lower()), (str, "a text"), (dict, "an object"), (list, "a list")):
+        if isinstance(value, kind):
+            return word
+    return "null" if value is None else "a number"

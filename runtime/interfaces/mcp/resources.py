@@ -8,7 +8,7 @@ from urllib.parse import unquote
 import orjson
 from attrs import asdict, frozen
 
-from ....adapters.state import StateError
+from ....adapters.state import StateError, StateStore
 from ...records import excerpt, storable
 from .ground import Ground
 from .paging import part_of
@@ -77,9 +77,9 @@ async def read(uri: str, ground: Ground) -> Read:
         _, text_of, kind = _FIXED[folder]
         return Read(uri, kind, await asyncio.to_thread(text_of, name))
     if folder == "state" and name:
-        return _written(uri, _key(unquote(name), ground))
+        return _written(uri, _key(unquote(name), await ground.current(), ground))
     if uri == f"{_ROOT}state":
-        return _written(uri, _state(ground))
+        return _written(uri, _state(await ground.current(), ground))
     if uri == f"{_ROOT}graph" and ground.adapter is not None:
         return _written(uri, await _graph(ground))
     raise Unknown
@@ -89,11 +89,11 @@ def _written(uri: str, value: Any) -> Read:
     return Read(uri, JSON, orjson.dumps(storable(value), option=orjson.OPT_INDENT_2).decode())
 
 
-def _state(ground: Ground) -> dict[str, Any]:
-    store = ground.store
-    declared = store.snapshot().declared()
+def _state(store: StateStore, ground: Ground) -> dict[str, Any]:
+    state = store.snapshot()
+    declared = state.declared()
     return {
-        "hash": store.hash,
+        "hash": state.hash,
         "steps": len(store.history),
         "read_only": ground.settings.read_only,
         "kept": ground.settings.state is not None,
@@ -102,9 +102,9 @@ def _state(ground: Ground) -> dict[str, Any]:
     }
 
 
-def _key(key: str, ground: Ground) -> dict[str, Any]:
+def _key(key: str, store: StateStore, ground: Ground) -> dict[str, Any]:
     try:
-        value = ground.store.snapshot().get(key)
+        value = store.snapshot().get(key)
     except StateError:
         raise Unknown from None
     part = part_of(value, 0, ground.settings.limits.characters)

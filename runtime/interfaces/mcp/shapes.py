@@ -3,11 +3,14 @@
 Spans are code points from 0, lines and columns count from 1, as in every diagnostic of this house.
 """
 
-from typing import Any, Literal
+from typing import Annotated, Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field
 
-__all__ = ["Arguments", "Asked", "Budget", "Diagnosed", "Diagnostic", "Page", "Result", "Session", "Spent"]
+from .readers import LONGEST
+from .refusals import Kind
+
+__all__ = ["Arguments", "Asked", "Budget", "Diagnosed", "Diagnostic", "Page", "Result", "Session", "Spent", "Text"]
 
 
 class Arguments(BaseModel):
@@ -25,11 +28,16 @@ Session = Field(
 """The argument of tools that work with variables."""
 
 
+Text = Annotated[str, Field(max_length=LONGEST)]
+"""A text that is read."""
+
+
 class Asked(BaseModel):
     """Why a call could not be done."""
 
-    kind: str = Field(
-        description="What it is, the same for all of its kind: arguments, refused, read-only, no-graph, not-found ..."
+    kind: Kind = Field(
+        description="arguments: they are wrong. not-found: what they name is not there. no-graph: this server has none. state: it can't "
+        "be written. busy: call again. internal: a fault of ours"
     )
     message: str
     hint: str = Field(default="", description="What to do about it")
@@ -38,7 +46,7 @@ class Asked(BaseModel):
 
 
 class Result(BaseModel):
-    """What a tool gives. ``error`` is there where the call could not be done (``isError``), and then little else is."""
+    """What a tool gives. ``error`` is there where the call could not be done (``isError``), and then nothing else is."""
 
     error: Asked | None = None
 
@@ -74,19 +82,6 @@ class Diagnostic(BaseModel):
     edits: list[Edit]
 
 
-class Diagnosed(Result):
-    """What was found in a text."""
-
-    diagnostics: list[Diagnostic] = Field(default_factory=list, description="Errors first to be cut off last; by place")
-    found: int = Field(
-        default=0, description="How many there are in all; more than are listed where there are very many"
-    )
-    text: str | None = Field(
-        default=None,
-        description="The text that spans and edits point into, where the call brought an object and no text",
-    )
-
-
 class Page(BaseModel):
     """A part of a value. There is more where ``next`` is not null: call the tool `page` with it."""
 
@@ -101,13 +96,34 @@ class Page(BaseModel):
     )
 
 
-class Spent(BaseModel):
-    """What a call spent on models."""
+class Diagnosed(Result):
+    """What was found in a text."""
 
-    calls: int = 0
+    diagnostics: list[Diagnostic] = Field(
+        default_factory=list, description="By place. Of many the first errors, and the last one"
+    )
+    found: int = Field(
+        default=0,
+        description="How many were found; a text of more than 1,000 faults is read no further, and the last one says so",
+    )
+    all_diagnostics: dict[str, Any] | None = Field(
+        default=None,
+        description="The arguments of `page` that give all that were found, where more are than are listed",
+    )
+    text: str | None = Field(
+        default=None,
+        description="The text that spans and edits point into, where the call brought an object and no text",
+    )
+    text_page: Page | None = Field(default=None, description="That text in pages, where it is longer than a page")
+
+
+class Spent(BaseModel):
+    """What a call really spent on models: what the cache answered is not in it."""
+
+    calls: int = Field(default=0, description="Requests that were sent, those that failed and repairs, too")
     prompt_tokens: int = 0
     completion_tokens: int = 0
-    cost: float | None = None
+    cost: float | None = Field(default=None, description="US dollars; null where the price is not known")
 
 
 class Budget(BaseModel):
@@ -115,7 +131,7 @@ class Budget(BaseModel):
 
     calls: int = 0
     tokens: int = 0
-    cost: float = 0.0
+    cost: float | None = Field(default=0.0, description="US dollars; null where a price is not known")
     max_calls: int | None = None
     max_tokens: int | None = None
     max_cost: float | None = None

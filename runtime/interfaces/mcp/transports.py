@@ -5,11 +5,17 @@ import logging
 import os
 import signal
 import sys
+from collections.abc import AsyncIterable
+from typing import Protocol
 
+import anyio
+from anyio.abc import ObjectSendStream
 from mcp.server.stdio import stdio_server
+from mcp.shared.message import SessionMessage
 
 from .ground import Ground
 from .server import create_server
+from .unread import Lines, answer_to
 
 __all__ = ["quieten", "serve_stdio"]
 
@@ -46,10 +52,35 @@ async def _serve(ground: Ground, version: str) -> None:
 async def _talk(ground: Ground, version: str) -> None:
     server = create_server(ground, version)
     try:
-        async with stdio_server() as (reading, writing):
-            await server.run(reading, writing, server.create_initialization_options())
+        async with stdio_server(_stdin()) as (reading, writing), anyio.create_task_group() as group:
+            send, receive = anyio.create_memory_object_stream[SessionMessage | Exception](0)
+            group.start_soon(_pass_on, reading, send, writing)
+            await server.run(receive, writing, server.create_initialization_options())
+            group.cancel_scope.cancel()
     except* (BrokenPipeError, ConnectionError):
         pass  # the client has gone before it heard our answer: that is an end, too
+
+
+def _stdin() -> "anyio.AsyncFile[str]":
+    """Return our input. It stays open: a thread may still wait for a line of it at the end."""
+    return anyio.wrap_file(Lines(open(0, "rb", closefd=False)))
+
+
+class _Writing(Protocol):
+    async def send(self, item: SessionMessage, /) -> None: ...
+
+
+async def _pass_on(
+    reading: AsyncIterable[SessionMessage | Exception], send: ObjectSendStream[SessionMessage | Exception],
+    writing: _Writing,
+) -> None:  # fmt: skip
+    """Hand on what was read. What could not be read is answered here: the SDK drops it, and whoever asked would wait for ever."""
+    async with send:
+        async for message in reading:
+            if not isinstance(message, Exception):
+                await send.send(message)
+            elif (answer := answer_to(message)) is not None:
+                await writing.send(SessionMessage(answer))
 
 
 def quieten() -> None:

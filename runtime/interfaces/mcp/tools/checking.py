@@ -1,21 +1,20 @@
 """``check``: everything that is wrong with a text, before anything is run or spent."""
 
-import asyncio
+from collections.abc import Sequence
 from typing import Any
 
 from pydantic import Field
 
-from .....lang.diagnostic import has_errors
-from .....lang.documents.seed import read_seed
-from .....lang.linter.seed import check as check_seed
+from .....lang.diagnostic import Diagnostic, has_errors
 from .....lang.printer.gasl import format_gasl
 from .....lang.printer.lwt import format_lwt
+from .....lang.service import Known, StateKey, Variable
 from .....lang.source import Source
-from ..shapes import Arguments, Diagnosed, Session
-from .reading import Known, Language, read_program, read_script
+from ..shapes import Arguments, Diagnosed, Page, Session, Text
+from .reading import Language, Seen, checked_seed, read_program, read_script
 from .tool import Call, Tool, source_of
 
-__all__ = ["CHECK", "known"]
+__all__ = ["CHECK", "NAMES", "seen_by"]
 
 NAMES = {"lwt": "script.lwt", "gasl": "program.gasl", "plan": "plan.json", "seed": "task.seed.json"}
 """The file that diagnostics name."""
@@ -27,7 +26,7 @@ class CheckArguments(Arguments):
     language: Language = Field(
         description="lwt: a prompt script. gasl: a program of graph commands. plan: GASL commands in JSON. seed: a Formula Seed."
     )
-    text: str | dict[str, Any] = Field(description="The text itself; a plan or a seed may also be the JSON object")
+    text: Text | dict[str, Any] = Field(description="The text itself; a plan or a seed may also be the JSON object")
     input: Any = Field(
         default=None, description="The input of a script, so that paths into it are checked: any JSON value"
     )
@@ -44,45 +43,56 @@ class Checked(Diagnosed):
     formatted: str | None = Field(
         default=None, description="The text in its one formatted spelling, where it can be read"
     )
+    formatted_page: Page | None = Field(default=None, description="The same in pages, where it is longer than a page")
 
 
-async def known(call: Call, session: str) -> Known:
+async def seen_by(call: Call, session: str) -> Seen:
     """Return what the server knows when a text of the caller's is checked."""
     ground = call.ground
     schema = await ground.schema()
-    return Known(
-        schema, ground.declared(), ground.known(call.session(session)), tuple(ground.models.named),
-        ground.settings.read_only, schema is not None, ground.ceiling(), None if ground.adapter is None else ground.adapter.measures,
+    state = (await ground.current()).snapshot().declared()
+    known = Known(
+        schema=schema, state={each.key: StateKey(each.type) for each in state},
+        variables=dict.fromkeys(ground.known(call.session(session)), Variable()), models=tuple(ground.models.named),
+        measures=None if ground.adapter is None else ground.adapter.measures, ceiling=ground.ceiling(),
     )  # fmt: skip
+    return Seen(known, ground.settings.read_only)
 
 
 async def _check(call: Call, asked: CheckArguments) -> Checked:
     source = source_of(asked.text, NAMES[asked.language])
-    seen = await known(call, asked.session)
-    return await asyncio.to_thread(_checked, call, source, asked, seen)
+    seen = await seen_by(call, asked.session)
+    found, formatted = await call.reading(source, _checked, source, asked, seen)
+    made = Checked(ok=not has_errors(found), **call.told(found, source, asked.text, asked.session))
+    if formatted is not None:
+        if len(formatted) <= call.ground.settings.limits.characters:
+            made.formatted = formatted
+        else:
+            made.formatted_page = call.page(formatted)
+    return made
 
 
-def _checked(call: Call, source: Source, asked: CheckArguments, seen: Known) -> Checked:
-    formatted = None
+def _checked(source: Source, asked: CheckArguments, seen: Seen) -> tuple[Sequence[Diagnostic], str | None]:
+    """Return what was found, and the text formatted."""
     if asked.language == "seed":
-        read = read_seed(source)
-        readable = read.seed or read.draft
-        found = list(dict.fromkeys((*(check_seed(readable) if readable is not None else ()), *read.diagnostics)))
-    elif asked.language == "lwt":
-        script, told = read_script(source, asked.lenient, asked.input, seen)
-        found = list(told)
+        return checked_seed(source)[2], None
+    formatted = None
+    found: Sequence[Diagnostic]
+    if asked.language == "lwt":
+        script, found = read_script(source, asked.lenient, asked.input, seen)
         formatted = None if has_errors(script.diagnostics) else format_lwt(script)
     else:
         program = read_program(source, asked.language, seen)
-        found = list(program.diagnostics)
+        found = program.diagnostics
         if asked.language == "gasl" and not has_errors(program.program.diagnostics):
             formatted = format_gasl(program.program)
-    return Checked(ok=not has_errors(found), formatted=formatted, **call.told(found, source, asked.text))
+    return found, formatted
 
 
 CHECK = Tool(
     "check", "Check a text",
     "Report all that is wrong with a script (lwt), a program (gasl), a plan or a seed, before anything runs. Programs are checked against "
-    "the server's graph and state. Each diagnostic has a code, a span and, where a fix is sure, exact edits: make them and check again.",
+    "the server's graph and state. Each diagnostic has a code, a span and, where a fix is sure, exact edits: make them and check "
+    "again. At most 100,000 characters are read.",
     CheckArguments, Checked, _check,
 )  # fmt: skip

@@ -1,27 +1,27 @@
 """``explain``: how a text would run, without running it; and what a diagnostic's code means."""
 
 import asyncio
-from typing import Any, Literal
+from typing import Any, Literal, cast
 
 from attrs import evolve
 from pydantic import Field
 
 from .....lang.dependencies import critical_path, final_step, layers, needed, step_dependencies
-from .....lang.diagnostic import has_errors, nearest, sort_key
-from .....lang.documents.seed import read_seed
+from .....lang.diagnostic import has_errors
 from .....lang.evaluate.seed.drawing import needed_steps, step_graph
 from .....lang.evaluate.seed.words import step_in_words
-from .....lang.linter.seed import check as check_seed
-from .....lang.rules import RULES
+from .....lang.lwt import Script
+from .....lang.rules import find_rule, nearest_rule
+from .....lang.seed import FormulaSeed
 from .....lang.source import Source
 from ....context import ContextStore
 from ....executor.explaining import explain
 from ..refusals import Refused
 from ..running import Late, run_beside
-from ..shapes import Arguments, Diagnosed, Page, Session
-from .checking import NAMES, known
-from .reading import Known, Language, read_program, read_script
-from .tool import Call, Tool, source_of
+from ..shapes import Arguments, Diagnosed, Page, Session, Text
+from .checking import NAMES, seen_by
+from .reading import Language, checked_seed, read_program, read_script
+from .tool import Call, Told, Tool, source_of
 
 __all__ = ["EXPLAIN"]
 
@@ -35,7 +35,7 @@ class ExplainArguments(Arguments):
     """A text with its language, or a code."""
 
     language: Language | None = None
-    text: str | dict[str, Any] | None = Field(
+    text: Text | dict[str, Any] | None = Field(
         default=None, description="The text; a plan or a seed may also be the JSON object"
     )
     code: str | None = Field(
@@ -60,6 +60,8 @@ class Explained(Diagnosed):
     model_calls: int | None = Field(
         default=None, description="Calls of models that a program would make, as far as it is known"
     )
+    left_out: int = Field(default=0, description="Commands behind those that are explained; nobody counted their calls")
+    why: str = Field(default="", description="Why they were left out")
     rule: dict[str, Any] | None = Field(
         default=None, description="The rule of a code: {code, name, severity, summary, why, bad, good}"
     )
@@ -68,21 +70,30 @@ class Explained(Diagnosed):
 async def _explain(call: Call, asked: ExplainArguments) -> Explained:
     if asked.code is not None:
         return Explained(rule=_rule(asked.code))
-    if asked.text is None or asked.language is None:
+    if asked.text is None:
         raise Refused("arguments", "there is nothing to explain", "give text with its language, or a code")
+    if asked.language is None:
+        raise Refused("arguments", "language: it is missing", "lwt, gasl, plan or seed")
     source = source_of(asked.text, NAMES[asked.language])
     if asked.language in ("gasl", "plan"):
         return await _of_program(call, asked, source)
-    seen = await known(call, asked.session)
-    return await asyncio.to_thread(_of_script if asked.language == "lwt" else _of_seed, call, source, asked.text, seen)
+    if asked.language == "seed":
+        _, readable, found = await call.reading(source, checked_seed, source)
+        told = call.told(found, source, asked.text)
+        refused = readable is None or has_errors(found)
+        return Explained(**told) if refused else _of_seed(call, cast(FormulaSeed, readable), told)
+    seen = await seen_by(call, asked.session)
+    script, found = await call.reading(source, read_script, source, False, None, seen)
+    told = call.told(found, source, asked.text)
+    return Explained(**told) if has_errors(found) else _of_script(call, script, told)
 
 
 def _rule(code: str) -> dict[str, Any]:
-    by_name = {rule.name: rule for rule in RULES.values()}
-    found = RULES.get(code.upper()) or by_name.get(code.lower())
+    found = find_rule(code)
     if found is None:
-        like = nearest(code, [*RULES, *by_name])
-        raise Refused("not-found", f"there is no rule {code}", f"did you mean {like}?" if like else "")
+        like = nearest_rule(code)
+        hint = f"did you mean {like}?" if like else "knotwork://reference/rules has all"
+        raise Refused("not-found", f"there is no rule {code}", hint)
     return {
         "code": found.code, "name": found.name, "severity": found.severity, "summary": found.summary, "why": found.why,
         "bad": found.bad, "good": found.good,
@@ -92,14 +103,15 @@ def _rule(code: str) -> dict[str, Any]:
 async def _of_program(call: Call, asked: ExplainArguments, source: Source) -> Explained:
     ground, key = call.ground, call.session(asked.session)
     language: Literal["gasl", "plan"] = "plan" if asked.language == "plan" else "gasl"
-    ground.graph  # noqa: B018 - refuses where there is none
-    seen = await known(call, asked.session)
+    ground.need_graph()
+    seen = await seen_by(call, asked.session)
     if language == "plan":  # one begins without variables
-        seen = evolve(seen, variables=())
-    read = await asyncio.to_thread(read_program, source, language, seen)
-    told = call.told(read.diagnostics, source, asked.text)
+        seen = seen.without_variables()
+    read = await call.reading(source, read_program, source, language, seen)
+    told = call.told(read.diagnostics, source, asked.text, asked.session)
     if read.failed:
         return Explained(**told)
+    await ground.current()
     session = ground.session(key).session
     context = ContextStore() if language == "plan" else session.context.copy()
     apart = evolve(session, context=context, label="")
@@ -112,16 +124,20 @@ async def _of_program(call: Call, asked: ExplainArguments, source: Source) -> Ex
             rows.append((await explain(statement.command, apart)).value)
         return [dict(row.value) for row in rows if row is not None]
 
-    rows = await run_beside(ground, call.who, work, Late(), turn=True)
-    return Explained(**told, steps=call.page(rows), model_calls=sum(int(row["model_calls"]) for row in rows))
+    late = Late()
+    rows = await run_beside(ground, call.who, work, late, turn=True)
+    calls, commands = sum(int(row["model_calls"]) for row in rows), len(read.program.statements)
+    if len(rows) == commands:
+        return Explained(**told, steps=call.page(rows), model_calls=calls)
+    seconds = ground.settings.limits.seconds
+    why = f"it was cut off: a call has {seconds:g} seconds" if late.is_so else f"at most {_COMMANDS:,} are explained"
+    return Explained(**told, steps=call.page(rows), left_out=commands - len(rows), why=why)
 
 
-def _of_script(call: Call, source: Source, brought: Any, seen: Known) -> Explained:
-    script, found = read_script(source, False, None, seen)
-    told = call.told(found, source, brought)
+def _of_script(call: Call, script: Script, told: Told) -> Explained:
     graph = step_dependencies(script)
     chosen = final_step(script, graph)
-    if has_errors(found) or chosen is None:
+    if chosen is None:
         return Explained(**told)
     final, _ = chosen
     wanted, order = needed(graph, final), layers(graph)
@@ -141,22 +157,15 @@ def _of_script(call: Call, source: Source, brought: Any, seen: Known) -> Explain
     )  # fmt: skip
 
 
-def _of_seed(call: Call, source: Source, brought: Any, seen: Known) -> Explained:
-    read = read_seed(source)
-    readable = read.seed or read.draft
-    checked = check_seed(readable) if readable is not None else ()
-    found = sorted(dict.fromkeys((*checked, *read.diagnostics)), key=sort_key)
-    told = call.told(found, source, brought)
-    if has_errors(found) or readable is None:
-        return Explained(**told)
-    graph = step_graph(readable)
-    wanted = needed_steps(graph, readable.outputs)
+def _of_seed(call: Call, seed: FormulaSeed, told: Told) -> Explained:
+    graph = step_graph(seed)
+    wanted = needed_steps(graph, seed.outputs)
     rows = [
         {
             "name": step.name, "computes": step_in_words(step), "refers_to": list(graph[step.name]),
             "needed": step.name in wanted,
         }
-        for step in readable.steps
+        for step in seed.steps
     ]  # fmt: skip
     return Explained(**told, steps=call.page(rows))
 

@@ -1,13 +1,15 @@
 """``run_plan`` and ``execute``: GASL on the server's graph and state."""
 
 import asyncio
-from collections.abc import Callable, Coroutine, Sequence
+from collections.abc import Callable, Coroutine, Iterator, Sequence
 from typing import Any, Literal
 
-from attrs import evolve, frozen
+from attrs import frozen
 from pydantic import BaseModel, Field
 
+from .....adapters.llm import BudgetExceeded, Tally
 from .....adapters.state import StoreError
+from .....lang.diagnostic import printable
 from .....lang.gasl import Program
 from .....lang.source import Source
 from ....events import Event
@@ -17,14 +19,16 @@ from ....records import ExecutionRecord, cut, excerpt, last_with_value, plan_sta
 from ..ground import NO_MODEL
 from ..paging import LIMIT
 from ..progress import reported
+from ..purse import Purse
 from ..refusals import Refused
 from ..running import Late, run_beside
-from ..shapes import Arguments, Budget, Diagnosed, Page, Session, Spent
-from .checking import NAMES, known
+from ..shapes import Arguments, Budget, Diagnosed, Page, Session, Spent, Text
+from .checking import NAMES, seen_by
 from .reading import ReadProgram, read_program
-from .tool import Call, Tool, source_of
+from .spending import LIMIT_HINT, budget_of, spent_of
+from .tool import Call, Told, Tool, source_of
 
-__all__ = ["EXECUTE", "RUN_PLAN", "budget_of"]
+__all__ = ["EXECUTE", "RUN_PLAN"]
 
 _COMMANDS = 100
 """Records of one result."""
@@ -38,7 +42,7 @@ Limit = Field(default=100, ge=1, le=LIMIT, description="The most items of the va
 class RunPlanArguments(Arguments):
     """A plan."""
 
-    plan: str | dict[str, Any] = Field(
+    plan: Text | dict[str, Any] = Field(
         description='{"plan_id": ..., "why": ..., "commands": ["FIND ...", ...], "config": {"stop_on_error": true, '
         '"continue_on_empty": false}}: the object, or its JSON text'
     )
@@ -49,15 +53,18 @@ class RunPlanArguments(Arguments):
 class ExecuteArguments(Arguments):
     """Commands."""
 
-    program: str = Field(min_length=1, max_length=100_000, description="GASL, a command a line")
+    program: Text = Field(min_length=1, description="GASL, a command a line")
     session: str = Session
     limit: int = Limit
 
 
 class Ran(BaseModel):
-    """What came of a command. ``step`` has a point where another command ran it."""
+    """What came of a command."""
 
-    step: str
+    number: str = Field(
+        description="Which command of this plan or program it is, from 1, as in commands[number - 1]; 2.1 where the second ran it"
+    )
+    step: str = Field(description="Its number in the state's history")
     command: str
     status: str = Field(description="success, empty, partial, binding_failure, schema_mismatch, error or cancelled")
     count: int | float | None = None
@@ -75,31 +82,42 @@ class PlanRan(Diagnosed):
     status: Literal[
         "success", "empty", "partial", "binding_failure", "schema_mismatch", "error", "cancelled", "refused"
     ] = "refused"
-    commands: list[Ran] = Field(default_factory=list)
+    commands: list[Ran] = Field(
+        default_factory=list,
+        description="In order. Of very many: those that did not succeed, and the first of the others",
+    )
     more_commands: int = Field(default=0, description="Records that are not listed")
+    all_commands: dict[str, Any] | None = Field(
+        default=None, description="The arguments of `page` that give all records, where there are more"
+    )
     planned: int = Field(default=0, description="Commands of the outermost level, run or not")
     variable: str | None = Field(
         default=None, description="What the last command with a value is bound to in the session"
     )
     value: Page | None = Field(default=None, description="That value")
     variables: list[str] = Field(default_factory=list, description="All variables of the session")
+    before: str = Field(default="", description="The state's hash before: rolling back to it undoes the call")
     state: str = Field(default="", description="The state's hash afterwards")
     changed: bool = Field(default=False, description="Whether the state was changed")
-    spent: Spent | None = Field(default=None, description="What it spent on models, where it asked one")
+    spent: Spent | None = Field(default=None, description="What it spent on models, where it sent a request")
     budget: Budget | None = Field(default=None, description="What the server has spent since its start, and may")
     plan_id: str = ""
 
 
 @frozen
 class _Outcome:
-    """The records, and the state's hash before and after: others may change it as soon as the turn is over."""
+    """The records, what they spent, and the state's hash before and after: others may change it as soon as the turn is over."""
 
     records: list[ExecutionRecord]
+    tally: Tally
     before: str
     after: str
 
 
 async def _run_plan(call: Call, asked: RunPlanArguments) -> PlanRan:
+    if isinstance(asked.plan, str) and asked.plan.lstrip()[:1].isalpha():
+        hint = "commands without a plan are for execute; a plan is " + '{"plan_id": ..., "why": ..., "commands": [...]}'
+        raise Refused("arguments", "plan: it is no JSON", hint)
     source = source_of(asked.plan, NAMES["plan"])
     return await _run(call, asked.session, asked.limit, source, "plan", asked.plan)
 
@@ -112,18 +130,21 @@ async def _run(
     call: Call, name: str, limit: int, source: Source, language: Literal["plan", "gasl"], brought: Any
 ) -> PlanRan:
     ground, late = call.ground, Late()
-    ground.graph  # noqa: B018 - refuses where there is none
-    seen = await known(call, name)
+    ground.need_graph()
+    seen = await seen_by(call, name)
     if language == "plan":  # one begins without variables
-        seen = evolve(seen, variables=())
-    read = await asyncio.to_thread(read_program, source, language, seen)
-    told = call.told(read.diagnostics, source, brought)
+        seen = seen.without_variables()
+    read = await call.reading(source, read_program, source, language, seen)
+    told = call.told(read.diagnostics, source, brought, name if language == "gasl" else "", runs=True)
     if read.failed:
         return PlanRan(**told, planned=len(read.program.statements), budget=budget_of(call))
+    if not read.program.statements:
+        raise Refused("arguments", "there is no command in it", "one a line, such as FIND nodes LIMIT 3 AS some")
+    await ground.current()
     executor = ground.session(call.session(name))
 
     def work(cancel: asyncio.Event) -> Coroutine[Any, Any, _Outcome]:
-        return _records(executor, read, source, cancel, hear)
+        return _records(executor, ground.purse, read, source, cancel, hear)
 
     async with reported(call.tell) as hear:
         try:
@@ -138,13 +159,14 @@ async def _run(
 
 
 async def _records(
-    executor: GASLExecutor, ready: ReadProgram, source: Source, cancel: asyncio.Event, hear: Callable[[Event], None]
-) -> _Outcome:
+    executor: GASLExecutor, purse: Purse, ready: ReadProgram, source: Source, cancel: asyncio.Event,
+    hear: Callable[[Event], None],
+) -> _Outcome:  # fmt: skip
     """Run a plan as a whole, or commands one after the other until one fails: those go on with the session's variables.
 
     ``hear`` is told what happens, from now on: before it was another call's turn.
     """
-    before = executor.state.hash
+    before, tally = executor.state.hash, purse.begin()
     executor.events.subscribe(hear)
     try:
         if ready.plan is not None:
@@ -153,7 +175,7 @@ async def _records(
             records = await _one_by_one(executor, ready.program, source, cancel)
     finally:
         executor.events.unsubscribe(hear)
-    return _Outcome(records, before, executor.state.hash)
+    return _Outcome(records, tally, before, executor.state.hash)
 
 
 async def _one_by_one(
@@ -170,72 +192,54 @@ async def _one_by_one(
 
 def _told(
     call: Call, outcome: _Outcome, read: ReadProgram, executor: GASLExecutor, limit: int,
-    told: dict[str, Any], late: Late,
+    told: Told, late: Late,
 ) -> PlanRan:  # fmt: skip
     records = outcome.records
-    flat = list(_flat(records))
-    last = last_with_value(records)
-    made = PlanRan(
-        **told, status=plan_status(records), commands=[_ran(call, record) for record in flat[:_COMMANDS]],
-        more_commands=max(0, len(flat) - _COMMANDS), planned=len(read.program.statements),
+    last, status = last_with_value(records), plan_status(records)
+    cut_off = late.is_so and status == "cancelled"
+    rows = [_ran(call, number, record, cut_off).model_dump(mode="json") for number, record in _numbered(records)]
+    listed = call.listed(rows, lambda row: row["status"] != "success", _COMMANDS)
+    return PlanRan(
+        **told, status=status, commands=[Ran(**row) for row in listed.rows], more_commands=listed.more,
+        all_commands=listed.all, planned=len(read.program.statements),
         variable=None if last is None else last.variable, value=None if last is None else call.page(last.value, 0, limit),
-        variables=list(executor.context.names())[:_COMMANDS], state=outcome.after, changed=outcome.after != outcome.before,
-        spent=_spent(flat), budget=budget_of(call), plan_id=records[0].plan_id if records else "",
+        variables=list(executor.context.names())[:_COMMANDS], before=outcome.before, state=outcome.after,
+        changed=outcome.after != outcome.before, spent=spent_of(outcome.tally), budget=budget_of(call),
+        plan_id=records[0].plan_id if records else "",
     )  # fmt: skip
-    if late.is_so and made.status == "cancelled":
-        seconds = call.ground.settings.limits.seconds
-        for ran in made.commands:
-            if ran.status == "cancelled":
-                ran.message, ran.hint = (
-                    f"it was cut off: a call has {seconds:g} seconds",
-                    "what was committed before stays",
-                )
-    return made
 
 
-def _flat(records: Sequence[ExecutionRecord]) -> list[ExecutionRecord]:
-    found: list[ExecutionRecord] = []
-    for record in records:
-        found.append(record)
-        found += _flat(record.nested)
-    return found
+def _numbered(records: Sequence[ExecutionRecord]) -> Iterator[tuple[str, ExecutionRecord]]:
+    """Yield all records, those of nested commands behind that which ran them, each with its number in the plan."""
+    for number, record in enumerate(records, 1):
+        for each in _flat(record):
+            yield f"{number}.{each.part}" if each.part else str(number), each
 
 
-def _ran(call: Call, record: ExecutionRecord) -> Ran:
+def _flat(record: ExecutionRecord) -> Iterator[ExecutionRecord]:
+    yield record
+    for each in record.nested:
+        yield from _flat(each)
+
+
+def _ran(call: Call, number: str, record: ExecutionRecord, cut_off: bool) -> Ran:
     error = record.error or {}
+    if cut_off and record.status == "cancelled":
+        seconds = call.ground.settings.limits.seconds
+        hint = "what was committed before stays"
+        error = {"message": f"it was cut off: a call has {seconds:g} seconds", "hint": hint}
+    if error.get("kind") == BudgetExceeded.kind:
+        error = {**error, "hint": LIMIT_HINT}
     if error.get("kind") == "not_configured" and call.ground.models.default is None:
         error = dict(zip(("message", "hint"), NO_MODEL, strict=True))
     count = record.metrics.get("count", record.summary.get("count"))
     return Ran(
-        step=record.label, command=str(storable(cut(record.command, _LONGEST))), status=record.status,
+        number=number, step=record.label, command=str(storable(cut(record.command, _LONGEST))), status=record.status,
         count=count if isinstance(count, int | float) else None, variable=record.variable,
-        message=str(storable(cut(str(error.get("message") or ""), _LONGEST))),
-        hint=str(storable(cut(str(error.get("hint") or ""), _LONGEST))),
+        message=printable(cut(str(error.get("message") or ""), _LONGEST)),
+        hint=printable(cut(str(error.get("hint") or ""), _LONGEST)),
         caps_hit=[str(excerpt(cap, 80)) for cap in record.metrics.get("caps_hit") or ()],
         seconds=round(record.duration, 3), rolled_back=record.rolled_back,
-    )  # fmt: skip
-
-
-def _spent(records: Sequence[ExecutionRecord]) -> Spent | None:
-    told = [record.metrics for record in records if not record.nested]
-    tokens = [metrics.get("tokens") or {} for metrics in told]
-    costs = [cost for metrics in told if (cost := metrics.get("cost")) is not None]
-    calls = sum(int(metrics.get("calls") or 0) for metrics in told)
-    return None if not calls else Spent(
-        calls=calls,
-        prompt_tokens=sum(each.get("prompt", 0) for each in tokens),
-        completion_tokens=sum(each.get("completion", 0) for each in tokens), cost=sum(costs) if costs else None,
-    )  # fmt: skip
-
-
-def budget_of(call: Call) -> Budget | None:
-    """Return what the server has spent so far, and may spend; None where nothing was spent and nothing is limited."""
-    ledger = call.ground.models.ledger
-    if not ledger.calls and (ledger.max_calls, ledger.max_tokens, ledger.max_cost) == (None, None, None):
-        return None
-    return Budget(
-        calls=ledger.calls, tokens=ledger.usage.total, cost=round(ledger.cost, 6), max_calls=ledger.max_calls,
-        max_tokens=ledger.max_tokens, max_cost=ledger.max_cost,
     )  # fmt: skip
 
 
@@ -243,11 +247,12 @@ RUN_PLAN = Tool(
     "run_plan", "Run a plan",
     "Check a plan of GASL commands against the graph and the state, and run it. One with errors is refused with its diagnostics before "
     "anything runs. A plan begins without variables; `execute` goes on with those that it leaves. Cancelling ends it in order: what was "
-    "committed stays.",
+    "committed stays. A status other than success is no error of the call: look at the commands.",
     RunPlanArguments, PlanRan, _run_plan, writes=True, asks=True, graph=True, again=False,
 )  # fmt: skip
 EXECUTE = Tool(
     "execute", "Execute commands",
-    "Run GASL commands one after the other with the variables of the session, until one fails. All are checked first.",
+    "Run GASL commands one after the other with the variables of the session, until one fails. All are checked first. A status other "
+    "than success is no error of the call: look at the commands.",
     ExecuteArguments, PlanRan, _execute, writes=True, asks=True, graph=True, again=False,
 )  # fmt: skip

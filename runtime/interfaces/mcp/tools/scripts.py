@@ -1,11 +1,13 @@
 """``run_lwt``: prompt scripts on the server's models, graph and state."""
 
 import asyncio
-from collections.abc import Coroutine
+from collections.abc import Coroutine, Mapping
 from typing import Any, Literal
 
 from pydantic import BaseModel, Field
 
+from .....adapters.llm import BudgetExceeded, Tally
+from .....adapters.llm_layers import Client
 from .....adapters.state import StateStore, StoreError
 from .....lang.diagnostic import has_errors, printable
 from .....lang.lwt import Call as LwtCall
@@ -23,13 +25,14 @@ from ....scripts import run as run_script
 from ..ground import NO_MODEL, Ground
 from ..paging import LIMIT
 from ..progress import reported
+from ..purse import Purse, across
 from ..refusals import Refused
 from ..running import Late, run_beside
-from ..shapes import Arguments, Budget, Diagnosed, Page, Spent
-from .checking import NAMES, known
-from .plans import budget_of
+from ..shapes import Arguments, Budget, Diagnosed, Page, Spent, Text
+from .checking import NAMES, seen_by
 from .reading import read_script
-from .tool import Call, Tool
+from .spending import LIMIT_HINT, budget_of, spent_of
+from .tool import Call, Told, Tool
 
 __all__ = ["RUN_LWT"]
 
@@ -40,11 +43,7 @@ _LONGEST = 1_000
 class RunLwtArguments(Arguments):
     """A script and what it runs on."""
 
-    script: str = Field(
-        min_length=1,
-        max_length=200_000,
-        description="The script. LLM, CONST, EXPR, EACH, ANSWER and, with a graph, GASL",
-    )
+    script: Text = Field(min_length=1, description="The script. LLM, CONST, EXPR, EACH, ANSWER and, with a graph, GASL")
     input: Any = Field(default=None, description="The run's input, {(input)} in the script: any JSON value")
     lenient: bool = Field(default=False, description="Read the script as text that a model wrote")
     all_steps: bool = Field(default=False, description="Run the steps, too, that the final one does not need")
@@ -59,7 +58,7 @@ class Step(BaseModel):
     output: str | None = Field(default=None, description="The beginning of its text")
     reason: str = ""
     kind: str | None = None
-    calls: int = 0
+    calls: int = Field(default=0, description="Requests to models; answers of the cache count, too")
     seconds: float = 0.0
     failed_items: int = 0
 
@@ -71,29 +70,36 @@ class ScriptRan(Diagnosed):
     final: str = Field(default="", description="The step whose output this is")
     output: Page | None = Field(default=None, description="The final step's text")
     value: Page | None = Field(default=None, description="Its value, where that is no text")
-    steps: list[Step] = Field(default_factory=list)
+    steps: list[Step] = Field(
+        default_factory=list, description="In order. Of very many: those that failed, and the first of the others"
+    )
     more_steps: int = Field(default=0, description="Steps that are not listed")
+    all_steps: dict[str, Any] | None = Field(
+        default=None, description="The arguments of `page` that give all steps, where there are more"
+    )
     warnings: list[str] = Field(default_factory=list)
-    spent: Spent | None = Field(default=None, description="What it spent on models, where it asked one")
+    spent: Spent | None = Field(default=None, description="What it spent on models, where it sent a request")
     budget: Budget | None = Field(default=None, description="What the server has spent since its start, and may")
 
 
 async def _run_lwt(call: Call, asked: RunLwtArguments) -> ScriptRan:
     source = Source(asked.script, NAMES["lwt"])
-    seen = await known(call, "")
-    script, found = await asyncio.to_thread(read_script, source, asked.lenient, asked.input, seen)
-    told = call.told(found, source, "")
+    seen = await seen_by(call, "")
+    script, found = await call.reading(source, read_script, source, asked.lenient, asked.input, seen)
+    told = call.told(found, source, runs=True)
     if has_errors(found):
         return ScriptRan(**told, budget=budget_of(call))
-    ground, late, events = call.ground, Late(), Events()
-    default, named = ground.models.across()
+    ground, late, events, purse = call.ground, Late(), Events(), Purse()
+    default, named = across(ground.models, purse)
     on_graph = _uses_graph(script)
-    plan = await asyncio.to_thread(planned, script, asked.input, tuple(named))
+    plan = await call.reading(source, planned, script, asked.input, tuple(named))
+    await ground.current()
+    workshop = _workshop(ground, default, named, events) if on_graph else None
 
     def work(cancel: asyncio.Event) -> Coroutine[Any, Any, Run]:
         return run_script(
             script, input=asked.input, llm=default, models=named, events=events, cancel=cancel, all_steps=asked.all_steps,
-            spec=ground.models.spec, plan=plan, workshop=_workshop(ground, default, named, events) if on_graph else None,
+            spec=ground.models.spec, plan=plan, workshop=workshop,
         )  # fmt: skip
 
     async with reported(call.tell) as hear:
@@ -104,42 +110,46 @@ async def _run_lwt(call: Call, asked: RunLwtArguments) -> ScriptRan:
             return ScriptRan(**call.told(error.diagnostics, error.source, ""), budget=budget_of(call))
         except StoreError as error:
             raise Refused("state", error.message, error.hint) from None
-    return _told(call, run, told, asked.limit, late)
+    return _told(call, run, purse.tally, told, asked.limit, late)
 
 
 def _uses_graph(script: Script) -> bool:
     return any(isinstance(node, LwtCall) and node.operation == "GASL" for step in script.steps for node in walk(step))
 
 
-def _workshop(ground: Ground, default: Any, named: Any, events: Events) -> Workshop:
+def _workshop(ground: Ground, default: Client | None, named: Mapping[str, Client], events: Events) -> Workshop:
+    graph = ground.need_graph()
+
     def opened(store: StateStore, context: ContextStore) -> GASLExecutor:
-        return GASLExecutor(ground.graph, default, store, context, models=named, events=events, chunks=ground.chunks)
+        return GASLExecutor(graph, default, store, context, models=named, events=events, chunks=ground.chunks)
 
-    return Workshop(opened, ground.working(ground.store))
+    return Workshop(opened, ground.working())
 
 
-def _told(call: Call, run: Run, told: dict[str, Any], limit: int, late: Late) -> ScriptRan:
+def _told(call: Call, run: Run, tally: Tally, told: Told, limit: int, late: Late) -> ScriptRan:
     value = plain(run.value)
     warnings = [str(excerpt(printable(text), 300)) for text in run.warnings[:20]]
     if late.is_so:
         warnings.append(f"it was cut off: a call has {call.ground.settings.limits.seconds:g} seconds")
+    rows = [_step(call, result).model_dump(mode="json") for result in run.steps.values()]
+    listed = call.listed(rows, lambda row: row["status"] == "failed", _STEPS)
     return ScriptRan(
         **told, status=run.status, final=run.final, output=None if run.output is None else call.page(run.output),
         value=None if value is None or isinstance(value, str) else call.page(value, 0, limit),
-        steps=[_step(call, result) for result in list(run.steps.values())[:_STEPS]], more_steps=max(0, len(run.steps) - _STEPS),
-        warnings=warnings, budget=budget_of(call),
-        spent=None if not run.calls else Spent(
-            calls=run.calls, prompt_tokens=run.usage.prompt_tokens, completion_tokens=run.usage.completion_tokens, cost=run.cost
-        ),
+        steps=[Step(**row) for row in listed.rows], more_steps=listed.more, all_steps=listed.all, warnings=warnings,
+        budget=budget_of(call), spent=spent_of(tally),
     )  # fmt: skip
 
 
 def _step(call: Call, result: StepResult) -> Step:
     kind = result.failed.kind if result.failed is not None else None
     unasked = kind == "not_configured" and call.ground.models.default is None
+    reason = "; ".join(NO_MODEL) if unasked else printable(cut(result.reason, _LONGEST))
+    if result.failed is not None and kind == BudgetExceeded.kind:
+        reason = f"{printable(cut(result.failed.message, _LONGEST))}; {LIMIT_HINT}"
     return Step(
         id=result.id, status=result.status, output=str(storable(cut(result.output, 300))) if result.is_good else None,
-        reason="; ".join(NO_MODEL) if unasked else str(storable(cut(result.reason, _LONGEST))), kind=kind,
+        reason=reason, kind=kind,
         calls=result.calls, seconds=round(result.seconds, 3), failed_items=len(result.failed_items),
     )  # fmt: skip
 

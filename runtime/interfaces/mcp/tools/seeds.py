@@ -1,28 +1,28 @@
 """``seed_check`` and ``seed_compute``: Formula Seeds checked, and computed over extractions that there are."""
 
 import asyncio
-from collections.abc import Coroutine
+from collections.abc import Coroutine, Sequence
 from typing import Any, Literal
 
 from attrs import asdict
 from pydantic import BaseModel, Field
 
-from .....lang.diagnostic import has_errors, nearest, sort_key
-from .....lang.documents.seed import read_seed
+from .....lang.diagnostic import Diagnostic, has_errors, nearest, printable, sort_key
 from .....lang.evaluate.seed.explaining import explain
 from .....lang.evaluate.seed.sensitivity import sensitivity
-from .....lang.linter.seed import check as lint
 from .....lang.seed import FormulaSeed
+from .....lang.source import Source
 from ....facade.seed import compute
 from ....formulas.results import ResultFault, SeedResult
 from ....formulas.reviews import ContextError
 from ....formulas.seeds import check as check_against
-from ....records import excerpt, storable
+from ....records import cut, excerpt, storable
 from ..refusals import Refused
 from ..running import Late, run_beside
-from ..shapes import Arguments, Diagnosed, Page
+from ..shapes import Arguments, Diagnosed, Page, Text
 from .checking import NAMES
-from .tool import Call, Tool, source_of
+from .reading import checked_seed
+from .tool import Call, Told, Tool, source_of
 
 __all__ = ["SEED_CHECK", "SEED_COMPUTE"]
 
@@ -32,10 +32,13 @@ _ROWS = 10_000
 Seed = Field(description="The seed: the JSON object, or its JSON text (then edits point into what you wrote)")
 
 
+LeftOut = Literal["explain", "sensitivity"]
+
+
 class SeedCheckArguments(Arguments):
     """A seed, and what it is tried on."""
 
-    seed: str | dict[str, Any] = Seed
+    seed: Text | dict[str, Any] = Seed
     contexts: list[Any] | None = Field(
         default=None,
         max_length=1_000,
@@ -54,15 +57,8 @@ class SeedChecked(Diagnosed):
 
 
 async def _check(call: Call, asked: SeedCheckArguments) -> SeedChecked:
-    return await asyncio.to_thread(_checked, call, asked)
-
-
-def _checked(call: Call, asked: SeedCheckArguments) -> SeedChecked:
     source = source_of(asked.seed, NAMES["seed"])
-    read = read_seed(source)
-    readable = read.seed or read.draft
-    found = [] if readable is None else _linted(readable, asked.contexts)
-    every = sorted(dict.fromkeys((*found, *read.diagnostics)), key=sort_key)
+    readable, every = await call.reading(source, _checked, source, asked.contexts)
     told = SeedChecked(ok=not has_errors(every), **call.told(every, source, asked.seed))
     if readable is not None:
         told.form, told.steps = readable.form, len(readable.steps)
@@ -70,21 +66,23 @@ def _checked(call: Call, asked: SeedCheckArguments) -> SeedChecked:
     return told
 
 
-def _linted(seed: FormulaSeed, contexts: list[Any] | None) -> Any:
-    if contexts is None:
-        return lint(seed)
+def _checked(source: Source, contexts: list[Any] | None) -> tuple[FormulaSeed | None, Sequence[Diagnostic]]:
+    read, readable, found = checked_seed(source)
+    if contexts is None or readable is None:
+        return readable, found
     try:
-        return check_against(seed, contexts)
+        tried = check_against(readable, contexts)
     except ContextError as error:
         raise Refused(
             "arguments", f"contexts: {error}", 'one is {"name": "Cafe", "reviews": [{"text": "..."}]}'
         ) from None
+    return readable, sorted(dict.fromkeys((*tried, *read.diagnostics)), key=sort_key)
 
 
 class SeedComputeArguments(Arguments):
     """A seed and extractions."""
 
-    seed: str | dict[str, Any] = Seed
+    seed: Text | dict[str, Any] = Seed
     extractions: list[Any] = Field(
         max_length=_ROWS,
         description='What was read in each review: [{"extraction": {...}, "meta": {...}}], or the extractions of a result',
@@ -120,13 +118,14 @@ class SeedComputed(Diagnosed):
     sensitivity: Any = Field(
         default=None, description="The changes of single extractions that change an output, in brief"
     )
+    left_out: list[LeftOut] = Field(
+        default_factory=list, description="What was asked for, and the time that a call has did not suffice for"
+    )
 
 
 async def _compute(call: Call, asked: SeedComputeArguments) -> SeedComputed:
     source = source_of(asked.seed, NAMES["seed"])
-    read = await asyncio.to_thread(read_seed, source)
-    checked = lint(read.seed) if read.seed is not None else []
-    every = sorted(dict.fromkeys((*checked, *read.diagnostics)), key=sort_key)
+    read, _, every = await call.reading(source, checked_seed, source)
     told, seed = call.told(every, source, asked.seed), read.seed
     if seed is None or has_errors(every):
         return SeedComputed(**told)
@@ -135,12 +134,15 @@ async def _compute(call: Call, asked: SeedComputeArguments) -> SeedComputed:
         raise Refused("not-found", f"the seed computes no {asked.explain}", f"did you mean {like}?" if like else "")
 
     def work(cancel: asyncio.Event) -> "Coroutine[Any, Any, SeedComputed]":
-        return _computed(call, seed, asked, told)
+        return _computed(call, seed, asked, told, cancel)
 
     return await run_beside(call.ground, call.who, work, Late(), turn=False)
 
 
-async def _computed(call: Call, seed: FormulaSeed, asked: SeedComputeArguments, told: dict[str, Any]) -> SeedComputed:
+async def _computed(
+    call: Call, seed: FormulaSeed, asked: SeedComputeArguments, told: Told, cancel: asyncio.Event
+) -> SeedComputed:
+    """Compute, and then what else is asked. In between the call can end; what is left out then is told."""
     try:
         result: SeedResult = compute(seed, extractions=asked.extractions, context=asked.context)
     except ResultFault as error:
@@ -151,15 +153,24 @@ async def _computed(call: Call, seed: FormulaSeed, asked: SeedComputeArguments, 
         **told, status=result.status, outputs=call.page(dict(result.outputs)), values=call.page(dict(result.values)),
         counts=result.counts.as_json(), errors=[_fault(error.as_json()) for error in result.errors[:_ERRORS]],
     )  # fmt: skip
-    if asked.explain is not None:
+    if asked.explain is not None and not await _is_over(cancel, made.left_out, "explain"):
         made.explanation = _brief(explain(seed, result.rows, asked.context or {}, asked.explain))
-    if asked.sensitivity:
+    if asked.sensitivity and not await _is_over(cancel, made.left_out, "sensitivity"):
         made.sensitivity = _brief(sensitivity(seed, result.rows, asked.context or {}))
     return made
 
 
+async def _is_over(cancel: asyncio.Event, left_out: list[LeftOut], next_one: LeftOut) -> bool:
+    await asyncio.sleep(0)  # the loop hears of an end only when it gets to run
+    if cancel.is_set():
+        left_out.append(next_one)
+    return cancel.is_set()
+
+
 def _fault(error: dict[str, Any]) -> Fault:
-    return Fault(**{name: str(storable(error[name])) for name in ("step", "kind", "message", "hint", "root")})
+    return Fault(
+        **{name: printable(cut(str(error[name]), 1_000)) for name in ("step", "kind", "message", "hint", "root")}
+    )
 
 
 def _brief(told: Any) -> Any:

@@ -1,18 +1,20 @@
 """``schema``, ``state_show``, ``state_diff`` and ``rollback``: what the graph is like, what the state holds, and taking it back."""
 
 import asyncio
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping, Sequence
+from itertools import islice
 from typing import Any, Literal
 
 from pydantic import BaseModel, Field
 
-from .....adapters.state import Snapshot, StateError
+from .....adapters.state import Declaration, Snapshot, StateError, StoreError
 from .....lang.diagnostic import nearest
 from .....lang.schema import Attribute
 from ....executor.rollback import roll_back
-from ....records import excerpt
+from ....records import cut, excerpt
 from ..paging import LIMIT
 from ..refusals import Refused
+from ..running import Late, run_beside
 from ..shapes import Arguments, Page, Result
 from .tool import Call, Tool
 
@@ -49,7 +51,7 @@ class GraphSchema(Result):
 
 
 async def _schema(call: Call, asked: SchemaArguments) -> GraphSchema:
-    graph = call.ground.graph
+    graph = call.ground.need_graph()
     schema = await asyncio.to_thread(lambda: graph.schema)
     most = None if asked.attribute is not None else _VALUES
     rows = [
@@ -86,10 +88,13 @@ class ShowArguments(Arguments):
     """Which key, and which part of it."""
 
     key: str | None = Field(
-        default=None, max_length=500, description="A declared key such as network.authors; null lists all keys"
+        default=None, max_length=500, description="A declared key such as network.authors; null lists the keys"
     )
-    offset: int = Field(default=0, ge=0, le=1 << 40, description="The first item of the key")
-    limit: int = Field(default=100, ge=1, le=LIMIT, description="The most items")
+    history: bool = Field(default=False, description="Show what has been run, the latest first, in place of the keys")
+    offset: int = Field(
+        default=0, ge=0, le=1 << 40, description="The first item of the key, the first key, or the first entry"
+    )
+    limit: int = Field(default=100, ge=1, le=LIMIT, description="The most of them")
     evidence: bool = Field(default=False, description="Show beside each item what it rests on")
 
 
@@ -102,35 +107,58 @@ class StateKey(BaseModel):
     description: str | None = None
 
 
+class Entry(BaseModel):
+    """An entry of the history: what was run, and what the state was then."""
+
+    step: int | None = None
+    part: str | None = None
+    command: Any = None
+    status: str | None = None
+    state: str | None = Field(default=None, description="The state's hash after it, where it changed the state")
+    rolled_back: bool = False
+
+
 class StateShown(Result):
     """The state, or what one key of it holds."""
 
     hash: str = Field(default="", description="The state's hash: name it to state_diff and rollback")
     steps: int = Field(default=0, description="Entries of the history")
     keys: list[StateKey] = Field(default_factory=list)
-    more_keys: int = Field(default=0, description="Keys that are not listed, for there are very many")
+    more_keys: int = Field(default=0, description="Keys behind those that are listed: ask with a larger offset")
     page: Page | None = Field(default=None, description="The key's value")
     evidence: list[Any] | dict[str, Any] | None = Field(
         default=None, description="Beside the items shown: by place, or by field"
     )
-    history: list[dict[str, Any]] = Field(
-        default_factory=list, description="The latest entries, oldest first, with hashes"
+    history: list[Entry] = Field(
+        default_factory=list,
+        description="The latest commits, the latest first; with `history` all that was run, from offset on. Going back to what the "
+        "state was at one of them: rollback to its hash",
+    )
+    more_history: int = Field(
+        default=0, description="With `history`: entries behind those that are listed: ask with a larger offset"
     )
 
 
-_KEYS = 200
 _LATEST = 10
+"""Commits that are told without being asked for."""
 
 
 async def _show(call: Call, asked: ShowArguments) -> StateShown:
-    store = call.ground.store
-    state = store.snapshot()
-    told = StateShown(hash=store.hash, steps=len(store.history))
+    if asked.history and asked.key is not None:
+        raise Refused("arguments", "history: it is of the whole state, not of one key", "leave key out, or history")
+    store = await call.ground.current()
+    state, history = store.snapshot(), store.history
+    told = StateShown(hash=state.hash, steps=len(history))
+    if asked.history:
+        places = range(len(history) - 1 - asked.offset, -1, -1)
+        told.history = [_entry(history[at]) for at in places[: asked.limit]]
+        told.more_history = max(0, len(places) - asked.limit)
+        return told
     if asked.key is None:
-        declared = state.declared()
-        told.keys = [StateKey(key=d.key, type=d.type, size=d.size, description=d.description) for d in declared[:_KEYS]]
-        told.more_keys = max(0, len(declared) - _KEYS)
-        told.history = [_entry(entry) for entry in store.history[max(0, len(store.history) - _LATEST) :]]
+        declared = state.declared()[asked.offset :]
+        told.keys = [_key(each) for each in declared[: asked.limit]]
+        told.more_keys = max(0, len(declared) - asked.limit)
+        told.history = [*islice(_commits(history), _LATEST)]
         return told
     found = next((d for d in state.declared() if d.key == asked.key), None)
     if found is None:
@@ -140,18 +168,36 @@ async def _show(call: Call, asked: ShowArguments) -> StateShown:
             f"did you mean {like}?" if like else f"there are: {', '.join(names[:20])}" if names else "it has none yet"
         )
         raise Refused("not-found", f"the state has no key {asked.key}", hint)
-    told.keys = [StateKey(key=found.key, type=found.type, size=found.size, description=found.description)]
+    told.keys = [_key(found)]
     told.page = call.page(state.get(asked.key), asked.offset, asked.limit)
     if asked.evidence:
         told.evidence = _evidence(state, asked.key, told.page)
     return told
 
 
-def _entry(entry: Mapping[str, Any]) -> dict[str, Any]:
-    return {
-        "step": entry.get("step"), "part": entry.get("part"), "command": excerpt(entry.get("command"), 200),
-        "status": entry.get("status"), "state": entry.get("state"), "rolled_back": bool(entry.get("rolled_back")),
-    }  # fmt: skip
+def _key(found: Declaration) -> StateKey:
+    said = found.description
+    return StateKey(
+        key=found.key, type=found.type, size=found.size, description=None if said is None else cut(said, 500)
+    )
+
+
+def _commits(history: Sequence[Mapping[str, Any]]) -> Iterator[Entry]:
+    """Yield the entries that changed the state, the latest first; of a long history only what is asked for is looked at."""
+    for at in range(len(history) - 1, max(-1, len(history) - 1 - _LOOKED), -1):
+        if (entry := history[at]).get("state"):
+            yield _entry(entry)
+
+
+_LOOKED = 10_000
+"""Entries among which the latest commits are looked for."""
+
+
+def _entry(entry: Mapping[str, Any]) -> Entry:
+    return Entry(
+        step=entry.get("step"), part=entry.get("part"), command=excerpt(entry.get("command"), 200),
+        status=entry.get("status"), state=entry.get("state"), rolled_back=bool(entry.get("rolled_back")),
+    )  # fmt: skip
 
 
 def _evidence(state: Snapshot, key: str, page: Page) -> Any:
@@ -164,6 +210,9 @@ def _evidence(state: Snapshot, key: str, page: Page) -> Any:
         for name in (page.value if page.kind == "object" else ())
         if name in beside
     }
+
+
+_HASHES = "state_show lists the latest hashes, and with history: true all"
 
 
 class DiffArguments(Arguments):
@@ -186,11 +235,13 @@ class Differing(Result):
 
 
 async def _diff(call: Call, asked: DiffArguments) -> Differing:
-    store = call.ground.store
+    store = await call.ground.current()
     try:
-        found = store.diff(asked.before, store.snapshot() if asked.after is None else asked.after)
+        found = await asyncio.to_thread(
+            store.diff, asked.before, store.snapshot() if asked.after is None else asked.after
+        )
     except StateError as error:
-        raise Refused("not-found", error.message, error.hint or "state_show lists the latest hashes") from None
+        raise Refused("not-found", error.message, error.hint or _HASHES) from None
     rows = [{"key": d.key, "kind": d.kind, "before": d.before, "after": d.after} for d in found]
     return Differing(differences=call.page(rows, asked.offset, asked.limit))
 
@@ -210,13 +261,18 @@ class RolledBack(Result):
 
 
 async def _rollback(call: Call, asked: RollbackArguments) -> RolledBack:
-    async with call.ground.place(call.who), call.ground.turn:
-        store = call.ground.store
+    store = await call.ground.current()
+
+    async def work(cancel: asyncio.Event) -> RolledBack:
         before = store.hash
-        try:
-            return RolledBack(before=before, changed=roll_back(store, asked.to, "rollback") > 0, hash=store.hash)
-        except StateError as error:
-            raise Refused("not-found", error.message, error.hint or "state_show lists the latest hashes") from None
+        return RolledBack(before=before, changed=roll_back(store, asked.to, "rollback") > 0, hash=store.hash)
+
+    try:
+        return await run_beside(call.ground, call.who, work, Late(), turn=True)
+    except StoreError as error:
+        raise Refused("state", error.message, error.hint) from None
+    except StateError as error:
+        raise Refused("not-found", error.message, error.hint or _HASHES) from None
 
 
 SCHEMA = Tool(
@@ -227,7 +283,8 @@ SCHEMA = Tool(
 )  # fmt: skip
 STATE_SHOW = Tool(
     "state_show", "What the state holds",
-    "Return the keys of the state, its hash and its latest history; or a page of what one key holds, with evidence where it is asked for.",
+    "Return the keys of the state, its hash and its latest commits; with `history` what has been run; or a page of what one key holds, "
+    "with evidence where it is asked for.",
     ShowArguments, StateShown, _show,
 )  # fmt: skip
 STATE_DIFF = Tool(

@@ -2,24 +2,51 @@
 
 from collections.abc import Awaitable, Callable, Sequence
 from functools import cached_property
-from typing import Any
+from typing import Any, NotRequired, ParamSpec, TypedDict, TypeVar
 
-from attrs import frozen
+from attrs import evolve, frozen
 
 from .....lang import diagnostic
 from .....lang.source import Source
-from ..ground import Ground, SessionKey
-from ..paging import LIMIT, part_of
+from ..ground import Ground
+from ..paging import LIMIT, chosen, part_of, size_of
 from ..progress import Tell
+from ..readers import LONGEST
 from ..refusals import Refused
-from ..shapes import Arguments, Page, Result
+from ..running import read_beside
+from ..shapes import Arguments, Diagnostic, Page, Result
+from ..variables import SessionKey
 
-__all__ = ["MOST_DIAGNOSTICS", "Call", "Tool", "source_of"]
+__all__ = ["Call", "Told", "Tool", "source_of"]
 
-MOST_DIAGNOSTICS = 50
+P = ParamSpec("P")
+T = TypeVar("T")
+
+_DIAGNOSTICS = 50
 """Diagnostics of one result; most of many have one cause."""
-_LARGEST = 1 << 20
-"""Characters of a text that a call may bring."""
+_REMARKS = 10
+"""Those of a text that is run all the same: what came of it is what was asked for."""
+_UNBOUND = "GASL050"
+"""Nothing binds this variable: the diagnostic of one that went with its session, too."""
+
+
+class Told(TypedDict):
+    """The members of ``Diagnosed``."""
+
+    diagnostics: list[Diagnostic]
+    found: int
+    all_diagnostics: NotRequired[dict[str, Any]]
+    text: NotRequired[str]
+    text_page: NotRequired[Page]
+
+
+@frozen
+class Listed:
+    """Rows of a result; how many more there are; and the arguments of ``page`` that give all, where there are more."""
+
+    rows: list[dict[str, Any]]
+    more: int
+    all: dict[str, Any] | None
 
 
 @frozen
@@ -34,6 +61,10 @@ class Call:
         """Return the key of the caller's session ``name``."""
         return (self.who, name)
 
+    async def reading(self, source: Source, function: Callable[P, T], /, *args: P.args, **options: P.kwargs) -> T:
+        """Return what ``function`` gives, which reads ``source``. Raises ``Refused``."""
+        return await read_beside(self.ground, self.who, len(source.text), function, *args, **options)
+
     def page(self, value: Any, offset: int = 0, limit: int = LIMIT, handle: str = "") -> Page:
         """Return a page of ``value``, which is kept under a handle where it has more than one."""
         part = part_of(value, offset, self.ground.settings.limits.characters, limit)
@@ -44,18 +75,68 @@ class Call:
             page.next = {"handle": handle or self.ground.shelf.put(self.who, value), "offset": part.following}
         return page
 
-    def told(self, found: Sequence[diagnostic.Diagnostic], source: Source, brought: Any = "") -> dict[str, Any]:
-        """Return the members of ``Diagnosed`` for what was found in ``source``; ``brought`` is what the caller gave for it."""
-        errors = [each for each in found if each.severity == "error"][:MOST_DIAGNOSTICS]
-        others = [each for each in found if each.severity != "error"][: MOST_DIAGNOSTICS - len(errors)]
-        shown = sorted((*errors, *others), key=diagnostic.sort_key)
-        told: dict[str, Any] = {
-            "diagnostics": [diagnostic.as_json(each, source) for each in shown],
-            "found": len(found),
-        }
+    def listed(self, rows: Sequence[dict[str, Any]], first: Callable[[Any], bool], most: int) -> "Listed":
+        """Return what a result lists of ``rows``: those for which ``first`` holds, before the others; and where all of them are."""
+        places = chosen(rows, first, most, self.ground.settings.limits.characters)
+        if len(places) == len(rows):
+            return Listed(list(rows), 0, None)
+        return Listed(
+            [rows[at] for at in places], len(rows) - len(places),
+            {"handle": self.ground.shelf.put(self.who, list(rows)), "offset": 0},
+        )  # fmt: skip
+
+    def told(
+        self, found: Sequence[diagnostic.Diagnostic], source: Source, brought: Any = "", session: str = "", *, runs: bool = False
+    ) -> "Told":  # fmt: skip
+        """Return the members of ``Diagnosed`` for what was found in ``source``; ``brought`` is what the caller gave for it.
+
+        ``session``: whose variables it was checked with. ``runs``: it is run, unless it has errors.
+        """
+        found = sorted(self._with_dropped(found, source, session), key=diagnostic.sort_key)
+        shown = self._fitting(found, source, _REMARKS if runs and not diagnostic.has_errors(found) else _DIAGNOSTICS)
+        written = [Diagnostic.model_validate(diagnostic.as_json(each, source)) for each in shown]
+        told = Told(diagnostics=written, found=len(found))
+        if len(shown) < len(found):
+            every = [diagnostic.as_json(each, source) for each in found]
+            told["all_diagnostics"] = {"handle": self.ground.shelf.put(self.who, every), "offset": 0}
         if shown and not isinstance(brought, str):
-            told["text"] = source.text
+            if len(source.text) <= self.ground.settings.limits.characters:
+                told["text"] = source.text
+            else:
+                told["text_page"] = self.page(source.text)
         return told
+
+    def _with_dropped(
+        self, found: Sequence[diagnostic.Diagnostic], source: Source, session: str
+    ) -> Sequence[diagnostic.Diagnostic]:
+        """Return ``found`` with the truth about variables that went with their session: their names are no slips."""
+        gone = self.ground.sessions.dropped(self.session(session)) if session else None
+        if gone is None:
+            return found
+        return [
+            evolve(each, hints=(gone.message, gone.hint), edits=())
+            if each.code == _UNBOUND and each.span is not None and source.slice(each.span).strip("${}") in gone.variables
+            else each
+            for each in found
+        ]  # fmt: skip
+
+    def _fitting(
+        self, found: Sequence[diagnostic.Diagnostic], source: Source, most: int
+    ) -> list[diagnostic.Diagnostic]:
+        """Return what a result lists of ``found``, by place: errors before the rest, as many as fit a page, one at least.
+
+        The last one is among them: where reading stops because there is too much, it says so.
+        """
+        shown: list[int] = []
+        left = self.ground.settings.limits.characters
+        order = sorted(range(len(found)), key=lambda at: found[at].severity != "error")
+        last = [at for at in order if found[at].severity == found[order[0]].severity][-1:]
+        for at in dict.fromkeys([*order[:1], *last, *order]):
+            left -= size_of(diagnostic.as_json(found[at], source), left)
+            if len(shown) == most or (left < 0 and shown):
+                break
+            shown.append(at)
+        return [found[at] for at in sorted(shown)]
 
 
 @frozen(slots=False)
@@ -106,6 +187,9 @@ def source_of(given: Any, name: str) -> Source:
             text = json.dumps(given, ensure_ascii=False, indent=2)
         except (ValueError, RecursionError):
             raise Refused("arguments", f"{name}: it can't be written as JSON", "give its JSON text") from None
-    if len(text) > _LARGEST:
-        raise Refused("arguments", f"{name}: it is too long: at most {_LARGEST:,} characters are read")
+    if len(text) > LONGEST:
+        raise Refused(
+            "arguments", f"{name}: it has {len(text):,} characters; at most {LONGEST:,} are read",
+            "send it in parts, or have it checked on the command line: knotwork check FILE",
+        )  # fmt: skip
     return Source(text, name)
