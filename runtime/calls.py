@@ -143,7 +143,7 @@ class Caller:
     ) -> Completion:
         """Send one prompt and return a whole answer; whatever goes wrong becomes a ``StepFailed``."""
         options = self._options(step, request, item)
-        began, failed = 0.0, None
+        began, failed, is_sent = 0.0, None, True
         await self.gate.acquire()
         try:
             if self.events:
@@ -165,15 +165,18 @@ class Caller:
         except LLMError as error:
             answer = Completion("", usage=error.usage, attempts=error.attempts)
             failed = Failed(error.kind, error.message, error.hint)
-            if isinstance(error, BudgetExceeded) and self.events:
-                self.events.emit(BudgetReached(step, error.message))
+            if isinstance(error, BudgetExceeded):
+                is_sent = error.attempts > 0
+                if self.events:
+                    self.events.emit(BudgetReached(step, error.message, error.limit))
         except TimeoutError as error:
             answer, failed = Completion(""), Failed("timeout", str(error) or "the call took too long")
         except Exception as error:  # a client may raise anything; it fails its step, not the run
             answer, failed = Completion(""), Failed("error", f"{type(error).__name__}: {error}"[:_LONGEST])
         finally:
             self.gate.release()
-        spent.add(answer.usage, answer.cost, answer.attempts)
+        if is_sent:  # what the budget refused was no call
+            spent.add(answer.usage, answer.cost, answer.attempts)
         if self.events:
             self.events.emit(
                 CallFinished(

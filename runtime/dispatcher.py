@@ -64,7 +64,7 @@ def failure(error: Exception, session: Session) -> ExecutionResult:
             return _failed(error.message, error.hint)
         case LLMError():
             if isinstance(error, BudgetExceeded) and session.events:
-                session.events.emit(BudgetReached(session.label, error.message))
+                session.events.emit(BudgetReached(session.label, error.message, error.limit))
             return ExecutionResult(
                 "error",
                 message=error.message,

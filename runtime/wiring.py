@@ -26,8 +26,8 @@ if TYPE_CHECKING:
     from ..adapters.state_json.store import Durability, JSONStateStore
 
 __all__ = [
-    "SPECS", "Ledger", "ModelSettings", "NetworkXAdapter", "Price", "default_spec", "fork_state", "identity_of", "open_adapter",
-    "open_graph", "open_model", "open_state", "read_brief", "read_state", "verify_state",
+    "SPECS", "Ledger", "ModelSettings", "NetworkXAdapter", "Price", "default_spec", "fork_state", "identity_of", "named_graphs",
+    "open_adapter", "open_graph", "open_model", "open_state", "read_brief", "read_state", "verify_state",
 ]  # fmt: skip
 
 
@@ -228,6 +228,13 @@ def open_graph(source: Any, *, raw: bool = False, strict: bool = False) -> "Load
     from ..adapters.graph_networkx import load
 
     return load(source, raw=raw, strict=strict)
+
+
+def named_graphs() -> tuple[str, ...]:
+    """Return the names that stand for NetworkX's own graphs: ``nx:les_miserables``; those that take numbers with ``(...)``."""
+    from ..adapters.graph_networkx.files.formats_generators import generators
+
+    return tuple(f"nx:{name}" for name in generators())
 
 
 def open_state(

@@ -102,3 +102,4 @@ class BudgetReached(Event):
     name = "budget.reached"
     step: str
     message: str
+    limit: str = ""

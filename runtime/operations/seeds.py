@@ -195,7 +195,7 @@ class _Asking:
                     kind, usage, sent = error.kind, error.usage, error.attempts
                 if isinstance(error, BudgetExceeded):
                     sent -= 1  # the one that was not
-                    events.emit(BudgetReached(step, error.message))
+                    events.emit(BudgetReached(step, error.message, error.limit))
                 events.emit(_finished(step, Completion("", "", usage, sent), perf_counter() - began, kind))
                 raise
             events.emit(_finished(step, answer, perf_counter() - began, ""))

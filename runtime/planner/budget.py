@@ -25,7 +25,7 @@ def raised(reason: str) -> str:
     """Return a reason that names a budget with what raises it."""
     if "budget of" not in reason or _HOW in reason:
         return reason
-    return f"{reason.replace(' (raise the limit)', '')} ({_HOW})"
+    return f"{reason} ({_HOW})"
 
 
 @define

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from knotwork.runtime.interfaces.cli.execution.models import open_models
+from knotwork.runtime.interfaces.models import open_models
 from support.answer_server import AnswerServer, draft
 from support.command import Result, call, cassette
 

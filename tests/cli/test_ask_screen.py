@@ -26,7 +26,7 @@ from knotwork.runtime.events import (
     Warned,
 )
 from knotwork.runtime.interfaces.cli.asking.screen import Screen
-from knotwork.runtime.interfaces.cli.programs.progress import Calls
+from knotwork.runtime.interfaces.counting import Calls
 from rich.cells import cell_len
 from rich.console import Console
 from support.command import call, silent_server

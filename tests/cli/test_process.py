@@ -82,7 +82,7 @@ def test_a_second_ctrl_c_leaves_at_once(monkeypatch: pytest.MonkeyPatch) -> None
 
     async def stubborn() -> None:
         cancel = asyncio.Event()
-        with cancelling(cancel, lambda: told.append("first"), lambda: told.append("last")):
+        with cancelling(cancel, lambda text: told.append("first"), lambda: told.append("last")):
             signal.raise_signal(signal.SIGINT)
             await asyncio.sleep(0)
             assert cancel.is_set()

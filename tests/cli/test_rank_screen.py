@@ -17,8 +17,8 @@ from knotwork.runtime.events import (
     ToolCalled,
     Warned,
 )
-from knotwork.runtime.interfaces.cli.programs.progress import Calls
 from knotwork.runtime.interfaces.cli.ranking.screen import Screen
+from knotwork.runtime.interfaces.counting import Calls
 from knotwork.runtime.planner.results import Phase, Ranked
 from rich.cells import cell_len
 from rich.console import Console

@@ -11,7 +11,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
-from knotwork.runtime.interfaces.cli.shared.replacing import is_stream, replace_file
+from knotwork.runtime.interfaces.replacing import is_stream, new_file, replace_file
 from support.command import call, cassette, environment
 from support.compiling import GOOD, TASK, written
 
@@ -159,3 +159,47 @@ def test_what_a_pipe_says_is_formatted_to_stdout(folder: Path) -> None:
     writing.join(20)
     assert (told.code, told.out) == (0, '(a)=LLM("x")\n')
     assert stat.S_ISFIFO((folder / "x.lwt").lstat().st_mode)
+
+
+def test_a_new_file_is_made_whole_and_never_in_the_place_of_another(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    new_file(tmp_path / "new", "made")
+    assert (tmp_path / "new").read_text() == "made" and (tmp_path / "new").stat().st_mode & 0o777 == 0o666 & ~_mask()
+    (tmp_path / "nowhere").symlink_to(tmp_path / "gone")
+    os.mkfifo(tmp_path / "pipe")
+    for taken in ("new", "nowhere", "pipe", "."):
+        with pytest.raises(FileExistsError):
+            new_file(tmp_path / taken, "other")
+    with pytest.raises(FileNotFoundError):
+        new_file(tmp_path / "gone" / "x", "other")
+    assert (tmp_path / "new").read_text() == "made"
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["new", "nowhere", "pipe"]
+
+
+def test_of_two_who_make_a_file_at_once_the_quicker_one_has_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    link = os.link
+
+    def late(source: str, target: Path) -> None:
+        target.write_text("somebody's")
+        link(source, target)
+
+    monkeypatch.setattr(os, "link", late)
+    with pytest.raises(FileExistsError):
+        new_file(tmp_path / "new", "mine")
+    assert [path.read_text() for path in tmp_path.iterdir()] == ["somebody's"]
+
+
+def test_a_new_file_is_made_where_there_are_no_links(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def none(source: str, target: Path) -> None:
+        raise PermissionError(1, "this file system has no links")
+
+    monkeypatch.setattr(os, "link", none)
+    new_file(tmp_path / "new", "made")
+    assert [path.read_text() for path in tmp_path.iterdir()] == ["made"]
+
+
+def _mask() -> int:
+    mask = os.umask(0o077)
+    os.umask(mask)
+    return mask

@@ -97,7 +97,8 @@ def test_every_command_has_help_with_an_example(command: str) -> None:
         ("runs 20260101-000000-abcd", "knotwork runs show 20260101-000000-abcd"),
         ("runs show yesterday", "knotwork runs lists them"),
         ("grammar cobol", "'cobol' is not one of 'lwt', 'gasl'"),
-        ("rules LWT099", "did you mean LWT049?"),
+        ("rules LTW031", "did you mean LWT031?"),
+        ("rules LWT099", "knotwork rules lists them"),
     ],
 )
 def test_wrong_usage_says_what_to_type(cafes: str, typed: str, told: str) -> None:

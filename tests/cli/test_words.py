@@ -2,8 +2,8 @@
 
 import pytest
 from knotwork.runtime.events import CallFinished, CallStarted
-from knotwork.runtime.interfaces.cli.programs.progress import Calls
 from knotwork.runtime.interfaces.cli.shared.words import in_our_words
+from knotwork.runtime.interfaces.counting import Calls
 
 
 @pytest.mark.parametrize(

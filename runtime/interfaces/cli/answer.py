@@ -191,9 +191,9 @@ def answer(
 
     Example: knotwork answer "Explain tides" --criteria "Names the moon; no jargon" --check words:40..120
     """
+    from ..asked import Limits
     from .answers.asked import AnswerAsked
     from .answers.starting import perform
-    from .execution.asked import Limits
 
     typed = {
         "instruct": instruct, "resp_format": resp_format, "eval_crit": eval_crit, "checks": tuple(checks) if checks else None,

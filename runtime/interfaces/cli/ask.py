@@ -164,9 +164,9 @@ def ask(
 
     Example: knotwork ask nx:les_miserables "Who meets the most people?" --state run/ --llm openai:gpt-5-mini
     """
+    from ..asked import Ground, Limits
     from .asking.asked import Question, Searched
     from .asking.running import run
-    from .execution.asked import Ground, Limits
 
     limits = Limits(max_calls, max_tokens, max_cost, price, rate, not no_cache)
     return run(

@@ -36,7 +36,7 @@ def gasl(
 
     Example: knotwork gasl -c 'FIND nodes WHERE degree > 20 AS hubs' --graph nx:les_miserables
     """
-    from .execution.asked import Ground
+    from ..asked import Ground
     from .programs.oneshot import run_commands
 
     return run_commands(commands or [], bare or [], Ground(graph, state, chunks, force=force), llm, output_format)

@@ -13,6 +13,7 @@ from .shared.params import (
     MaxTokens,
     ModelSpec,
     NoCache,
+    OnAnotherGraph,
     PriceOf,
     StateFolder,
 )
@@ -29,6 +30,7 @@ def mcp(
     read_only: Annotated[
         bool, typer.Option("--read-only", help="Only read the state: whatever would change it is refused.")
     ] = False,
+    force: OnAnotherGraph = False,
     chunks: ChunksFile = None,
     llm: ModelSpec = None,
     models: Annotated[
@@ -97,7 +99,7 @@ def mcp(
     from .serving.mcp_starting import perform
 
     asked = McpAsked(
-        graph, state, read_only, chunks, llm, tuple(models or ()), no_model, port, host, keys, rate_per_key, log, max_runs,
+        graph, state, read_only, force, chunks, llm, tuple(models or ()), no_model, port, host, keys, rate_per_key, log, max_runs,
         time_limit, max_calls, max_tokens, max_cost, price, not no_cache,
     )  # fmt: skip
     return perform(asked)

@@ -12,7 +12,9 @@ __all__ = ["plan"]
 def plan(
     file: Annotated[
         str,
-        typer.Argument(metavar="FILE", help="An .lwt script or a Formula Seed; - is stdin.", show_default=False),
+        typer.Argument(
+            metavar="FILE", help="A script, a GASL program, a plan or a Formula Seed; - is stdin.", show_default=False
+        ),
     ],
     output_format: Annotated[
         Literal["text", "json", "mermaid", "dot"],
@@ -23,6 +25,7 @@ def plan(
 ) -> int:
     """Show what a run would do: layers, critical path, final step.
 
+    Of a program or a plan: its commands, which takes from which, which ask a model.
     Of a Formula Seed: what it computes, from what. Steps that are not needed for the end are marked x. Nothing is called.
 
     Example: knotwork plan cafes.lwt --format dot | dot -Tsvg > cafes.svg

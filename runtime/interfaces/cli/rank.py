@@ -107,7 +107,7 @@ def rank(
 
     Example: knotwork rank cafes.json --request "cafe with drive-thru"
     """
-    from .execution.asked import Limits
+    from ..asked import Limits
     from .ranking.asked import RankAsked
     from .ranking.starting import perform
 

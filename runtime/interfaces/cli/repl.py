@@ -13,6 +13,7 @@ from .shared.params import (
     MaxTokens,
     ModelSpec,
     NoCache,
+    OnAnotherGraph,
     PriceOf,
     StateFolder,
 )
@@ -66,6 +67,7 @@ def repl(
     ] = None,
     input_file: InputFile = None,
     chunks: ChunksFile = None,
+    force: OnAnotherGraph = False,
     max_calls: MaxCalls = None,
     max_tokens: MaxTokens = None,
     max_cost: MaxCost = None,
@@ -81,13 +83,19 @@ def repl(
 
     Example: knotwork repl nx:les_miserables --state story/
     """
-    from .execution.asked import Ground, Limits
+    from ...grounds.values import Ground
+    from ..asked import Limits
+    from ..repl.asked import DeskAsked
     from .repling.asked import ReplAsked
     from .repling.starting import perform
 
+    desk = DeskAsked(
+        ground=Ground(graph, state, chunks, force=force), llm=llm, models=tuple(models or ()), mode=mode,
+        limits=Limits(max_calls, max_tokens, max_cost, price, cache=not no_cache),
+    )  # fmt: skip
     return perform(
         ReplAsked(
-            Ground(graph, state, chunks), tuple(commands or ()), tuple(files or ()), fail_fast, mode, llm, tuple(models or ()),
-            input_file, Limits(max_calls, max_tokens, max_cost, price, cache=not no_cache), not no_rc,
+            desk=desk, commands=tuple(commands or ()), files=tuple(files or ()), fail_fast=fail_fast, input_file=input_file,
+            rc=not no_rc,
         )
     )  # fmt: skip

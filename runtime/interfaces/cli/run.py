@@ -104,7 +104,8 @@ def run(
 
     Example: knotwork run cafes.lwt --input request.json
     """
-    from .execution.asked import Asked, Ground, Limits
+    from ..asked import Ground, Limits
+    from .execution.asked import Asked
     from .programs.dispatching import perform
 
     return perform(

@@ -114,7 +114,7 @@ def run(
 
     Example: knotwork seed run risk.seed.json cafes.jsonl --out results.jsonl
     """
-    from .execution.asked import Limits
+    from ..asked import Limits
     from .seeds.asked import SeedAsked
     from .seeds.starting import perform
 
@@ -184,7 +184,7 @@ def compile_task(
 
     Example: knotwork seed compile allergy.md -o risk.seed.json --example cafes.jsonl
     """
-    from .execution.asked import Limits
+    from ..asked import Limits
     from .seeds.compiling import CompileAsked, perform
 
     limits = Limits(max_calls, max_tokens, max_cost, price, rate, not no_cache)

@@ -6,7 +6,7 @@ from typing import Any, Literal
 from attrs import frozen
 
 from ....refusals import RequestError
-from ..execution.asked import Limits
+from ...asked import Limits
 from ..shared.exit import Misused
 
 __all__ = ["AnswerAsked", "Form", "Typed", "misused"]

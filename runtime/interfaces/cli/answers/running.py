@@ -13,12 +13,13 @@ from ....answers.templates import Template
 from ....calls import Caller
 from ....debuglog import DebugLog, level
 from ....events import Events, Warned
+from ....grounds.values import Models, close_models
 from ....refusals import RequestError
 from ....results import Trace
 from ....wiring import default_spec
+from ...counting import Calls
+from ...models import open_models
 from ..execution.interrupt import cancelling
-from ..execution.models import Models, close_models, open_models
-from ..programs.progress import Calls
 from ..shared.display import Display
 from ..shared.output import is_terminal, say
 from .asked import AnswerAsked, Typed, misused
@@ -76,18 +77,11 @@ async def _answered(
     shown: Display | None,
 ) -> Answered:
     cancel = asyncio.Event()
-
-    def first() -> None:
-        (shown.note if shown is not None else say)("stopping; Ctrl-C again leaves at once")
-
-    def last() -> None:
-        if shown is not None:
-            shown.stop()
-
+    note, stop = (say, None) if shown is None else (shown.note, shown.stop)
     named = {**models.named, models.spec: models.default}  # a judge may be the model that writes
     caller = Caller(models.default, named, events, Trace(), asked.max_concurrency)
     examples = open_examples(asked.examples, lambda text: events.emit(Warned("", text)))
-    with cancelling(cancel, first, last):
+    with cancelling(cancel, note, stop):
         try:
             return await answer(
                 request, caller, spec=models.spec, judges_models=asked.judges, events=events, cancel=cancel,

@@ -9,8 +9,8 @@ from rich.text import Text
 
 from .....lang.diagnostic import printable
 from ....events import AnswerStarted, CandidateWritten, Event, IterationFinished, IterationStarted
-from ..programs.progress import Calls
-from ..shared.live import Foot, clock
+from ...counting import Calls, clock
+from ..shared.live import Foot
 from .telling import Line, figures, iteration, noted
 
 __all__ = ["Screen"]

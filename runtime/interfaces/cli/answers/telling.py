@@ -8,7 +8,8 @@ from attrs import frozen
 from ....answers.results import points
 from ....commands.excerpts import clipped
 from ....events import BudgetReached, CallRetried, Event, IterationFinished, Warned
-from ..execution.progress import dollars
+from ...counting import dollars
+from ..shared.telling import reached
 
 __all__ = ["Line", "bar", "figures", "iteration", "noted"]
 
@@ -97,7 +98,7 @@ def noted(event: Event) -> str:
         case CallRetried():
             return f"{_AGAIN.get(event.kind, event.kind)} ({event.attempt}): {event.reason}"
         case BudgetReached():
-            return f"the budget is reached: {event.message}"
+            return reached(event)
         case Warned():
             return f"warning: {event.message}"
         case _:

@@ -4,7 +4,7 @@ from typing import Any, Literal
 
 from attrs import frozen
 
-from ..execution.asked import Ground, Limits
+from ...asked import Ground, Limits
 
 __all__ = ["Form", "Question", "Searched"]
 

@@ -14,15 +14,15 @@ from .....adapters.state import StoreError
 from ....debuglog import DebugLog, level
 from ....events import Events
 from ....folders import RunError
+from ....grounds.values import close_models
 from ....hdt.opening import Wanted, answered_before, room_for, traverse
 from ....hdt.results import Asked
 from ....hdt.settings import Bounds, checked_folder, searching
 from ....refusals import RequestError
 from ....wiring import default_spec, open_graph
+from ...counting import Calls
 from ..execution.interrupt import cancelling
-from ..execution.models import close_models
 from ..programs.opening import Opened, open_executor
-from ..programs.progress import Calls
 from ..shared.checked import Checked
 from ..shared.checking import show
 from ..shared.display import Display
@@ -160,13 +160,9 @@ def _default() -> str | None:
 
 async def _answered(wanted: Wanted, opened: Opened, lines: Display | None) -> Asked:
     cancel = asyncio.Event()
-    note, stop = (say, _nothing) if lines is None else (lines.note, lines.stop)
-    with cancelling(cancel, lambda: note("stopping; Ctrl-C again leaves at once"), stop):
+    note, stop = (say, None) if lines is None else (lines.note, lines.stop)
+    with cancelling(cancel, note, stop):
         try:
             return await traverse(wanted, opened.executor, opened.models.default, cancel=cancel)
         finally:
             await close_models(opened.models)
-
-
-def _nothing() -> None:
-    """Nothing is open."""

@@ -21,8 +21,9 @@ from ....events import (
     PlanStarted,
     StateChanged,
 )  # fmt: skip
-from ..programs.progress import STYLES, Calls
-from ..shared.live import Foot, beside, clock, one_line
+from ...counting import Calls, clock
+from ..programs.progress import STYLES
+from ..shared.live import Foot, beside, one_line
 from .plan_rows import PlanRows, Row
 from .telling import Lines
 

@@ -10,10 +10,10 @@ from .....lang.diagnostic import printable
 from ....commands.excerpts import clipped, excerpt
 from ....hdt.results import Asked, Explored, Finding
 from ....search import MOST_CALLS, Tree
-from ..programs.progress import Calls
+from ...counting import Calls
+from ...replacing import replace_file
 from ..shared.exit import Exit
 from ..shared.output import colour, complain, is_terminal, json_text, paint, say, write
-from ..shared.replacing import replace_file
 from .asked import Question, Searched
 
 __all__ = ["finish"]

@@ -4,37 +4,13 @@ import shlex
 import sys
 from typing import Literal
 
-from attrs import frozen
+from attrs import field, frozen
 
-__all__ = ["Asked", "Ground", "Limits", "OutputFormat", "resume_command"]
+from ...asked import Ground, Limits
+
+__all__ = ["Asked", "OutputFormat", "resume_command"]
 
 OutputFormat = Literal["auto", "table", "json", "plain"]
-
-
-@frozen
-class Limits:
-    """What the run's calls may cost; ``price`` as written (IN/OUT)."""
-
-    max_calls: int | None = None
-    max_tokens: int | None = None
-    max_cost: float | None = None
-    price: str | None = None
-    rate: float | None = None
-    cache: bool = True
-
-
-@frozen
-class Ground:
-    """What GASL runs on: a graph, a state's folder (None: in memory), the chunks' file, and the question that it is about.
-
-    ``force``: go on with a state whose findings are of another graph.
-    """
-
-    graph: str | None = None
-    state: str | None = None
-    chunks: str | None = None
-    query: str | None = None
-    force: bool = False
 
 
 @frozen
@@ -54,7 +30,7 @@ class Asked:
     all_steps: bool
     lenient: bool
     limits: Limits
-    ground: Ground = Ground()
+    ground: Ground = field(factory=Ground)
 
 
 def resume_command(run_id: str, asked: Asked, model: str) -> str:

@@ -3,23 +3,26 @@
 import asyncio
 import sys
 
-from .....adapters.chunks import open_chunks
 from ....debuglog import DebugLog, level
 from ....eventlog import logged
 from ....events import Events
 from ....facade.workshop import folder_of, on_graph
+from ....grounds.values import Models, close_models
+from ....operations.workshop import Workshop
 from ....results import Run, ScriptError
 from ....runs import Recorder, start
 from ....scripts import run as run_script
+from ...models import open_models
+from ...opening import in_words_of_options
 from ..shared.checked import Checked
 from ..shared.checking import show
 from ..shared.display import Display
 from ..shared.exit import Exit
 from ..shared.output import is_terminal, say
+from ..shared.telling import telling
 from .asked import Asked, resume_command
 from .interrupt import cancelling
 from .job import Job
-from .models import Models, close_models, open_models
 from .progress import Lines, Tally
 from .summary import finish
 
@@ -27,26 +30,36 @@ __all__ = ["execute"]
 
 
 def execute(asked: Asked, job: Job, spec: str | None, named: dict[str, str]) -> int:
-    """Run the job and return the exit code. Raises ``NotConfigured`` and ``RunError``."""
+    """Run the job and return the exit code. Raises ``NotConfigured``, ``RunError``, ``Misused``, ``AdapterError`` and ``StoreError``."""
     tally = Tally()
     screen = _display(tally, job.script.source.name)
     note = screen.note if screen is not None else say
-    models = open_models(spec, named, asked.limits, asked.max_concurrency, lambda text: note(f"warning: {text}"))
+
+    def warn(text: str) -> None:
+        note(f"warning: {text}")
+
+    models = open_models(spec, named, asked.limits, asked.max_concurrency, warn)
     show([job.checked.without_remarks], sys.stderr)
-    recorder = _recorder(asked, job, spec or "", named)
     events = Events()
     for subscriber in (tally, screen or DebugLog(level())):
         events.subscribe(subscriber)
+    recorder: Recorder | None = None
     try:
-        with logged(events, recorder.path):
-            run = asyncio.run(_executed(asked, job, models, events, recorder, screen))
+        # Before there is a run: what can't be opened leaves no folder.
+        with in_words_of_options(), on_graph(asked.ground.wanted(), models, events, telling(warn)) as workshop:
+            recorder = _recorder(asked, job, spec or "", named)
+            if workshop is not None:
+                workshop.run_id = recorder.run_id
+            with logged(events, recorder.path):
+                run = asyncio.run(_executed(asked, job, models, events, recorder, screen, workshop))
     except ScriptError as error:  # the run's own check has the last word
         show([Checked(error.diagnostics, error.source, job.script)], sys.stderr)
         return Exit.ERRORS
     finally:
         if screen is not None:
             screen.stop()
-        recorder.close()
+        if recorder is not None:
+            recorder.close()
     return finish(run, job.checked, tally, asked, recorder, resume_command(recorder.run_id, asked, spec or ""))
 
 
@@ -71,28 +84,16 @@ def _recorder(asked: Asked, job: Job, spec: str, named: dict[str, str]) -> Recor
 
 
 async def _executed(
-    asked: Asked, job: Job, models: Models, events: Events, recorder: Recorder, screen: Display | None
+    asked: Asked, job: Job, models: Models, events: Events, recorder: Recorder, screen: Display | None, workshop: Workshop | None
 ) -> Run:  # fmt: skip
     cancel = asyncio.Event()
-
-    def first() -> None:
-        (screen.note if screen is not None else say)("stopping; Ctrl-C again leaves at once")
-
-    def last() -> None:
-        if screen is not None:
-            screen.stop()
-
-    with cancelling(cancel, first, last):
-        ground = asked.ground
-        chunks = open_chunks(ground.chunks) if ground.chunks is not None else None
+    note, stop = (say, None) if screen is None else (screen.note, screen.stop)
+    with cancelling(cancel, note, stop):
         try:
-            with on_graph(
-                ground.graph, ground.state, models.default, models.named, recorder, events, chunks, ground.query
-            ) as workshop:  # fmt: skip
-                return await run_script(
-                    job.script, input=job.given, llm=models.default, models=models.named, schedule=asked.schedule,
-                    max_concurrency=asked.max_concurrency, all_steps=asked.all_steps, events=events, record=recorder,
-                    cancel=cancel, workshop=workshop, folder=folder_of(job.script), spec=models.spec,
-                )  # fmt: skip
+            return await run_script(
+                job.script, input=job.given, llm=models.default, models=models.named, schedule=asked.schedule,
+                max_concurrency=asked.max_concurrency, all_steps=asked.all_steps, events=events, record=recorder,
+                cancel=cancel, workshop=workshop, folder=folder_of(job.script), spec=models.spec,
+            )  # fmt: skip
         finally:
             await close_models(models)

@@ -1,45 +1,37 @@
-"""Ctrl-C: the first one ends the run in order, the second one at once. SIGTERM counts as Ctrl-C."""
+"""Ctrl-C in a command: the first one ends the run in order, the second one leaves at once. SIGTERM counts as Ctrl-C."""
 
 import asyncio
 import os
-import signal
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
-from types import FrameType
+from collections.abc import Callable
+from contextlib import AbstractContextManager
 
+from ...interrupting import Heard, interrupting
 from ..shared.exit import Exit
 
-__all__ = ["cancelling"]
+__all__ = ["cancelling", "leaving"]
 
 
-@contextmanager
-def cancelling(cancel: asyncio.Event, first: Callable[[], None], last: Callable[[], None]) -> Iterator[None]:
-    """While the block runs, let a signal set ``cancel`` after calling ``first``; another calls ``last`` and leaves.
+def cancelling(
+    cancel: asyncio.Event, note: Callable[[str], None], stop: Callable[[], None] | None = None
+) -> AbstractContextManager[Heard]:
+    """While the block runs, let a signal set ``cancel`` and say so; another calls ``stop``, which takes displays away, and leaves.
 
-    Must be entered in the event loop's thread. Outside the main thread signals go elsewhere, and nothing is done.
+    Must be entered in the event loop's thread.
     """
-    loop = asyncio.get_running_loop()
 
-    def interrupted() -> None:
-        if cancel.is_set():
-            last()
-            os._exit(Exit.INTERRUPTED)  # nothing may wait: an exit handler could hang on what does not end
-        first()
+    def first() -> None:
+        note("stopping; Ctrl-C again leaves at once")
         cancel.set()
 
-    def handler(number: int, frame: FrameType | None) -> None:
-        if cancel.is_set():
-            interrupted()
-        loop.call_soon_threadsafe(interrupted)
+    return interrupting(first, last=leaving(stop))
 
-    before = {}
-    for number in (signal.SIGINT, signal.SIGTERM):
-        try:
-            before[number] = signal.signal(number, handler)
-        except ValueError:  # not the main thread
-            break
-    try:
-        yield
-    finally:
-        for number, old in before.items():
-            signal.signal(number, old)
+
+def leaving(stop: Callable[[], None] | None) -> Callable[[], None]:
+    """Return what calls ``stop``, where there is anything to be stopped, and ends the process."""
+
+    def leave() -> None:
+        if stop is not None:
+            stop()
+        os._exit(Exit.INTERRUPTED)  # nothing may wait: an exit handler could hang on what does not end
+
+    return leave

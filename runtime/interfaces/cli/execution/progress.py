@@ -6,6 +6,7 @@ from attrs import define
 
 from .....lang.diagnostic import printable
 from ....events import (
+    BudgetReached,
     CallFinished,
     CallRetried,
     Event,
@@ -14,9 +15,10 @@ from ....events import (
     StepSkipped,
     Warned,
 )  # fmt: skip
+from ...counting import dollars
 from ..shared.output import say
 
-__all__ = ["Lines", "Tally", "counts", "dollars", "told"]
+__all__ = ["Lines", "Tally", "counts", "told"]
 
 
 @define
@@ -32,6 +34,8 @@ class Tally:
     cached: int = 0
     tokens: int = 0
     cost: float | None = None
+    reached: str = ""
+    """The limit that kept a call from being made."""
     _planned: frozenset[str] = frozenset()
 
     def __call__(self, event: Event) -> None:
@@ -46,6 +50,8 @@ class Tally:
                 self.reused += event.reused
             case StepSkipped():
                 self.skipped += event.step in self._planned  # the others were never to run
+            case BudgetReached():
+                self.reached = event.limit
             case CallFinished():
                 self.calls += 1
                 self.cached += event.cached
@@ -65,11 +71,6 @@ class Tally:
         if self.cost:
             parts.append(dollars(self.cost))
         return " · ".join(parts)
-
-
-def dollars(cost: float) -> str:
-    """Write a cost so that small ones are not zero."""
-    return f"${cost:.2f}" if cost >= 0.1 or not cost else f"${cost:.2g}" if cost < 0.001 else f"${cost:.4f}"
 
 
 @define

@@ -13,6 +13,8 @@ from .....lang.node import walk
 from .....lang.parse.lwt import parse_lwt
 from .....lang.source import Source
 from ....runs import RunError, Stored, load
+from ...asked import Ground
+from ...models import named_specs
 from ..shared.checked import Checked
 from ..shared.checking import show
 from ..shared.exit import Exit, Misused
@@ -20,9 +22,9 @@ from ..shared.files import Unreadable, read_input
 from ..shared.output import complain, say
 from ..shared.scripts import check_script
 from ..shared.states import graph_of_state
-from .asked import Asked, Ground
+from .asked import Asked
 from .job import Job
-from .models import named_specs, needs_default
+from .models import needs_default
 
 __all__ = ["perform", "refused"]
 

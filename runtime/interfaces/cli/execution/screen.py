@@ -10,7 +10,8 @@ from rich.text import Text
 
 from .....lang.diagnostic import printable
 from ....events import CallFinished, CallStarted, Event, RunStarted, StepFinished, StepSkipped, StepStarted
-from ..shared.live import Foot, clock
+from ...counting import clock
+from ..shared.live import Foot
 from .progress import Tally, told
 
 __all__ = ["Screen"]

@@ -6,12 +6,14 @@ from typing import Any
 from .....lang.diagnostic import as_json, printable
 from ....results import Run, StepResult, run_json
 from ....runs import Recorder
+from ...counting import dollars
 from ..shared.checked import Checked
 from ..shared.exit import Exit
 from ..shared.output import colour, is_terminal, json_text, paint, say, write
+from ..shared.telling import raising
 from ..tasks.planning import FINAL_RULES
 from .asked import Asked, OutputFormat
-from .progress import Tally, dollars
+from .progress import Tally
 
 __all__ = ["document", "finish", "refusal"]
 
@@ -65,6 +67,8 @@ def _report(run: Run, tally: Tally, asked: Asked, recorder: Recorder, resume: st
             say(f"{paint('failed', 'red', on)} ({step}) item {failed.item}: {printable(failed.message)}")
     if len(items) > _LISTED:
         say(f"{paint('failed', 'red', on)} and {len(items) - _LISTED} more items")
+    if tally.reached:
+        say(f"the budget was reached: {raising(tally.reached)}")
     if run.rule != "final" and run.output is not None:
         say(f"the output is that of ({run.final}): {FINAL_RULES[run.rule]}")
     say(f"{paint(run.status, _STYLES[run.status], on)}: {_figures(run, tally)}")

@@ -1,7 +1,7 @@
 """What ``run`` does first: reads the file and hands it to what runs its language."""
 
+from ...models import named_specs
 from ..execution.asked import Asked
-from ..execution.models import named_specs
 from ..execution.running import perform as run_script
 from ..execution.running import refused
 from ..shared.checked import Checked

@@ -12,10 +12,10 @@ from .....lang.source import Source
 from ....debuglog import DebugLog, level
 from ....events import Events
 from ....executor import GASLExecutor
+from ....grounds.values import Models, close_models
 from ....records import ExecutionRecord, plan_status
-from ..execution.asked import Ground, Limits
+from ...asked import Ground, Limits
 from ..execution.interrupt import cancelling
-from ..execution.models import Models, close_models
 from ..shared.checked import Checked
 from ..shared.checking import show
 from ..shared.exit import Exit, Misused
@@ -90,7 +90,7 @@ async def _run(
     executor: GASLExecutor, texts: Sequence[str], whys: Sequence[str | None], models: Models
 ) -> list[ExecutionRecord]:
     cancel, records = asyncio.Event(), []
-    with cancelling(cancel, lambda: say("stopping; Ctrl-C again leaves at once"), lambda: None):
+    with cancelling(cancel, say):
         try:
             for text, why in zip(texts, whys, strict=True):
                 records.append(await executor.aexecute_one(text, why, cancel=cancel))

@@ -10,59 +10,20 @@ from ....events import (
     BudgetReached,
     CallFinished,
     CallRetried,
-    CallStarted,
     CommandFinished,
     CommandStarted,
     Event,
     PlanStarted,
     Warned,
 )  # fmt: skip
-from ..execution.progress import dollars
 from ..shared.output import colour, paint, say
+from ..shared.telling import reached
 
-__all__ = ["STYLES", "Calls", "CommandLines"]
+__all__ = ["STYLES", "CommandLines"]
 
 STYLES = {"success": "green", "empty": "yellow", "partial": "yellow", "cancelled": "yellow"}
 """The colour of a command's status; one that is not named here is an error's."""
 _LONGEST = 96
-
-
-@define
-class Calls:
-    """Counts what models were asked: the requests that were sent, as ``runtime.spending`` counts them."""
-
-    cached: int = 0
-    tokens: int = 0
-    cost: float | None = None
-    _over: int = 0
-    _under_way: int = 0
-
-    @property
-    def calls(self) -> int:
-        """The requests that were sent: those that failed, or were stopped under way, and answers of the cache too."""
-        return self._over + self._under_way
-
-    def __call__(self, event: Event) -> None:
-        """Count one event."""
-        if isinstance(event, CallStarted):
-            self._under_way += 1
-        elif isinstance(event, CallFinished):
-            self._under_way = max(0, self._under_way - 1)
-            self._over += event.attempts
-            self.cached += event.cached
-            self.tokens += event.prompt_tokens + event.completion_tokens
-            if event.cost is not None:
-                self.cost = (self.cost or 0.0) + event.cost
-
-    def line(self) -> str:
-        """Say the figures in a few words."""
-        cached = f" ({self.cached:,} cached)" if self.cached else ""
-        parts = [f"{self.calls:,} call{'' if self.calls == 1 else 's'}{cached}"]
-        if self.tokens:
-            parts.append(f"{self.tokens:,} tokens")
-        if self.cost:
-            parts.append(dollars(self.cost))
-        return " · ".join(parts)
 
 
 @define
@@ -91,7 +52,7 @@ class CommandLines:
             case CallRetried():
                 self.note(f"  asked again ({event.attempt}): {event.reason}")
             case BudgetReached():
-                self.note(f"  the budget is reached: {event.message}")
+                self.note(f"  {reached(event)}")
             case Warned():
                 self.note(f"warning: {event.message}")
             case _:

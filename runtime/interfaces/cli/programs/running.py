@@ -11,17 +11,18 @@ from .....lang.source import Source
 from ....debuglog import DebugLog, level
 from ....events import Events
 from ....executor import GASLExecutor, PlanError
+from ....grounds.values import close_models
 from ....records import ExecutionRecord, plan_status
+from ...counting import Calls
 from ..execution.asked import Asked
 from ..execution.interrupt import cancelling
-from ..execution.models import close_models
 from ..shared.checked import Checked
 from ..shared.checking import show
 from ..shared.exit import Exit, Misused
 from ..shared.output import colour, json_text, paint, say, write
 from ..shared.programs import check_program
 from .opening import asks_a_model, open_executor
-from .progress import Calls, CommandLines
+from .progress import CommandLines
 from .showing import code_of, document, failed, show_value
 
 __all__ = ["executed", "run_program"]
@@ -76,7 +77,7 @@ _NOUNS = {"gasl": "program", "plan": "plan"}
 async def executed(executor: GASLExecutor, plan: "Plan | Program", models: Any, note: Any) -> list[ExecutionRecord]:
     """Run the plan; the first Ctrl-C ends it in order. Raises ``PlanError``, before anything was run."""
     cancel = asyncio.Event()
-    with cancelling(cancel, lambda: note("stopping; Ctrl-C again leaves at once"), lambda: None):
+    with cancelling(cancel, note):
         try:
             return await executor.arun_plan(plan, cancel=cancel)
         finally:

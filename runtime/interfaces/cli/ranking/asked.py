@@ -6,7 +6,7 @@ from typing import Literal
 
 from attrs import frozen
 
-from ..execution.asked import Limits
+from ...asked import Limits
 
 __all__ = ["Form", "RankAsked", "resume_command"]
 

@@ -14,6 +14,7 @@ from ....calls import Caller
 from ....debuglog import DebugLog, level
 from ....eventlog import EventLog
 from ....events import Event, Events
+from ....grounds.values import Models, close_models
 from ....planner.budget import CALLS
 from ....planner.keeping import RunError, ranked_done, start, totals_done
 from ....planner.results import Ranked
@@ -21,9 +22,9 @@ from ....planner.running import rank_many
 from ....results import Trace
 from ....runs import Recorder
 from ....wiring import default_spec
+from ...counting import Calls
+from ...models import open_models
 from ..execution.interrupt import cancelling
-from ..execution.models import Models, close_models, open_models
-from ..programs.progress import Calls
 from ..shared.exit import Exit
 from ..shared.output import complain, is_terminal, say
 from .asked import RankAsked, resume_command
@@ -105,14 +106,8 @@ async def _ranked(
         if screen is not None:
             screen.ranked(ranked)
 
-    def first() -> None:
-        (say if screen is None else screen.note)("stopping; Ctrl-C again leaves at once")
-
-    def last() -> None:
-        if screen is not None:
-            screen.stop()
-
-    with cancelling(cancel, first, last):
+    note, stop = (say, None) if screen is None else (screen.note, screen.stop)
+    with cancelling(cancel, note, stop):
         if screen is not None:
             screen.start()
         try:

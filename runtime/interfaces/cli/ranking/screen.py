@@ -13,8 +13,8 @@ from rich.text import Text
 from ....commands.excerpts import clipped
 from ....events import Event, PhaseFinished, PhaseStarted, RepairAsked, StepFinished, ToolCalled
 from ....planner.results import Ranked
-from ..programs.progress import Calls
-from ..shared.live import Foot, beside, clock, one_line
+from ...counting import Calls, clock
+from ..shared.live import Foot, beside, one_line
 from .progress import Lines, noted
 
 __all__ = ["Screen"]

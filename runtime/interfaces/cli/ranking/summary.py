@@ -8,8 +8,8 @@ from typing import Any
 from .....lang.diagnostic import printable
 from ....planner.results import Ranked
 from ....runs import Recorder
+from ...counting import Calls
 from ..answers.telling import figures
-from ..programs.progress import Calls
 from ..shared.exit import Exit
 from ..shared.output import colour, is_terminal, json_text, paint, say, write
 from .asked import RankAsked

@@ -6,7 +6,7 @@ from typing import Literal
 
 from attrs import frozen
 
-from ..execution.asked import Limits
+from ...asked import Limits
 from ..shared.files import STDIN
 
 __all__ = ["OutFormat", "SeedAsked", "resume_command"]

@@ -22,6 +22,7 @@ from ..shared.checked import Checked
 from ..shared.checking import show
 from ..shared.output import colour, paint, say
 from ..shared.output import shown as for_terminal
+from ..shared.telling import reached
 
 __all__ = ["Lines", "finished", "show_draft"]
 
@@ -58,7 +59,7 @@ class Lines:
             case CallRetried():
                 self.note(f"      asked again ({event.attempt}): {clipped(event.reason, _LONGEST)}")
             case BudgetReached():
-                self.note(f"      the budget is reached: {event.message}")
+                self.note(f"      {reached(event)}")
             case Warned():
                 self.note(f"warning: {event.message}")
         sys.stderr.flush()

@@ -24,22 +24,23 @@ from ....debuglog import DebugLog, level
 from ....eventlog import logged
 from ....events import Events
 from ....facade.compiling import ANSWER_TOKENS, checker
-from ....folders import RunError
+from ....folders import RunError, cache_file
 from ....formulas.reviews import ContextError
+from ....grounds.values import Models, close_models
 from ....refusals import RequestError
 from ....results import Trace
 from ....wiring import default_spec, identity_of
-from ..execution.asked import Limits
+from ...asked import Limits
+from ...counting import Calls
+from ...models import open_models
+from ...replacing import is_stream, replace_file
 from ..execution.interrupt import cancelling
-from ..execution.models import Models, cache_file, close_models, open_models
-from ..programs.progress import Calls
 from ..shared.checked import Checked
 from ..shared.checking import show
 from ..shared.exit import Exit, Misused
 from ..shared.files import STDIN, Unreadable, only_one_stdin, read_source
 from ..shared.kinds import is_seed
 from ..shared.output import complain, say, write
-from ..shared.replacing import is_stream, replace_file
 from .compile_lines import Lines, finished, show_draft
 from .incoming.contexts import Contexts
 from .outgoing.writing import same_file
@@ -202,7 +203,7 @@ async def _compiled(
         )
     limited = asked.limits.max_tokens is not None or asked.limits.max_cost is not None
     caller = Caller(models.default, {}, events, Trace(), 1)
-    with cancelling(cancel, lambda: shown.note("stopping; Ctrl-C again leaves at once"), lambda: None):
+    with cancelling(cancel, shown.note):
         try:
             return await compile_task(
                 request, caller, check=check, options={"max_tokens": ANSWER_TOKENS} if limited else {},

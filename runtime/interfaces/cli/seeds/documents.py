@@ -5,12 +5,12 @@ from pathlib import Path
 from typing import Any, Literal
 
 from .....lang.diagnostic import printable
+from ...replacing import replace_file
 from ..shared.checked import Checked
 from ..shared.checking import show
 from ..shared.exit import Exit, Misused
 from ..shared.files import STDIN
 from ..shared.output import json_text, say, write
-from ..shared.replacing import replace_file
 from .incoming.opening import open_seed, refused
 from .outgoing.tally import many
 from .outgoing.writing import same_file

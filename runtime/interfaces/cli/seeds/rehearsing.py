@@ -8,8 +8,8 @@ from .....lang.diagnostic import printable
 from .....lang.seed import FormulaSeed
 from ....formulas.estimate import Estimate, estimate
 from ....wiring import default_spec
-from ..execution.models import price_of
-from ..execution.progress import dollars
+from ...counting import dollars
+from ...models import price_of
 from ..shared.exit import Exit
 from ..shared.output import json_text, say
 from .asked import SeedAsked

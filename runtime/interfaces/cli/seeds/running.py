@@ -13,12 +13,14 @@ from .....lang.diagnostic import printable
 from .....lang.seed import FormulaSeed
 from ....debuglog import DebugLog, level
 from ....events import Events
+from ....folders import cache_file
 from ....formulas.keeping import RunError, SeedRecorder, StoredSeed, file_hash, load, start
 from ....formulas.results import ResultError, SeedResult
 from ....formulas.running import Totals, run_many
+from ....grounds.values import Models, close_models
 from ....wiring import default_spec, identity_of
+from ...models import open_models
 from ..execution.interrupt import cancelling
-from ..execution.models import Models, cache_file, close_models, open_models
 from ..shared.exit import Exit
 from ..shared.output import complain, is_terminal, say
 from .asked import SeedAsked, resume_command
@@ -128,7 +130,7 @@ class _Work:
 
     async def _all(self, recorder: SeedRecorder, events: Events) -> Totals:
         cancel = asyncio.Event()
-        with cancelling(cancel, lambda: self.note("stopping; Ctrl-C again leaves at once"), self._stop_showing):
+        with cancelling(cancel, self.note, self._stop_showing):
             try:
                 return await run_many(
                     self.seed, self.feed.stream(self.refuse), self.models.default, on_result=self.take, model=identity_of(self.spec),

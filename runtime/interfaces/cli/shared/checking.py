@@ -3,15 +3,16 @@
 import sys
 from collections import Counter
 from collections.abc import Iterable, Sequence
+from shutil import get_terminal_size
 from typing import TYPE_CHECKING, Any, Literal, TextIO
 
-from .....lang.diagnostic import as_json, picture, printable, sort_key
+from .....lang.diagnostic import WIDTH, as_json, picture, printable, sort_key
 from .....lang.lwt import Mode
 from .checked import Checked
 from .exit import Exit
 from .files import Unreadable, only_one_stdin, read_input, read_source
 from .kinds import is_seed, language_of
-from .output import colour, json_text, picture_in_colour
+from .output import colour, is_terminal, json_text, picture_in_colour
 
 if TYPE_CHECKING:
     from .programs import Against
@@ -70,6 +71,8 @@ _DRAWN = 50
 def show(results: Iterable[Checked], out: TextIO) -> None:
     """Draw the diagnostics for a person, errors before what is cut off, a blank line between them."""
     in_colour = colour(out)
+    # Beside the line's number and the marks of what was cut; what is folded by the terminal parts a caret from what it marks.
+    width = min(get_terminal_size().columns - 9, WIDTH) if is_terminal(out) else WIDTH
     for result in results:
         found = result.diagnostics
         if len(found) > _DRAWN:
@@ -77,7 +80,7 @@ def show(results: Iterable[Checked], out: TextIO) -> None:
             others = [diagnostic for diagnostic in found if diagnostic.severity != "error"][: _DRAWN - len(errors)]
             found = tuple(sorted((*errors, *others), key=sort_key))
         for diagnostic in found:
-            drawn = picture(diagnostic, result.source)
+            drawn = picture(diagnostic, result.source, width)
             print(picture_in_colour(drawn, diagnostic.severity) if in_colour else drawn, file=out)
             print(file=out)
         if more := len(result.diagnostics) - len(found):

@@ -1,7 +1,9 @@
-"""The one table of exit codes, for every command."""
+"""The one table of exit codes, for every command, and what ends with one of them."""
 
 from collections.abc import Mapping
 from enum import IntEnum
+
+from ...misused import Misused
 
 __all__ = ["MEANINGS", "Exit", "Misused"]
 
@@ -32,12 +34,3 @@ MEANINGS: Mapping[Exit, str] = {
     Exit.INTERRUPTED: "interrupted (Ctrl-C or SIGTERM): what was finished is kept",
 }
 """What each code means."""
-
-
-class Misused(Exception):
-    """The command line asks for what can't be done: ``message`` says what, ``hint`` what to type instead. Exit code 2."""
-
-    def __init__(self, message: str, hint: str = "") -> None:
-        super().__init__(message)
-        self.message = message
-        self.hint = hint

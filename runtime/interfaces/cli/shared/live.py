@@ -12,7 +12,7 @@ from rich.text import Text
 
 from .....lang.diagnostic import printable
 
-__all__ = ["Foot", "beside", "clock", "one_line"]
+__all__ = ["Foot", "beside", "one_line"]
 
 
 _SECONDS = 1 / 8
@@ -87,12 +87,6 @@ class Foot:
 
     def _draw(self) -> Any:
         return self._drawn() if self._shown else Text()  # asked for once while it is made, when its owner is not ready
-
-
-def clock(seconds: float) -> str:
-    """Return a time as minutes and seconds, with hours where there are any."""
-    minutes, rest = divmod(int(seconds), 60)
-    return f"{minutes}:{rest:02}" if minutes < 60 else f"{minutes // 60}:{minutes % 60:02}:{rest:02}"
 
 
 def one_line(text: str, style: str = "", indent: int = 0) -> Text:

@@ -1,9 +1,9 @@
 """Opens states to read them, for all commands."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from .....lang.diagnostic import nearest, printable
 from .exit import Misused
@@ -12,7 +12,7 @@ from .output import say
 if TYPE_CHECKING:
     from .....adapters.state import StateStore
 
-__all__ = ["chunks_of", "graph_of", "graph_of_state", "reading", "there"]
+__all__ = ["graph_of_state", "reading", "there"]
 
 
 def there(folder: str) -> Path:
@@ -43,30 +43,11 @@ def reading(folder: str) -> "Iterator[StateStore]":
         store.close()
 
 
-def graph_of(state: Mapping[str, Any]) -> str | None:
-    """Return the graph that a state's object, or what it says for a replay, names as the one it was made with."""
-    return _named(_adapter(state).get("path"))
-
-
-def chunks_of(state: Mapping[str, Any]) -> str | None:
-    """Return the chunks' file that a state's object names, for snippets of evidence."""
-    params = _adapter(state).get("params")
-    return _named(params.get("chunks")) if isinstance(params, Mapping) else None
-
-
-def _adapter(state: Mapping[str, Any]) -> Mapping[str, Any]:
-    config = state.get("config")
-    adapter = config.get("adapter") if isinstance(config, Mapping) else None
-    return adapter if isinstance(adapter, Mapping) else {}
-
-
-def _named(path: Any) -> str | None:
-    return path if isinstance(path, str) and path else None
-
-
 def graph_of_state(folder: str | None) -> str | None:
     """Return the graph that a state names which may not be there yet. Raises ``StoreError``."""
     if folder is None or not Path(folder).exists():
         return None
+    from ....grounds.values import graph_of
+
     with reading(folder) as store:
         return graph_of(store.replay_info())

@@ -9,9 +9,9 @@ from ....executor.rollback import roll_back as undo
 from ....wiring import fork_state as fork
 from ....wiring import open_state
 from ....wiring import verify_state as verify
+from ...replacing import replace_file
 from ..shared.exit import Exit, Misused
 from ..shared.output import complain, json_text, say, write
-from ..shared.replacing import replace_file
 from ..shared.states import reading, there
 
 __all__ = ["export_state", "fork_state", "roll_back", "verify_state"]

@@ -3,8 +3,7 @@
 import sys
 from typing import Any, Literal
 
-from .....lang.diagnostic import nearest
-from .....lang.rules import RULES, Rule
+from .....lang.rules import RULES, Rule, find_rule, nearest_rule
 from ..shared.exit import Exit
 from ..shared.output import colour, complain, json_text, paint
 
@@ -16,10 +15,9 @@ def explain(code: str | None, form: Literal["text", "json"]) -> int:
     if code is None:
         chosen = list(RULES.values())
     else:
-        by_name = {rule.name: rule for rule in RULES.values()}
-        found = RULES.get(code.upper()) or by_name.get(code.lower())
+        found = find_rule(code)
         if found is None:
-            like = nearest(code, [*RULES, *by_name])
+            like = nearest_rule(code)
             complain(f"there is no rule {code}", f"did you mean {like}?" if like else "knotwork rules lists them")
             return Exit.USAGE
         chosen = [found]

@@ -11,13 +11,13 @@ from .....lang.lwt import Mode, Script
 from .....lang.parse.lwt import parse_lwt
 from .....lang.printer.lwt import format_lwt
 from .....lang.source import Source
+from ...replacing import is_stream, replace_file
 from ..shared.checked import Checked
 from ..shared.checking import show
 from ..shared.exit import Exit, Misused
 from ..shared.files import STDIN, Unreadable, only_one_stdin, read_source
 from ..shared.kinds import is_seed, language_of
 from ..shared.output import colour, complain, paint, say
-from ..shared.replacing import is_stream, replace_file
 
 __all__ = ["format_files"]
 

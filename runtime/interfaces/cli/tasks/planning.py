@@ -9,12 +9,13 @@ from attrs import frozen
 from .....lang.dependencies import critical_path, final_step, layers, needed, step_dependencies
 from .....lang.diagnostic import printable
 from .....lang.drawing import dot, mermaid
+from .....lang.gasl import Program
 from .....lang.lwt import Script
 from .....lang.printer.lwt import format_value
 from ..shared.checked import Checked
 from ..shared.checking import show
 from ..shared.exit import Exit
-from ..shared.output import colour, json_text, paint
+from ..shared.output import colour, complain, json_text, paint
 
 __all__ = ["FINAL_RULES", "Form", "Plan", "plan_of", "show_plan"]
 
@@ -67,12 +68,20 @@ def plan_of(script: Script) -> Plan | None:
 
 
 def show_plan(results: Sequence[Checked], form: Form) -> int:
-    """Write the plan of the script that was checked last to stdout; diagnostics go to stderr."""
-    script = results[-1].script
+    """Write the plan of the script or the program that was checked last to stdout; diagnostics go to stderr."""
+    last = results[-1]
     show([result.without_remarks for result in results], sys.stderr)
-    failed = any(result.failed for result in results)
-    plan = plan_of(script) if script is not None and not failed else None
+    if any(result.failed for result in results):
+        return Exit.ERRORS
+    if last.program is not None:
+        return _show_program(last.program if isinstance(last.program, Program) else last.program.program, last, form)
+    script = last.script
+    plan = plan_of(script) if script is not None else None
     if plan is None or script is None:
+        complain(
+            f"{printable(last.source.name)} has no steps: there is nothing to plan",
+            "knotwork plan takes scripts, programs, plans and seeds",
+        )
         return Exit.ERRORS
     match form:
         case "text":
@@ -83,6 +92,27 @@ def show_plan(results: Sequence[Checked], form: Form) -> int:
             print(mermaid(plan.graph, plan.operations, (plan.final,), plan.needed))
         case "dot":
             print(dot(plan.graph, plan.operations, (plan.final,), plan.needed))
+    return Exit.DONE
+
+
+def _show_program(program: Program, checked: Checked, form: Form) -> int:
+    from . import program_planning as of_program  # for programs only
+
+    if not program.statements:
+        complain(
+            f"{printable(checked.source.name)} has no command: there is nothing to plan",
+            "one a line, such as FIND nodes AS x",
+        )
+        return Exit.ERRORS
+    match form:
+        case "text":
+            print(of_program.program_text(program, checked.source.name))
+        case "json":
+            print(of_program.program_json(program, checked.source.name))
+        case "mermaid":
+            print(of_program.program_mermaid(program))
+        case "dot":
+            print(of_program.program_dot(program))
     return Exit.DONE
 
 

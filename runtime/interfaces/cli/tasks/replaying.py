@@ -7,11 +7,12 @@ from typing import Any, Literal
 
 from ....executor.rollback import ROLLBACK
 from ....facade import gasl
+from ....grounds.values import chunks_of, graph_of
 from ....replay import Verdict
 from ....wiring import read_state
 from ..shared.exit import Exit, Misused
 from ..shared.output import json_text, say, write
-from ..shared.states import chunks_of, graph_of, there
+from ..shared.states import there
 
 __all__ = ["replay_state"]
 

@@ -14,14 +14,15 @@ from .....adapters.state import StoreError
 from .....lang.diagnostic import nearest, printable
 from ....eventlog import LOG
 from ....folders import FILE, RunError, base_directory, find_folder
+from ....grounds.values import graph_of
 from ....hdt.keeping import FOLDER
 from ....report import Account, read_account, render, render_run
 from ....wiring import open_graph, read_brief
+from ...replacing import replace_file
 from ..shared.exit import Exit, Misused
 from ..shared.files import STDIN
 from ..shared.output import say
-from ..shared.replacing import replace_file
-from ..shared.states import graph_of, there
+from ..shared.states import there
 
 __all__ = ["write_report"]
 

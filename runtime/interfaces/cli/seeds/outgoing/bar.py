@@ -10,7 +10,8 @@ from rich.table import Table
 from rich.text import Text
 
 from ......lang.diagnostic import printable
-from ...shared.live import Foot, clock
+from ....counting import clock
+from ...shared.live import Foot
 from .progress import Display
 from .tally import Tally
 

@@ -7,7 +7,7 @@ from attrs import frozen
 
 from ......lang.diagnostic import printable
 from .....formulas.running import Totals
-from ...execution.progress import dollars
+from ....counting import dollars
 from ...shared.exit import Exit
 from ...shared.output import colour, paint, say
 from .tally import Tally, many

@@ -8,7 +8,7 @@ from typing import Any, Literal
 from attrs import define, field
 
 from ......lang.diagnostic import printable
-from ...programs.progress import Calls
+from ....counting import Calls
 from ...shared.output import colour, paint, say
 
 __all__ = ["Tally", "many"]
