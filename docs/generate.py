@@ -10,15 +10,17 @@ from knotwork.lang.documents.plan import PLAN_SCHEMA
 from knotwork.lang.documents.seed import SEED_SCHEMA, SEED_SCHEMA_000
 from knotwork.lang.rules import RULES
 from knotwork.runtime.events import EVENTS
+from knotwork.runtime.interfaces import http as shared_rooms
 from knotwork.runtime.interfaces import web
 from knotwork.runtime.interfaces.cli.commands import COMMANDS, loaded
 from knotwork.runtime.interfaces.cli.shared.exit import MEANINGS
+from knotwork.runtime.interfaces.http.bodies import BRACKETS
+from knotwork.runtime.interfaces.http.problems import OUT_OF_TIME, OVER_BUDGET, SHUTTING_DOWN
+from knotwork.runtime.interfaces.http.settings import Limits
 from knotwork.runtime.interfaces.web.answers.shapes import FAILURES
 from knotwork.runtime.interfaces.web.app import create_app
-from knotwork.runtime.interfaces.web.bodies import BRACKETS
 from knotwork.runtime.interfaces.web.faults import OF_HTTP
-from knotwork.runtime.interfaces.web.problems import OUT_OF_TIME, OVER_BUDGET, SHUTTING_DOWN
-from knotwork.runtime.interfaces.web.settings import Limits, Model, RunLimits, ServerSettings
+from knotwork.runtime.interfaces.web.settings import Model, RunLimits, ServerSettings
 
 REFERENCE = Path(__file__).parent / "reference"
 MADE = "<!-- Made by docs/generate.py from the code; a test holds it current. -->\n"
@@ -126,7 +128,7 @@ def http() -> str:
         "calls, tokens and cost of a run": ("none", "`--max-calls`, `--max-tokens`, `--max-cost`"),
     }
     shared = {OUT_OF_TIME, OVER_BUDGET, SHUTTING_DOWN, *FAILURES.values(), *OF_HTTP.values()}
-    problems = shared.union(written_out(Path(web.__file__).parent))
+    problems = shared.union(*(written_out(Path(rooms.__file__).parent) for rooms in (shared_rooms, web)))
     return page(document, MADE, limits, list(problems))
 
 

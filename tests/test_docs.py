@@ -24,9 +24,15 @@ BLOCK = re.compile(
 )
 
 
-def blocks(kind: str) -> list[pytest.param]:
+def of_page(value: object, page: Path, ending: str = "", *, in_processes: bool = False) -> pytest.param:
+    """Return what stands on a page, for a test of it. Those that take a process each take seconds: only the README's are quick enough."""
+    marks = (pytest.mark.slow,) if in_processes and page.name != "README.md" else ()
+    return pytest.param(value, id=f"{page.relative_to(ROOT)}{ending}", marks=marks)
+
+
+def blocks(kind: str, *, in_processes: bool = False) -> list[pytest.param]:
     return [
-        pytest.param(match, id=f"{page.relative_to(ROOT)}:{number}")
+        of_page(match, page, f":{number}", in_processes=in_processes)
         for page in PAGES
         for number, match in enumerate(BLOCK.finditer(page.read_text(encoding="utf-8")), 1)
         if match["kind"] == kind
@@ -84,7 +90,7 @@ def test_programs_run_and_come_to_what_their_comments_say(
     assert gasl.format(text).split() == text.split()
 
 
-@pytest.mark.parametrize("block", blocks("python"))
+@pytest.mark.parametrize("block", blocks("python", in_processes=True))
 def test_python_runs(block: re.Match[str], tmp_path: Path) -> None:
     run = subprocess.run(
         [sys.executable, "-W", "error", "-c", block["text"]], capture_output=True, text=True, cwd=tmp_path
@@ -152,12 +158,7 @@ def sessions(page: Path, rest: str) -> list[re.Match[str]]:
 
 
 def pages(rest: str) -> list[pytest.param]:
-    """Return the pages with such sessions. They take seconds, processes one after the other: only the README's are quick enough."""
-    return [
-        pytest.param(page, id=str(page.relative_to(ROOT)), marks=() if page.name == "README.md" else pytest.mark.slow)
-        for page in PAGES
-        if sessions(page, rest)
-    ]
+    return [of_page(page, page, in_processes=True) for page in PAGES if sessions(page, rest)]
 
 
 @pytest.fixture
