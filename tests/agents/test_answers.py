@@ -111,6 +111,7 @@ def test_what_operations_there_are_is_what_the_server_offers() -> None:
     assert "SEED" not in told_of and "GASL(" not in told_of and "CONST" in told_of
 
 
+@pytest.mark.slow
 def test_explaining_beyond_the_time_is_told_as_such() -> None:
     from knotwork.runtime.interfaces.mcp.calling import called
     from knotwork.runtime.interfaces.mcp.settings import Limits

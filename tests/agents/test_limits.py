@@ -102,6 +102,7 @@ def test_a_long_check_holds_up_no_short_one_and_no_schema(monkeypatch: pytest.Mo
     assert all(each.structure["ok"] for each in rest)
 
 
+@pytest.mark.slow
 def test_what_check_gives_back_is_bounded_and_paged() -> None:
     text = "FIND nodes WHERE degree > 3 AS x\n" * 2_500
     plan = {"plan_id": "p", "why": "w", "commands": [f"COUNT nothing_{number} AS n" for number in range(2_000)]}

@@ -103,6 +103,7 @@ def test_two_clients_at_once_have_their_own_variables_and_one_state() -> None:
     assert len(steps) == 10 and steps == list(range(1, len(steps) + 1)), "no number twice"
 
 
+@pytest.mark.slow
 def test_many_calls_at_once_are_all_answered_and_go_side_by_side() -> None:
     model = Scripted("x", delay=0.3)
     most = 0

@@ -30,6 +30,7 @@ def pages(value: Any, characters: int, limit: int = LIMIT) -> list[Any]:
         at = part.following
 
 
+@pytest.mark.slow
 @settings(max_examples=40)
 @given(st.lists(_json, max_size=40), st.integers(50, 2_000), st.integers(1, 20))
 def test_the_pages_of_a_list_are_bounded_and_together_all_of_it(value: list[Any], characters: int, limit: int) -> None:
@@ -40,6 +41,7 @@ def test_the_pages_of_a_list_are_bounded_and_together_all_of_it(value: list[Any]
         assert [item for part in parts for item in part.value] == value
 
 
+@pytest.mark.slow
 @settings(max_examples=40)
 @given(
     st.dictionaries(st.text(st.characters(exclude_categories=["Cs"]), max_size=6), _json, max_size=30),
@@ -55,6 +57,7 @@ def test_the_pages_of_a_text_are_the_text(value: str, characters: int) -> None:
     assert "".join(part.value for part in pages(value, characters)) == value
 
 
+@pytest.mark.slow
 def test_a_page_costs_what_it_shows() -> None:
     million = [{"id": number} for number in range(1_000_000)]
     part = part_of(million, 999_990, 20_000)

@@ -161,6 +161,7 @@ def test_a_budget_ends_it_with_the_best_so_far(model: str) -> None:
     assert reason.endswith("; the best answer scores 0.40")
 
 
+@pytest.mark.slow
 def test_a_time_limit_ends_it_with_the_best_so_far(model: str) -> None:
     told = answer(model, "Explain tides [[scores 0.4]] [[delay 0 30]]", *CRITERIA, "--time-limit", "1.5")
     assert (told.code, told.out) == (4, draft(1) + "\n")

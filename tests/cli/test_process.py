@@ -35,6 +35,7 @@ def until_asked(asked: threading.Event, running: "subprocess.Popen[bytes]") -> N
         assert running.poll() is None, "the command ended before it asked the model"
 
 
+@pytest.mark.slow
 def test_a_pipe_gets_the_output_alone(folder: Path, cafes: str) -> None:
     result = process("run", "cafes.lwt", "-i", "request.json", "--llm", cafes, home=folder)
     assert (result.code, result.out) == (0, "1\n")

@@ -60,6 +60,7 @@ def test_a_pipe_gets_each_result_as_it_comes_and_ctrl_c_ends_the_wait(folder: Pa
     assert "Fatal" not in told
 
 
+@pytest.mark.slow
 @posix
 def test_ctrl_c_keeps_what_is_finished_and_the_run_goes_on(folder: Path) -> None:
     write_seed(folder)

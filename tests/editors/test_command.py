@@ -23,6 +23,7 @@ def test_nothing_of_it_is_loaded_for_other_commands() -> None:
     assert subprocess.run([sys.executable, "-c", code], timeout=60).returncode == 0
 
 
+@pytest.mark.slow
 def test_what_is_printed_beside_the_protocol_goes_to_stderr() -> None:
     code = (
         "import sys\n"

@@ -94,6 +94,7 @@ RUBBISH = [
 ]
 
 
+@pytest.mark.slow
 def test_after_rubbish_the_server_goes_on() -> None:
     sent = [each + request(1_000 + index, "no/such/method") for index, each in enumerate(RUBBISH)]
     code, found, complaints = talk(HELLO, *sent, GOOD_BYE)
@@ -150,6 +151,7 @@ def test_a_length_that_is_a_lie_ends_with_the_stream() -> None:
     assert "Traceback" not in complaints
 
 
+@pytest.mark.slow
 def test_the_order_of_the_protocol_is_kept() -> None:
     code, found, _ = talk(
         request(

@@ -15,6 +15,7 @@ def asked(here: Editor, name: str, what: str) -> types.PrepareRenameParams:
     return types.PrepareRenameParams(here.named(name), here.at(name, here.offset(name, what)))
 
 
+@pytest.mark.slow
 def test_what_is_no_name_and_what_keeps_its_name_can_not_be_renamed(tmp_path: Path) -> None:
     async def run() -> None:
         async with editor(tmp_path) as here:
@@ -48,6 +49,7 @@ def test_what_is_no_name_and_what_keeps_its_name_can_not_be_renamed(tmp_path: Pa
     asyncio.run(run())
 
 
+@pytest.mark.slow
 def test_a_change_that_can_not_be_read_is_told_of(tmp_path: Path) -> None:
     async def run() -> None:
         async with editor(tmp_path) as here:

@@ -33,6 +33,7 @@ def codes(found: Any) -> list[Any]:
     return [each.code for each in found]
 
 
+@pytest.mark.slow
 def test_programs_are_checked_against_the_graph_of_the_settings(tmp_path: Path) -> None:
     (tmp_path / "g.json").write_text(GRAPH)
 

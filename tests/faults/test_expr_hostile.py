@@ -130,6 +130,7 @@ QUICK = [
 ]  # fmt: skip
 
 
+@pytest.mark.slow
 def test_the_worst_are_refused_or_bounded():
     bounded("evaluate", QUICK)
 

@@ -51,6 +51,7 @@ def test_the_server_charges_no_more_than_max_cost() -> None:
     assert ledger.cost <= 0.004
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("fault", ["close", "body_cut", "json_cut", "no_finish"])
 def test_answers_that_may_have_been_lost_on_the_way_count_as_answered(fault: str) -> None:
     async def whole() -> tuple[int, int]:

@@ -28,6 +28,7 @@ EDGE_PATHS = [
 ]  # fmt: skip
 
 
+@pytest.mark.slow
 @settings(max_examples=80, deadline=None)
 @given(graphs(), conditions(NODE_PATHS))
 def test_nodes_are_those_that_the_interpreter_finds(graph: Any, where: Condition) -> None:
@@ -46,6 +47,7 @@ def test_edges_are_those_that_the_interpreter_finds(graph: Any, where: Condition
         assert [tuple(item[name] for name in names) for item in adapter.edges(where).items] == wanted
 
 
+@pytest.mark.slow
 @settings(max_examples=40, deadline=None)
 @given(graphs(), conditions(NODE_PATHS), st.sampled_from(NODE_PATHS), st.booleans())
 def test_large_results_are_ordered_by_columns_as_small_ones(

@@ -172,6 +172,7 @@ def test_any_text_is_checked_without_a_fall(text, given_input):
             assert parse_lwt(format_lwt(script)) == script
 
 
+@pytest.mark.slow
 @given(scripts())
 @settings(max_examples=50, deadline=None)
 def test_every_tree_is_checked_without_a_fall(script):

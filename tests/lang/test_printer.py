@@ -48,6 +48,7 @@ def test_reading_what_was_printed_gives_the_same_tree(script):
     assert format_lwt(again) == printed
 
 
+@pytest.mark.slow
 @given(templates)
 @settings(max_examples=200, deadline=None)
 def test_every_string_survives(template):

@@ -46,6 +46,7 @@ def test_edits_of_errors_repair(mode: str, sound: float, same: float) -> None:
     assert reached[1] >= same, reached
 
 
+@pytest.mark.slow
 def test_edits_of_slips_in_references_bring_the_meaning_back() -> None:
     reached = fractions("strict", lambda found: found["severity"] == "error" or found["code"] in _SILENT)
     assert reached[1] >= 0.99, reached

@@ -75,6 +75,7 @@ def test_a_program_under_many_edits(texts: list[str]) -> None:
     agrees(reread_gasl, parse_gasl, texts)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("reread", [reread_lwt, reread_gasl])
 @settings(deadline=None, max_examples=40)
 @given(histories(SCRIPTS) | histories(PROGRAMS), st.randoms(use_true_random=False))

@@ -158,6 +158,7 @@ def test_a_limit_on_cost_needs_a_price(tmp_path):
     asyncio.run(open_model(ModelSettings(f"replay:{tape}", ledger=Ledger(max_cost=1.0)), {}).aclose())
 
 
+@pytest.mark.slow
 def test_sdks_are_imported_only_when_used():
     code = (
         "import sys, knotwork.runtime.wiring as w\n"

@@ -113,6 +113,7 @@ def test_an_open_that_is_interrupted_lets_go_of_the_folder(shell: Shell, state: 
     open_state(state).close()
 
 
+@pytest.mark.slow
 def test_a_session_that_is_left_behind_lets_go_of_its_folder_as_soon_as_it_can(
     shell: Shell, state: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -105,6 +105,7 @@ def test_the_timer_says_nothing_of_what_was_not_run(shell: Shell) -> None:
     assert "0.0" not in shell.run("%kw nosuchvalue").text and shell.run("%kw value nosuch").text == ""
 
 
+@pytest.mark.slow
 def test_a_line_of_progress_becomes_the_result(shell: Shell, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("KNOTWORK_API_KEY", "x")
     shell.shell.kernel = object()  # where outputs can be changed

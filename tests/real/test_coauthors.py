@@ -76,6 +76,7 @@ def sources(pieces: list[dict[str, Any]]) -> list[str]:
     return [chunk for piece in pieces if piece["kind"] == "graph" for chunk in piece["source_id"]]
 
 
+@pytest.mark.slow
 def test_every_finding_says_where_it_is_from(tmp_path: Path) -> None:
     with gasl.open(
         REPORTS, tmp_path / "state", cassette(tmp_path / "answers.jsonl"), query="Who wrote together?"

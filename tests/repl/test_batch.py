@@ -138,6 +138,7 @@ def test_stdin_that_is_no_text() -> None:
     assert done.code == 2 and "not text in UTF-8" in done.err
 
 
+@pytest.mark.slow
 def test_a_long_text_in_a_pipe_is_read_in_one_go() -> None:
     prompt = "a line, with (all) of 'it' in [here]\n" * 20_000
     done = call(
@@ -182,6 +183,7 @@ def test_a_process_answers_line_by_line(folder: Path) -> None:
         assert child.wait(20) == 0
 
 
+@pytest.mark.slow
 def test_a_terminal_that_can_not_move_its_cursor_gives_lines(folder: Path) -> None:
     ours, theirs = os.openpty()
     with subprocess.Popen(

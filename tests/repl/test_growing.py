@@ -31,6 +31,7 @@ def seconds(work) -> float:  # type: ignore[no-untyped-def]
     return min(found)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", LISTS)
 def test_a_text_of_many_lines_is_one_piece_at_a_cost_that_grows_with_it(kind: str) -> None:
     small, large = text_of(kind, 100), text_of(kind, 800)

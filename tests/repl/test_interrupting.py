@@ -43,6 +43,7 @@ async def taken(at: Desk, *texts: str) -> list[list[str]]:
     return found
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("times", [1, 2])
 def test_ctrl_c_while_a_result_is_written_ends_the_writing_and_no_more(
     times: int, capfd: pytest.CaptureFixture[str]

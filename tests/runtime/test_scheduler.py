@@ -90,6 +90,7 @@ def test_no_more_steps_than_the_limit_are_under_way() -> None:
     assert most == 7
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("policy", ["eager", "layered"])
 def test_a_chain_of_10000_steps_and_a_skip_through_it(policy: Policy) -> None:
     chain = {str(i): [str(i - 1)] if i else [] for i in range(10_000)}

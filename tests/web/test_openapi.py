@@ -55,6 +55,7 @@ def contents(operation: dict[str, Any]) -> Iterator[tuple[str, str, dict[str, An
             yield status, kind, media
 
 
+@pytest.mark.slow
 def test_it_is_a_valid_document() -> None:
     from schemathesis import openapi
 

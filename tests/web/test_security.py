@@ -96,6 +96,7 @@ def test_no_path_leads_out_of_the_pages_files(tmp_path: Path, path: str) -> None
     assert b"import" not in b"".join(body["body"] for body in bodies)
 
 
+@pytest.mark.slow
 def test_keys_and_addresses_get_into_no_answer(tmp_path: Path) -> None:
     """The server's own key for its model, the clients' key, specs, paths: nobody who asks sees one."""
     settings = settings_in(tmp_path)

@@ -38,6 +38,7 @@ def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return tmp_path / "home"
 
 
+@pytest.mark.slow
 def test_it_says_where_it_listens_which_model_and_whether_keys_are_needed(tmp_path: Path) -> None:
     spec = cassette(tmp_path / "c.jsonl", {"": "x"})
     with served_app(tmp_path, "--model", f"small={spec}", "--log", llm=spec) as at:

@@ -198,6 +198,7 @@ def test_who_goes_away_is_let_go_of(tmp_path: Path) -> None:
 LARGE = [f"Answer {number}. " + "word " * 60_000 for number in range(10)]
 
 
+@pytest.mark.slow
 def test_a_reader_that_takes_nothing_holds_up_neither_the_run_nor_the_memory(tmp_path: Path, monkeypatch: Any) -> None:
     most = 1_000_000
     monkeypatch.setattr(stream, "_LARGEST", most)

@@ -280,6 +280,7 @@ def test_ten_thousand_commands():
     assert time.process_time() - begun < 5
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "commands",
     [[f"FIND noes AS v{i}" for i in range(10_000)], ["TRY"] * 10_000, ["RESET a\n" * 100] * 1000, list(range(10_000)),

@@ -34,6 +34,7 @@ def test_what_is_printed_is_read_again(tree: Expr) -> None:
     assert format_expr(tree) == text
 
 
+@pytest.mark.slow
 @given(trees())
 def test_the_tolerant_reading_finds_nothing_wrong_with_what_is_right(tree: Expr) -> None:
     reader = Reader(format_expr(tree))

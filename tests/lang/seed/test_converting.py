@@ -145,6 +145,7 @@ FORMULAS = st.one_of(
 )  # fmt: skip
 
 
+@pytest.mark.slow
 @given(st.lists(FORMULAS, min_size=1, max_size=4), ROWS)
 @settings(max_examples=60)
 def test_what_formulas_become_gives_what_they_give(formulas: list[str], rows: list[dict[str, Any]]) -> None:

@@ -160,6 +160,7 @@ def corrupted(draw: st.DrawFn) -> str:
     return json.dumps(made, indent=1)
 
 
+@pytest.mark.slow
 @given(corrupted())
 @settings(max_examples=60)
 def test_edits_keep_their_promise_on_any_seed(text: str) -> None:

@@ -133,6 +133,7 @@ PIECES = st.sampled_from(
 )  # fmt: skip
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("language", TEXTS)
 @settings(max_examples=25, deadline=None)
 @given(st.data())

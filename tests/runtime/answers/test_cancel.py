@@ -126,6 +126,7 @@ def test_a_cancelled_task_leaves_nothing_and_tells_its_end(options):
     asyncio.run(run())
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("how", ["event", "task", "time"])
 def test_over_real_sockets_none_is_left(how):
     async def run():

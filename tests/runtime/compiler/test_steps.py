@@ -178,6 +178,7 @@ def test_nodes_that_nothing_needs_are_told(graph, checked) -> None:
     assert judge_graph(written(graph), checked).value.loose == ("SPARE",)
 
 
+@pytest.mark.slow
 def test_many_faults_take_no_time(checked) -> None:
     many = [
         {

@@ -114,6 +114,7 @@ def test_a_number_asked_for_where_there_is_text_is_told() -> None:
     )
 
 
+@pytest.mark.slow
 def test_a_rare_value_is_found_among_many() -> None:
     graph: nx.DiGraph[Any] = nx.DiGraph()
     graph.add_nodes_from((n, {"name": f"{n:05d}-{n * 7919 % 40_000:05d}"}) for n in range(30_000))

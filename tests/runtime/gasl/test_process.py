@@ -311,6 +311,7 @@ def test_a_fence_around_the_answer_is_fine() -> None:
     assert process(f"```json\n{GOOD}\n```").status == "success"
 
 
+@pytest.mark.slow
 def test_answers_of_any_kind_give_a_status() -> None:
     @settings(deadline=None)
     @given(st.text(max_size=60) | st.recursive(

@@ -304,6 +304,7 @@ def check_session(plans: Any, seed: int, concurrency: int) -> None:
 SESSION = given(PLANS, st.integers(1, 65_536), st.integers(1, 8))
 
 
+@pytest.mark.slow
 @settings(max_examples=25, deadline=None)
 @SESSION
 def test_any_session_is_replayed_identically(plans: Any, seed: int, concurrency: int) -> None:
@@ -380,6 +381,7 @@ def check_cancelled(commands: list[str], at: list[int], by_task: bool, seed: int
 CANCELLATION = given(CANCELLED, st.lists(st.integers(1, 12), max_size=2), st.booleans(), st.integers(1, 65_536))
 
 
+@pytest.mark.slow
 @settings(max_examples=20, deadline=None)
 @CANCELLATION
 def test_a_session_that_was_cancelled_is_replayed_identically(commands: Any, at: Any, by_task: bool, seed: int) -> None:

@@ -106,6 +106,7 @@ COMMANDS = [
 ]  # fmt: skip
 
 
+@pytest.mark.slow
 @settings(deadline=None, max_examples=150)
 @given(
     st.lists(ANY_VALUE, max_size=4) | ANY_VALUE, st.lists(ANY_VALUE, max_size=4) | ANY_VALUE, st.sampled_from(COMMANDS)

@@ -66,6 +66,7 @@ def test_a_script_of_a_plan_is_read_up_to_a_size(items: Items, simple: str, piec
     assert ranked.repairs[0].diagnostics[0]["code"] == "RANK007"
 
 
+@pytest.mark.slow
 def test_a_time_limit_is_heard_while_a_long_script_is_checked(items: Items) -> None:
     model = Scripted(PLAN.format(f'(final)=LLM("{"{(" * 29_000}")', "no"))
     ranked = planner.rank_sync(items, "tea", model, time_limit=0.05)

@@ -28,6 +28,7 @@ def test_the_question_has_one_answer_and_the_value_does_not_know_it():
     assert searched.stopped == "steps" and searched.best.value == 0.0
 
 
+@pytest.mark.slow
 def test_beam_and_mcts_find_what_greedy_misses():
     found = outcomes(range(1000, 1003), 50)
     assert found["mcts"] - found["greedy"]
