@@ -1,5 +1,5 @@
 """Times completion and tokens on files of a thousand lines, of a text that is given anew and of one that was read:
-``python tests/bench/bench_service.py``.
+``python tests/bench/bench_service.py [--quick]``.
 """
 
 import argparse
@@ -70,9 +70,12 @@ def after_a_key(language, text):
 def main():
     """Print a table."""
     parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--quick", action="store_true", help="few rounds on a hundred lines")
     parser.add_argument("--lines", type=int, default=1000)
     parser.add_argument("--times", type=int, default=15)
     given = parser.parse_args()
+    if given.quick:
+        given.lines, given.times = 100, 3
     attribute = Attribute("entity_type", 90, {"text": 90}, (("PERSON", 50), ("ORG", 40)), 2)
     known = Known(schema=Schema(False, False, 90, 90, {"entity_type": attribute}, {}), models=("small",))
     print(f"{given.lines} lines, {given.times} times, ms  median   worst")

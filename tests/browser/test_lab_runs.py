@@ -153,7 +153,8 @@ def test_several_candidates_are_shown_with_the_one_that_counts_first(visit: Visi
     over(page)
     assert "version 2" in page.inner_text("#iteration-1 .answer >> nth=0")
     page.click("#iteration-1 .others > summary")
-    assert "Candidate 1: 0.30" in page.inner_text("#iteration-1 .others")
+    # Which of the two calls reaches the model first, and so gets the worse answer, is not promised.
+    assert re.search(r"Candidate [12]: 0\.30", page.inner_text("#iteration-1 .others"))
     assert page.locator("#chart .other").count() == 1
 
 

@@ -77,6 +77,13 @@ def ask(server: Address, case: Any) -> None:
     case.call_and_validate(base_url=server.url, headers=server.headers, timeout=20)
 
 
+def ask_as_made(server: Address, case: Any) -> None:
+    """Ask, without a key where it is a fault of the request that it shows none."""
+    is_wrong = case.meta.generation.mode == schemathesis.GenerationMode.NEGATIVE
+    shows_none = is_wrong and "Authorization" not in (case.headers or {})
+    case.call_and_validate(base_url=server.url, headers={} if shows_none else server.headers, timeout=20)
+
+
 def each(server: Address, run: str, examples: int, use: Callable[[Any], None]) -> int:
     """Have ``use`` called with so many generated requests of each operation, fitting and unfitting ones; return how many came."""
     made = 0
@@ -104,12 +111,12 @@ def each(server: Address, run: str, examples: int, use: Callable[[Any], None]) -
 
 @pytest.mark.slow
 def test_a_few_requests_of_each_kind_are_answered_as_documented(server: Address, run: str) -> None:
-    assert each(server, run, 1, lambda case: ask(server, case)) > 20
+    assert each(server, run, 1, lambda case: ask_as_made(server, case)) > 20
 
 
 @pytest.mark.slow
 def test_many_requests_of_each_kind_are_answered_as_documented(server: Address, run: str) -> None:
-    assert each(server, run, 20, lambda case: ask(server, case)) > 200
+    assert each(server, run, 20, lambda case: ask_as_made(server, case)) > 200
 
 
 @pytest.mark.slow

@@ -88,10 +88,12 @@ async def converse(protocol: Protocol, stdin: BinaryIO, stdout: BinaryIO) -> int
         while (message := await queue.get()) is not None:
             if _is_exit(message) or writer.is_gone:
                 break
+            # Looked at before it is answered, while it waits: one that is not there then lives elsewhere, in another container.
+            lives_here = not is_named and _is_alive(_client_of(message))
             _take(protocol, message)
             if not is_named and (process := protocol.client_process) is not None:
                 is_named = True
-                if _is_alive(process):  # else it lives elsewhere, in another container
+                if lives_here:
                     watcher = asyncio.create_task(_watch(process, queue))
             await asyncio.sleep(0)  # what was asked looks at the text as it is now, before the next message changes it
         return 0 if protocol.is_shut_down and not writer.is_gone else 1
@@ -189,8 +191,15 @@ async def _watch(process: int, queue: "asyncio.Queue[Any]") -> None:
             return
 
 
-def _is_alive(process: int) -> bool:
-    if os.name != "posix":  # elsewhere signal 0 is not for asking
+def _client_of(message: Any) -> int | None:
+    """Return the process that ``initialize`` names, None where this is no such message."""
+    params = message.get("params") if isinstance(message, dict) else None
+    process = params.get("processId") if isinstance(params, dict) else None
+    return process if isinstance(process, int) else None
+
+
+def _is_alive(process: int | None) -> bool:
+    if process is None or os.name != "posix":  # elsewhere signal 0 is not for asking
         return False
     try:
         os.kill(process, 0)
