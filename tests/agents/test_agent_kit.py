@@ -73,6 +73,7 @@ def test_the_prompts_are_the_cards(kit: Path) -> None:
     assert {name: (kit / f"prompts/{name}.md").read_text() for name in CARDS} == {name: card(name) for name in CARDS}
 
 
+@pytest.mark.slow
 def test_the_command_lines_that_are_told_exist(kit: Path) -> None:
     for line in COMMANDS.values():
         words = [word for word in line.split()[1:] if re.fullmatch(r"[a-z-]+", word)]

@@ -137,6 +137,7 @@ def test_the_question_comes_through_stdin(model: str) -> None:
     assert (done.code, done.out) == (0, "Valjean meets the most people.\n")
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(sys.platform == "win32", reason="closes a descriptor as POSIX does")
 @pytest.mark.parametrize(("stdin", "code"), [("<&-", "KW001"), ("< bad.txt", "KW002")])
 def test_a_stdin_that_can_not_be_read_is_a_diagnostic(model: str, folder: Path, stdin: str, code: str) -> None:

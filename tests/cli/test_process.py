@@ -128,6 +128,7 @@ def test_a_terminal_gets_the_live_display_and_it_back_after_ctrl_c(folder: Path)
     assert "cancelled" in shown
 
 
+@pytest.mark.slow
 def test_a_locale_without_unicode(folder: Path) -> None:
     env = {"LC_ALL": "C", "PYTHONUTF8": "0", "PYTHONCOERCECLOCALE": "0"}
     result = process("run", "-", home=folder, env=env, stdin='(final)=CONST("caf\u00e9 \U0001f600")\n'.encode())

@@ -114,6 +114,7 @@ def test_a_report_in_the_place_of_a_folder_is_met_with_a_name(folder: Path, run:
     assert f"--output {folder / 'knotwork' / 'report.html'}" in told.err
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(not Path("/dev/stdout").exists(), reason="there is no /dev/stdout")
 @pytest.mark.parametrize("to_file", [False, True])
 def test_stdout_has_a_name_that_may_be_written_to(folder: Path, run: Path, to_file: bool) -> None:

@@ -39,6 +39,7 @@ _OBJECTS = st.dictionaries(
 )
 
 
+@pytest.mark.slow
 @given(st.lists(_OBJECTS, max_size=6), st.integers(1, 40), st.booleans())
 def test_the_same_values_come_out_of_every_layout(objects: list[dict[str, Any]], step: int, ascii_only: bool) -> None:
     lines = "".join(json.dumps(each, ensure_ascii=ascii_only) + "\n" for each in objects)

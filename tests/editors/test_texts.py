@@ -67,6 +67,7 @@ def test_any_position_is_the_last_character_that_begins_there(
         assert ends or units(text[start : at + 1], encoding) > column
 
 
+@pytest.mark.slow
 def test_a_long_line_with_wide_characters_costs_no_more_than_twice_a_plain_one() -> None:
     from time import process_time
 

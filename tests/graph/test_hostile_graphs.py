@@ -66,6 +66,7 @@ def test_a_value_nested_too_deep_to_be_shown(tmp_path: Path) -> None:
         read_graph(write(tmp_path, "x.json", deep))
 
 
+@pytest.mark.slow
 def test_a_gigantic_tag_is_refused_and_a_gigantic_text_is_read() -> None:
     huge = "x" * (2 * LONGEST_TAG)
     began = time.process_time()

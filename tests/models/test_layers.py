@@ -63,6 +63,7 @@ def test_all_asks_share_one_timeout():
     assert 9 < inner.calls[2] < inner.calls[1] < 10
 
 
+@pytest.mark.slow
 def test_waiting_for_a_turn_does_not_count_against_the_timeout():
     async def main():
         inner = Scripted(Truncated("cut"), delay=0.03)

@@ -173,6 +173,7 @@ def test_5000_accessors_go_all_the_way_down() -> None:
     assert client.prompts == ["<bottom>"]
 
 
+@pytest.mark.slow
 def test_a_value_too_deep_for_json_fails_its_step() -> None:
     data: Any = []
     for _ in range(100_000):

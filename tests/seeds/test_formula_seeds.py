@@ -78,6 +78,7 @@ def test_000_converted_is_the_translation_by_hand() -> None:
     assert CONVERTED.document["output"] == list(FORMS[0].outputs)
 
 
+@pytest.mark.slow
 @given(st.integers(0, 2**32), st.integers(0, 30))
 def test_000_its_translation_and_its_conversion_give_the_same_bits(seed: int, count: int) -> None:
     rows = random_rows(seed, count)

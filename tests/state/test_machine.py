@@ -174,6 +174,7 @@ def walk(examples: int, steps: int, start: int) -> None:
     )
 
 
+@pytest.mark.slow
 def test_random_walks_agree_with_a_plain_model() -> None:
     walk(40, 30, 1)
 

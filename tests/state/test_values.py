@@ -104,6 +104,7 @@ def test_a_table_is_an_object(first: dict[str, int], second: dict[str, int], dat
     )
 
 
+@pytest.mark.slow
 def test_a_table_that_shrinks_has_the_shape_of_a_small_one() -> None:
     values = {str(number): number for number in range(50 * BUCKET)}
     for left in (BUCKET + 1, BUCKET, 1, 0):

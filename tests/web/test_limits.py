@@ -308,6 +308,7 @@ def test_a_run_may_take_so_long(tmp_path: Path) -> None:
     assert answer.json()["run"]["status"] == "cancelled"
 
 
+@pytest.mark.slow
 def test_a_short_prompt_does_not_become_gigabytes(tmp_path: Path) -> None:
     script = '(a)=LLM("' + "{(input)}" * 4000 + '")'
 

@@ -92,6 +92,7 @@ def test_a_script_computes_beside_the_others(tmp_path: Path) -> None:
     asyncio.run(asking())
 
 
+@pytest.mark.slow
 def test_the_time_limit_holds_for_what_only_computes(tmp_path: Path) -> None:
     async def asking() -> None:
         async with application(settings_in(tmp_path, run=RunLimits(seconds=0.05))) as client:

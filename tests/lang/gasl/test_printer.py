@@ -13,6 +13,7 @@ from support.programs import commands, conditions, programs
 SLOW = [HealthCheck.too_slow]
 
 
+@pytest.mark.slow
 @given(programs())
 @settings(max_examples=70, deadline=None, suppress_health_check=SLOW)
 def test_reading_what_was_printed_gives_the_same_program(program):
@@ -182,6 +183,7 @@ def test_a_single_operand_needs_no_word():
     assert format_condition(Not(And((one,)))) == "NOT ${a} IS NULL"
 
 
+@pytest.mark.slow
 def test_depth_is_no_danger():
     deep = NullTest(Variable("a"))
     for _ in range(20_000):

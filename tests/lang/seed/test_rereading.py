@@ -151,6 +151,7 @@ def agree(texts: list[str]) -> None:
         assert told == tuple(check(seed))
 
 
+@pytest.mark.slow
 @settings(deadline=None, max_examples=25)
 @given(histories(12))
 def test_a_seed_that_changes_is_read_and_checked_as_if_it_were_new(texts: list[str]) -> None:

@@ -84,6 +84,7 @@ def test_what_is_too_large_is_told(values: list[Any]) -> None:
     assert (result.status, result.message) == ("schema_mismatch", "sum(x) is too large for a number")
 
 
+@pytest.mark.slow
 @settings(deadline=None)
 @given(st.lists(st.floats(-1e12, 1e12) | st.integers(-(10**12), 10**12), min_size=1, max_size=30), st.randoms())
 def test_sums_do_not_depend_on_the_order(values: list[float], random: Any) -> None:

@@ -120,6 +120,7 @@ def test_joins_and_sets_unite_that_of_both_sides() -> None:
     assert plain(run("EXCEPT a WITH b AS x", at)) == []
 
 
+@pytest.mark.slow
 def test_what_stands_for_many_bears_a_bounded_part_and_says_how_much_is_left_out() -> None:
     made: list[int] = []
 

@@ -223,6 +223,7 @@ finally:
 """
 
 
+@pytest.mark.slow
 def test_ctrl_c_in_the_sync_form_ends_the_plan_in_order(tmp_path: Path) -> None:
     text = f'DECLARE authors AS LIST\n{PEOPLE}\nCLASSIFY people BY "age" INTO ("a", "b") AS c\nRESET authors'
     command = [sys.executable, "-c", INTERRUPTED, str(tmp_path / "run"), text]

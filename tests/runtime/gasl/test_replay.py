@@ -158,6 +158,7 @@ def test_what_a_host_binds_is_kept_for_a_replay() -> None:
     assert gasl.replay(recorded, library()).identical
 
 
+@pytest.mark.slow
 def test_what_a_host_binds_has_to_be_given_again_where_it_is_large() -> None:
     names = ["Ada", "Eve", *map(str, range(100_000))]
 

@@ -94,6 +94,7 @@ def test_a_branch_that_is_not_taken_is_not_evaluated() -> None:
     assert agree("1 if x else missing", x=1) == "1"
 
 
+@pytest.mark.slow
 def test_the_limit_of_steps_is_the_same_whoever_counts() -> None:
     text = "sum(1 for a in xs for b in xs if a + b > 0)"
     assert agree(text, xs=[1] * 300) == "90000"

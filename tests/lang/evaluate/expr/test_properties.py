@@ -27,6 +27,7 @@ def containers(value):
             yield from containers(inner)
 
 
+@pytest.mark.slow
 @settings(max_examples=50)
 @given(expressions(), data())
 def test_no_expression_changes_its_input_or_shares_its_result_with_it(expr, data):

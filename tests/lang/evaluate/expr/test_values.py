@@ -125,6 +125,7 @@ def test_results_at_the_edge():
     assert value("x", x="😀\u0000") == "😀\u0000"
 
 
+@pytest.mark.slow
 def test_a_value_or_tree_too_deep_is_refused_not_followed():
     deep = []
     for _ in range(20_000):

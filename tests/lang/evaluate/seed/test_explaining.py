@@ -208,6 +208,7 @@ def used(told: Explanation, name: str) -> list[int]:
     return [index for index, _ in step(name, told).selections[0].used]
 
 
+@pytest.mark.slow
 @given(st.integers(0, 2**32), st.integers(0, 25))
 def test_the_rows_that_were_not_used_can_be_left_out(seed: int, count: int) -> None:
     rows: Sequence[Mapping[str, Any]] = random_rows(seed, count)

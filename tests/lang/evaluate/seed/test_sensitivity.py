@@ -61,6 +61,7 @@ def test_a_formula_that_sees_the_order_has_every_row_tried() -> None:
     assert found.possible == 3 + 3 * 2 + 3 * 3  # without a row; with vegan; with severity
 
 
+@pytest.mark.slow
 def test_rows_that_json_can_not_have_are_like_no_other() -> None:
     deep: list[Any] = []
     for _ in range(20_000):
