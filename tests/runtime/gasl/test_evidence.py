@@ -2,6 +2,7 @@
 
 from typing import Any
 
+import pytest
 from knotwork.runtime.commands.evidence import MOST, Lazy, derived, united
 from knotwork.runtime.context import Value
 from support.runners import evidence, plain, run, session

@@ -3,6 +3,7 @@
 import copy
 import math
 
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from knotwork import expr as facade
