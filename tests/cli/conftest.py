@@ -3,22 +3,13 @@
 from pathlib import Path
 
 import pytest
+from support.alone import alone_in
 from support.command import CAFES, REQUEST, cassette
-
-_UNSET = (
-    "KNOTWORK_LLM", "KNOTWORK_DEBUG", "ANOT_DEBUG", "OPENAI_API_KEY", "ANTHROPIC_API_KEY", "KNOTWORK_API_KEY", "NO_COLOR",
-    "FORCE_COLOR", "GITHUB_ACTIONS", "PY_COLORS",
-)  # fmt: skip
 
 
 @pytest.fixture(autouse=True)
 def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    for name in _UNSET:
-        monkeypatch.delenv(name, raising=False)
-    monkeypatch.setenv("KNOTWORK_HOME", str(tmp_path / "knotwork"))
-    monkeypatch.setenv("COLUMNS", "100")
-    monkeypatch.chdir(tmp_path)
-    return tmp_path
+    return alone_in(tmp_path, monkeypatch)
 
 
 @pytest.fixture
