@@ -16,7 +16,8 @@ from typing import Any, TypeAlias
 
 from attrs import define, field, frozen
 from lark import Lark, Token
-from lark.exceptions import UnexpectedToken
+from lark.exceptions import UnexpectedInput, UnexpectedToken
+from lark.lexer import LexerThread
 from lark.parsers.lalr_analysis import Shift
 
 __all__ = ["Automaton", "Follower", "Met", "States"]
@@ -84,6 +85,15 @@ class Follower:
             raise UnexpectedToken(token, set())  # type: ignore[no-untyped-call]
         self.met.append(Met(token.type, token.start_pos or 0, token.end_pos or 0))
 
+    def over(self, thread: LexerThread) -> "Follower | None":
+        """Take all tokens that a lexer finds and return itself; None where one can't be found, or can't stand."""
+        try:
+            for token in thread.lex(self):  # type: ignore[no-untyped-call]
+                self.feed_token(token)
+        except UnexpectedInput:
+            return None
+        return self
+
 
 class Automaton:
     """The states of a parser that Lark built."""
@@ -97,9 +107,9 @@ class Automaton:
         self._rules = tuple((rule.origin.name, tuple(part.name for part in rule.expansion)) for rule in lark.rules)
         self._patterns = {terminal.name: terminal.pattern.to_regexp() for terminal in lark.terminals}
 
-    def follower(self, start: str) -> Follower:
-        """Return a follower at the beginning of a text."""
-        return Follower(self, [self._starts[start]])
+    def follower(self, start: str, behind: States | None = None) -> Follower:
+        """Return a follower at the beginning of a text, or with the states ``behind`` what stands before it."""
+        return Follower(self, [self._starts[start]] if behind is None else list(behind))
 
     def push(self, states: list[int], terminal: str) -> bool:
         """Take ``terminal``; False, and ``states`` in no good order, where it can't stand."""

@@ -83,13 +83,7 @@ def follow(text: str, behind: States | None = None) -> Follower | None:
     ``behind``: the states behind what stands before it, which is not read again.
     """
     thread = LexerThread(_expr().parser.lexer, LexerState(TextSlice(text, 0, len(text))))
-    follower = automaton().follower("start") if behind is None else Follower(automaton(), list(behind))
-    try:
-        for token in thread.lex(follower):  # type: ignore[no-untyped-call]
-            follower.feed_token(token)
-    except UnexpectedInput:
-        return None
-    return follower
+    return automaton().follower("start", behind).over(thread)
 
 
 def depth(root: Node) -> int:

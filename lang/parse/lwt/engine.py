@@ -103,13 +103,7 @@ def follow(text: str, start: int = 0, stop: int | None = None, *, behind: States
     counter = LineCounter("\n")  # type: ignore[no-untyped-call]
     counter.char_pos = start
     thread = LexerThread(_lwt().parser.lexer, LexerState(piece, counter))
-    follower = automaton().follower("start") if behind is None else Follower(automaton(), list(behind))
-    try:
-        for token in thread.lex(follower):  # type: ignore[no-untyped-call]
-            follower.feed_token(token)
-    except UnexpectedInput:
-        return None
-    return follower
+    return automaton().follower("start", behind).over(thread)
 
 
 _AFTER = {
