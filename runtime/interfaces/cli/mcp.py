@@ -99,7 +99,8 @@ def mcp(
     from .serving.mcp_starting import perform
 
     asked = McpAsked(
-        graph, state, read_only, force, chunks, llm, tuple(models or ()), no_model, port, host, keys, rate_per_key, log, max_runs,
-        time_limit, max_calls, max_tokens, max_cost, price, not no_cache,
+        graph=graph, state=state, read_only=read_only, force=force, chunks=chunks, llm=llm, models=tuple(models or ()),
+        no_model=no_model, port=port, host=host, keys=keys, rate_per_key=rate_per_key, log=log, max_runs=max_runs,
+        time_limit=time_limit, max_calls=max_calls, max_tokens=max_tokens, max_cost=max_cost, price=price, cache=not no_cache,
     )  # fmt: skip
     return perform(asked)
