@@ -9,8 +9,9 @@ from typing import Any
 from attrs import define, field, frozen
 
 from ..adapters.llm import LLM, BadAnswer, BudgetExceeded, Completion, LLMError, Notice, Usage
+from ..lang.coercion import Fit, Type, Unfit, as_type
 from ..lang.diagnostic import nearest
-from ..lang.ladder import Fit, Type, Unfit, as_type, is_json
+from ..lang.literals import is_json
 from .events import BudgetReached, CallFinished, CallRetried, CallStarted, Events
 from .prompts import repair
 from .results import NO_USAGE, Access, Failed, Outcome, Record, StepFailed, Trace, add_costs

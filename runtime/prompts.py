@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 
-from ..lang.ladder import short
+from ..lang.literals import short
 
 __all__ = ["repair", "wanted"]
 

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 from attrs import define, evolve, field
 
 from ..lang.diagnostic import nearest
-from ..lang.ladder import Reading, Unreadable, kind_of, read, short
+from ..lang.literals import Reading, Unreadable, kind_of, read, short
 from ..lang.lwt import Accessor, Index, Key, Mode, Reference, Slice, Step, Template, Text
 from ..lang.operations import BUILTIN
 from ..lang.source import Span

@@ -14,7 +14,7 @@ from ...lang.conditions import Condition
 from ...lang.diagnostic import nearest
 from ...lang.evaluate.conditions import bind
 from ...lang.gasl import Name
-from ...lang.ladder import kind_of, short
+from ...lang.literals import kind_of, short
 from ..context import Value
 from ..records import ExecutionResult, Status
 from ..session import Session

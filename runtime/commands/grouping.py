@@ -7,7 +7,7 @@ from typing import Any
 
 from ...lang.evaluate.conditions import identity, sort_key
 from ...lang.gasl import Aggregate, Computation, Count, Path, Rank
-from ...lang.ladder import kind_of, short
+from ...lang.literals import kind_of, short
 from ..context import Value
 from ..records import ExecutionResult
 from ..session import Session

@@ -11,7 +11,7 @@ from attrs import frozen
 from ...adapters.graph import MOST_TEXTS, GraphAdapter
 from ...lang.conditions import Comparison, Condition, Constant, Field, Items, Operator
 from ...lang.diagnostic import nearest
-from ...lang.ladder import short
+from ...lang.literals import short
 from ...lang.node import walk
 from ...lang.schema import Attribute
 from .bindings import listed

@@ -14,7 +14,7 @@ import orjson
 from attrs import evolve, field, frozen
 
 from ...adapters.llm import Usage
-from ...lang.ladder import kind_of
+from ...lang.literals import kind_of
 
 __all__ = ["Counts", "Extraction", "ResultError", "ResultFault", "SeedResult", "Status", "read_result", "read_results"]
 

@@ -13,7 +13,7 @@ from typing import Any
 import orjson
 from attrs import field, frozen
 
-from ...lang.ladder import kind_of
+from ...lang.literals import kind_of
 from ..commands.excerpts import clipped
 from .dates import read_date
 

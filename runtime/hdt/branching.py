@@ -11,7 +11,7 @@ from attrs import define, field, frozen
 from blake3 import blake3
 
 from ...adapters.state import StateStore
-from ...lang.ladder import Reading, read
+from ...lang.literals import Reading, read
 from ..events import (
     BudgetReached,
     CallFinished,

@@ -13,7 +13,7 @@ from attrs import frozen
 
 from ...adapters.llm_answers import unfenced
 from ...lang.diagnostic import has_errors
-from ...lang.ladder import Reading, read
+from ...lang.literals import Reading, read
 from ...lang.parse.gasl import parse_gasl
 from ...lang.source import Source
 from ..records import cut, storable

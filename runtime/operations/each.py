@@ -78,7 +78,7 @@ def _each_parts(call: Call, scope: Scope) -> "tuple[list[Any], Prompted, dict[st
 
 def _list_of(reference: Reference, scope: Scope) -> list[Any]:
     """Return the list that ``reference`` leads to. What is no list fails in either mode: there is nothing to map."""
-    from ...lang.ladder import Reading, kind_of, read
+    from ...lang.literals import Reading, kind_of, read
 
     value = resolve(reference, scope)
     if isinstance(value, str):

@@ -10,7 +10,7 @@ from typing import Any
 
 from attrs import frozen
 
-from ...lang.ladder import Reading, read, short
+from ...lang.literals import Reading, read, short
 
 __all__ = ["Order", "name_of", "read_order"]
 

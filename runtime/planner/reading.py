@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from ...lang.diagnostic import Diagnostic, nearest
-from ...lang.ladder import kind_of
+from ...lang.literals import kind_of
 from ..commands.excerpts import excerpt
 from .faults import fault
 

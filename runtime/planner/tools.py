@@ -10,7 +10,7 @@ from typing import Any
 
 from attrs import define, field, frozen
 
-from ...lang import ladder
+from ...lang import literals
 from ...lang.diagnostic import Diagnostic, nearest
 from .arguments import AFTER, CLOSE, Reader
 from .faults import fault
@@ -90,8 +90,8 @@ def read_calls(text: str) -> Calls:
 
 def _alone(text: str) -> Calls:
     """Return the call that a text is as a whole: ``{"tool": ..., "arguments": {...}}`` as the answers' ladder reads it."""
-    value = ladder.read(text) if text.lstrip().startswith(("{", "`")) and "arguments" in text else None
-    made = _of_json([value.value]) if isinstance(value, ladder.Reading) else []
+    value = literals.read(text) if text.lstrip().startswith(("{", "`")) and "arguments" in text else None
+    made = _of_json([value.value]) if isinstance(value, literals.Reading) else []
     return Calls(()) if not made else Calls((), made[0]) if isinstance(made[0], Diagnostic) else Calls((made[0],))
 
 
@@ -173,8 +173,8 @@ def _of_json(values: list[Any]) -> list[Call | Diagnostic]:
             made.append(_unknown(name))
             continue
         if isinstance(given, str):  # as services write them
-            read = ladder.read(given or "{}")
-            given = read.value if isinstance(read, ladder.Reading) else None
+            read = literals.read(given or "{}")
+            given = read.value if isinstance(read, literals.Reading) else None
         arguments = {_SAME.get(key, key): each for key, each in given.items()} if isinstance(given, dict) else {}
         fits = all(type(arguments.get(parameter)) is kind for parameter, kind in PARAMETERS[name])
         made.append(

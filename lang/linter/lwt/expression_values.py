@@ -6,7 +6,7 @@ from attrs import frozen
 
 from ...diagnostic import nearest
 from ...expr import Comparison, Expr, ListDisplay, Literal, Name, TupleDisplay
-from ...ladder import Reading, kind_of, read, short
+from ...literals import Reading, kind_of, read, short
 from ...lwt import Choice, Reference, Template, Word
 from ...node import walk
 from .registry import Context

@@ -8,7 +8,7 @@ from attrs import evolve
 
 from ...diagnostic import Diagnostic, Edit
 from ...evaluate.checks import MOST
-from ...ladder import short
+from ...literals import short
 from ...lwt import Call, Choice, ListValue, ObjectValue, Option, Reference, Scalar, Template, Text, Value, Word
 from ...operations import OptionSpec
 from ...printer.lwt import format_reference, format_value

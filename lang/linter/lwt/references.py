@@ -6,7 +6,7 @@ from itertools import islice
 from typing import Any
 
 from ...diagnostic import Diagnostic, Edit
-from ...ladder import Reading, kind_of, short
+from ...literals import Reading, kind_of, short
 from ...lwt import Accessor, Call, Choice, Index, Key, Reference, Slice, Step, Template, Word
 from ...parse.lwt.lookalikes import path_of
 from ...source import NOWHERE, Span

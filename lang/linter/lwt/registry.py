@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 import attrs
 
-from ... import dependencies, ladder
+from ... import dependencies, literals
 from ...diagnostic import Diagnostic, Edit, Severity, nearest
 from ...lwt import (
     RESERVED,
@@ -83,7 +83,7 @@ class Context:
     given: Collection[str] = ()
     """Names of values that are there without a step of the script: those of steps that ran before, in a session."""
     _asked: dict[int, dict[str, str | None]] = attrs.field(factory=dict, init=False, eq=False, repr=False)
-    _readings: dict[str, ladder.Reading | ladder.Unreadable] = attrs.field(
+    _readings: dict[str, literals.Reading | literals.Unreadable] = attrs.field(
         factory=dict, init=False, eq=False, repr=False
     )
     expressions: "dict[str, ExprRead]" = attrs.field(factory=dict, init=False, eq=False, repr=False)
@@ -114,10 +114,10 @@ class Context:
             asked[key] = nearest(name, known) if len(asked) < _SUGGESTIONS else None
         return asked[key]
 
-    def reading(self, text: str) -> ladder.Reading | ladder.Unreadable:
+    def reading(self, text: str) -> literals.Reading | literals.Unreadable:
         """Return what ``text`` in the input says as a value; a long text is read once."""
         if text not in self._readings:
-            self._readings[text] = ladder.read(text)
+            self._readings[text] = literals.read(text)
         return self._readings[text]
 
     def expression(self, text: str) -> "ExprRead":

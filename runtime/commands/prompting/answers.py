@@ -6,7 +6,7 @@ from typing import Any
 from attrs import frozen
 
 from ....lang.gasl import Column
-from ....lang.ladder import Reading, kind_of, read, short
+from ....lang.literals import Reading, kind_of, read, short
 
 __all__ = ["Fault", "Judged", "Row", "analysis", "rows"]
 

@@ -8,7 +8,7 @@ from typing import Any
 from attrs import define, evolve, field, frozen
 
 from ....adapters.llm import LLM, Completion, LLMError, Usage
-from ....lang.ladder import Type
+from ....lang.coercion import Type
 from ...calls import HOPELESS, Caller, Request
 from ...events import CallRetried
 from ...records import ExecutionResult

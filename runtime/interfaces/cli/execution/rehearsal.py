@@ -168,7 +168,7 @@ class _View:
         except StepFailed as error:
             return Planned(step, (Prompt("", fault=error.failed.message),), 0)
         if isinstance(items, str):
-            from .....lang.ladder import Reading, read
+            from .....lang.literals import Reading, read
 
             found = read(items)
             items = found.value if isinstance(found, Reading) else items

@@ -9,7 +9,7 @@ from rich.table import Table
 from rich.text import Text
 
 from .....lang.diagnostic import printable
-from .....lang.ladder import Reading, read
+from .....lang.literals import Reading, read
 from .output import colour
 
 __all__ = ["drawn", "render"]

@@ -10,7 +10,7 @@ from typing import Any, BinaryIO, Literal
 
 from attrs import define, field
 
-from ......lang.ladder import kind_of
+from ......lang.literals import kind_of
 from ...shared.exit import Misused
 from ...shared.files import STDIN, read_source
 from .streaming import Item, NotJSON, values

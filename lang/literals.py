@@ -1,4 +1,4 @@
-"""The accessor ladder: how a model's answer, which is text, is read as a value; and whether it is of a wanted type.
+"""The accessor ladder: how a text is read as a value.
 
 Four rungs, the first that reads the whole text wins: JSON, a Python literal, the first fenced block, an unquoted bracket
 list (``[Canada, Peru]``). Values are JSON values: tuples and sets become lists. Nothing here evaluates text, and nothing
@@ -8,12 +8,14 @@ raises for a text, however large, deep or odd it is. Design: LWT, section "Meani
 import json
 import math
 import re
-from collections.abc import Callable, Sequence
-from typing import Any, Literal, TypeAlias
+from collections.abc import Callable
+from typing import Any, Literal
 
 from attrs import frozen
 
-__all__ = ["Fit", "How", "Reading", "Unfit", "Unreadable", "as_type", "is_json", "kind_of", "read", "short"]
+__all__ = [
+    "MAX_DEPTH", "MAX_DIGITS", "How", "Reading", "Unreadable", "is_json", "is_too_deep", "kind_of", "read", "read_literal", "short",
+]  # fmt: skip
 
 How = Literal["json", "python", "fence", "bracket list"]
 
@@ -38,25 +40,6 @@ class Unreadable:
     """The text is none of what the ladder reads; ``reason`` is a clause for a message."""
 
     reason: str
-
-
-@frozen
-class Fit:
-    """The text is of the wanted type: ``value``, and the rung where one was needed."""
-
-    value: Any
-    how: How | None = None
-
-
-@frozen
-class Unfit:
-    """The text is not of the wanted type: ``reason`` is a sentence about it without a period."""
-
-    reason: str
-
-
-Type: TypeAlias = str | Sequence[str]
-"""A type's name (text, json, list, int, float, bool), or the labels of a choice as a tuple or list."""
 
 
 class _Refused(Exception):
@@ -86,22 +69,21 @@ def is_json(text: str) -> bool:
     return True
 
 
-def as_type(text: str, kind: Type) -> Fit | Unfit:
-    """Say whether ``text`` is of type ``kind``, and its value: seed 001's outputs are text, ``type=`` asks for more."""
-    if not isinstance(kind, str):
-        return _choice(text, kind)
-    if kind == "text":
-        return Fit(text)
-    if kind in ("json", "list"):
-        found = read(text)
-        if isinstance(found, Unreadable):
-            return Unfit(f"it is not {'JSON' if kind == 'json' else 'a list'}: {found.reason}")
-        if kind == "list" and not isinstance(found.value, list):
-            return Unfit(f"it is {kind_of(found.value)}, not a list")
-        return Fit(found.value, found.how)
-    if kind in _SCALARS:
-        return _SCALARS[kind](text)
-    return Unfit(f"there is no type {kind!r}")
+def read_literal(text: str) -> tuple[Any] | Unreadable | None:
+    """Read ``text`` as a Python literal, or as JSON with trailing commas; None where it is neither. Never raises."""
+    try:
+        return (_python(text.strip()),)
+    except _Refused as refused:
+        return Unreadable(str(refused)) if str(refused) else None
+
+
+def is_too_deep(value: Any) -> bool:
+    """Say whether ``value`` has more than ``MAX_DEPTH`` lists and objects inside one another."""
+    try:
+        _checked_depth(value)
+    except _Refused:
+        return True
+    return False
 
 
 def kind_of(value: object) -> str:
@@ -355,46 +337,3 @@ _RUNGS: tuple[tuple[How, Callable[[str], Any]], ...] = (
 def short(text: str, most: int = 60) -> str:
     """Quote ``text`` for a message, shortened."""
     return json.dumps(text if len(text) <= most else text[: most - 1] + "…", ensure_ascii=False)
-
-
-def _bare(text: str) -> str:
-    """Take off what models put around a one-word answer: blanks, quotes, a final period."""
-    text = text.strip()
-    for _ in range(2):
-        text = text.removesuffix(".").rstrip()
-        if len(text) > 1 and text[0] == text[-1] and text[0] in "\"'`":
-            text = text[1:-1].strip()
-    return text
-
-
-def _choice(text: str, labels: Sequence[str]) -> Fit | Unfit:
-    if text.strip() in labels:
-        return Fit(text.strip())
-    wanted = _bare(text).casefold()
-    found = [label for label in labels if _bare(label).casefold() == wanted]
-    if len(found) == 1:
-        return Fit(found[0])
-    reason = "it is more than one" if found else "it is none"
-    return Unfit(f"{reason} of {', '.join(map(short, labels))}: {short(text.strip())}")
-
-
-def _int(text: str) -> Fit | Unfit:
-    bare = _bare(text)
-    if re.fullmatch(r"[-+]?[0-9]+(?:\.0+)?", bare) and len(bare) <= MAX_DIGITS:
-        return Fit(int(bare.split(".", maxsplit=1)[0]))
-    return Unfit(f"it is not an integer: {short(text.strip())}")
-
-
-def _decimal(text: str) -> Fit | Unfit:
-    bare = _bare(text)
-    if re.fullmatch(r"[-+]?(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][-+]?[0-9]+)?", bare) and math.isfinite(float(bare)):
-        return Fit(float(bare))
-    return Unfit(f"it is not a number: {short(text.strip())}")
-
-
-def _bool(text: str) -> Fit | Unfit:
-    value = {"true": True, "yes": True, "false": False, "no": False}.get(_bare(text).casefold())
-    return Unfit(f"it is not true or false: {short(text.strip())}") if value is None else Fit(value)
-
-
-_SCALARS = {"int": _int, "float": _decimal, "bool": _bool}

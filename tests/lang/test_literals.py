@@ -1,6 +1,5 @@
-"""The accessor ladder: what a model's answer is read as, and what fits a type."""
+"""The accessor ladder: what a text is read as."""
 
-import math
 import tracemalloc
 from time import perf_counter
 from typing import Any
@@ -8,7 +7,7 @@ from typing import Any
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from knotwork.lang.ladder import Fit, Reading, Unfit, Unreadable, as_type, read
+from knotwork.lang.literals import Reading, Unreadable, read
 
 READ: list[tuple[str, str, Any]] = [
     ('["Canada", "Peru"]', "json", ["Canada", "Peru"]),
@@ -93,13 +92,6 @@ def test_a_long_answer_is_read_in_bounded_memory() -> None:
     assert peak < 40 * len(text)
 
 
-@given(st.text(alphabet="[](){}'\"\\,:` \n1.eE+-_ab#NTrue", max_size=60))
-@settings(max_examples=500, deadline=None)
-def test_no_text_makes_it_raise(text: str) -> None:
-    for kind in ("json", "list", "int", "float", "bool", ("a", "b")):
-        as_type(text, kind)
-
-
 values = st.recursive(
     st.none() | st.booleans() | st.integers(-(10**30), 10**30) | st.floats(allow_nan=False, allow_infinity=False)
     | st.text(st.characters(exclude_categories=["Cs"]), max_size=8),
@@ -114,59 +106,3 @@ def test_a_python_literal_is_read_as_python_reads_it(value: Any) -> None:
     found = read(repr(value))
     assert isinstance(found, Reading)
     assert found.value == value
-
-
-FITS: list[tuple[str, Any, Any]] = [
-    ("any text", "text", "any text"),
-    ("5", "int", 5),
-    (" -12. ", "int", -12),
-    ('"7"', "int", 7),
-    ("3.0", "int", 3),
-    ("2.5", "float", 2.5),
-    ("4", "float", 4.0),
-    ("TRUE", "bool", True),
-    ("No.", "bool", False),
-    ("[1]", "list", [1]),
-    ("[a, b]", "list", ["a", "b"]),
-    ("{'a': 1}", "json", {"a": 1}),
-    ("Glad", ("glad", "sad"), "glad"),
-    (' "SAD." ', ("glad", "sad"), "sad"),
-    ("A", ("a", "A"), "A"),
-    ("`yes`", ("yes", "no"), "yes"),
-]
-
-
-@pytest.mark.parametrize(("text", "kind", "value"), FITS)
-def test_an_answer_fits_its_type(text: str, kind: Any, value: Any) -> None:
-    fit = as_type(text, kind)
-    assert isinstance(fit, Fit)
-    assert fit.value == value
-    assert type(fit.value) is type(value)
-
-
-@pytest.mark.parametrize(
-    ("text", "kind", "reason"),
-    [
-        ("about 5", "int", 'it is not an integer: "about 5"'),
-        ("5.5", "int", "it is not an integer"),
-        ("9" * 400, "int", "it is not an integer"),
-        ("1e999", "float", "it is not a number"),
-        ("nan", "float", "it is not a number"),
-        ("maybe", "bool", 'it is not true or false: "maybe"'),
-        ("{}", "list", "it is an object, not a list"),
-        ("prose", "json", "it is not JSON"),
-        ("I am glad", ("glad", "sad"), 'it is none of "glad", "sad": "I am glad"'),
-        ("Yes", ("yes", "YES"), "it is more than one of"),
-        ("", ("glad", "sad"), "it is none of"),
-    ],
-)
-def test_what_does_not_fit_says_why(text: str, kind: Any, reason: str) -> None:
-    fit = as_type(text, kind)
-    assert isinstance(fit, Unfit)
-    assert reason in fit.reason
-
-
-def test_floats_are_finite() -> None:
-    fit = as_type("1e308", "float")
-    assert isinstance(fit, Fit)
-    assert math.isfinite(fit.value)

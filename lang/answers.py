@@ -1,0 +1,262 @@
+"""What stands around a model's answer, and the one JSON object in it.
+
+Reading an object, in this order: the whole text is JSON; what a model thought before it is left out; a fenced block, or the one object in
+prose; then trailing commas and Python literals. Two objects that differ are refused, and text that ends inside an object is never closed.
+Reading is linear and takes at most ``MAX_ANSWER`` characters. Nothing here raises for a text. Design: DATA, section 4.
+"""
+
+import json
+import re
+from collections.abc import Collection, Iterator, Sequence
+from typing import Any, Literal, TypeAlias
+
+from attrs import frozen
+
+from .literals import MAX_DEPTH, Unreadable, is_too_deep, kind_of, read_literal, short
+
+__all__ = ["MAX_ANSWER", "CutOff", "ObjectRead", "ReadAs", "fenced_blocks", "read_object", "without_thinking"]
+
+ReadAs = Literal["exact", "thinking", "fenced", "embedded", "literal"]
+MAX_ANSWER = 200_000
+"""Characters of an answer that are read; a longer one is unreadable."""
+
+_MOST_GROUPS = 1_000
+"""Groups of braces in an answer that are looked at."""
+_TAG = re.compile(r"<(/?)(think|thinking|thought|thoughts|reasoning|analysis|scratchpad|reflection)\s*>", re.IGNORECASE)
+_FENCE = re.compile(r"^[ \t]*+(`{3,}+|~{3,}+)([^\n]*+)$", re.MULTILINE)
+
+
+@frozen
+class ObjectRead:
+    """The object that an answer has, and how it was found: ``exact`` where it is the whole text."""
+
+    value: dict[str, Any]
+    read_as: ReadAs
+
+
+@frozen
+class CutOff(Unreadable):
+    """The text ends too early: inside an object, or inside what the model thinks."""
+
+
+Span: TypeAlias = tuple[int, int]
+
+
+def without_thinking(text: str, kept: Sequence[Span] = ()) -> str | CutOff:
+    """Return what stands behind the last ``</think>`` (``</thinking>``, ``</reasoning>``); ``CutOff`` where thinking has no end.
+
+    Tags within ``kept``, the spans of values, are text. Without tags the text comes back as it is.
+    """
+    if "<" not in text:
+        return text
+    begin, opened = 0, False
+    index = 0
+    for tag in _TAG.finditer(text):
+        while index < len(kept) and kept[index][1] <= tag.start():
+            index += 1
+        if index < len(kept) and kept[index][0] <= tag.start():
+            continue
+        opened = not tag[1]
+        if tag[1]:
+            begin = tag.end()
+    return CutOff("it ends before the thinking in it does: </think> is missing") if opened else text[begin:]
+
+
+def fenced_blocks(text: str) -> Iterator[tuple[Span, Span]]:
+    """Give for each fenced block of ``text`` the span of all of it and of what is in it. One that is not closed is none."""
+    if "```" not in text and "~~~" not in text:
+        return
+    opening: re.Match[str] | None = None
+    for line in _FENCE.finditer(text):
+        if opening is None:
+            opening = line
+        elif line[1].startswith(opening[1]) and not line[2].strip():
+            yield (opening.start(), line.end()), (opening.end(), line.start())
+            opening = None
+
+
+def read_object(text: str, wanted: Collection[str] = ()) -> ObjectRead | Unreadable:
+    """Return the one JSON object that ``text`` has. Never raises.
+
+    ``wanted`` are keys: of objects with words around them only those count that have at least one of them. Without any every object counts.
+    """
+    if len(text) > MAX_ANSWER:
+        return Unreadable(f"it has {len(text):,} characters; at most {MAX_ANSWER:,} are read")
+    whole = text.strip().removeprefix("\ufeff").strip()
+    if not whole:
+        return Unreadable("it is empty")
+    exact = _parsed(whole)
+    if isinstance(exact, Unreadable):
+        return exact
+    if exact is not None:
+        return _object(exact[0], "exact")
+    complete: list[Span] = []
+    if _TAG.search(whole):  # a tag within a value is no tag
+        complete = [
+            span
+            for span in _spans(whole)[:_MOST_GROUPS]
+            if min(span) >= 0 and _value_of(whole[span[0] : span[1]]) is not None
+        ]
+    answer = without_thinking(whole, complete)
+    if isinstance(answer, CutOff):
+        return answer
+    thought = len(answer) != len(whole)
+    answer = answer.strip()
+    if thought and (exact := _parsed(answer)) is not None:
+        return exact if isinstance(exact, Unreadable) else _object(exact[0], "thinking")
+    return _found(answer, wanted)
+
+
+def _object(value: Any, read_as: ReadAs) -> ObjectRead | Unreadable:
+    if not isinstance(value, dict):
+        return Unreadable(f"it is {kind_of(value)}, not an object")
+    return ObjectRead(value, read_as)
+
+
+def _found(answer: str, wanted: Collection[str]) -> ObjectRead | Unreadable:
+    """Return the one object in what is no JSON as a whole."""
+    blocks = list(fenced_blocks(answer))
+    candidates: list[tuple[dict[str, Any], ReadAs]] = []
+    unreadable: Unreadable | None = None
+    fenced = [inner for _, inner in blocks if _is_braced(answer[inner[0] : inner[1]].strip())]
+    if fenced:  # braces in the prose around the blocks can't hide what is in them
+        pieces = [(inner, True) for inner in fenced]
+        ends = [0, *(outer[1] for outer, _ in blocks)]
+        starts = [*(outer[0] for outer, _ in blocks), len(answer)]
+        pieces += [((begin, end), False) for begin, end in zip(ends, starts, strict=True)]
+    else:
+        pieces = [((0, len(answer)), False)]
+    for (begin, end), is_block in pieces:
+        piece = answer[begin:end]
+        spans = _spans(piece)
+        if len(spans) > _MOST_GROUPS:
+            return Unreadable(f"it has more than {_MOST_GROUPS:,} groups of braces")
+        for start, stop in spans:
+            if start < 0:
+                unreadable = unreadable or Unreadable("a } in it closes nothing")
+                continue
+            if stop < 0:
+                if end == len(answer):
+                    return CutOff("it ends inside an object: it is cut off")
+                unreadable = unreadable or Unreadable("braces in it are not closed")
+                continue
+            inner = piece[start:stop]
+            found = _value_of(inner)
+            if isinstance(found, Unreadable):
+                unreadable = unreadable or found
+            elif found is None:
+                keys = any(json.dumps(key) in inner or repr(key) in inner for key in wanted)
+                if keys or (not wanted and re.search(r"[\"']\s*+:", inner)):
+                    unreadable = unreadable or Unreadable(f"an object in it can't be read as JSON: {short(inner)}")
+            elif isinstance(found[0], dict):
+                value: dict[str, Any] = found[0]
+                if not wanted or any(key in value for key in wanted):
+                    candidates.append((value, found[1] or ("fenced" if is_block else "embedded")))
+    if unreadable is not None or not candidates:
+        return unreadable or Unreadable(_nothing(wanted))
+    first, read_as = candidates[0]
+    if any(not _same(value, first) for value, _ in candidates[1:]):
+        return Unreadable("there are two answers: objects that differ; answer with one object")
+    return ObjectRead(first, read_as)
+
+
+def _nothing(wanted: Collection[str]) -> str:
+    if not wanted:
+        return "there is no JSON object in it"
+    return f"there is no JSON object with {' or '.join(map(short, list(wanted)[:5]))} in it"
+
+
+def _value_of(text: str) -> tuple[Any, Literal["", "literal"]] | Unreadable | None:
+    """Return what ``text`` is as JSON, or else as a Python literal; None where it is neither."""
+    exact = _parsed(text)
+    if exact is not None:
+        return exact if isinstance(exact, Unreadable) else (exact[0], "")
+    literal = read_literal(text)
+    return literal if literal is None or isinstance(literal, Unreadable) else (literal[0], "literal")
+
+
+def _is_braced(text: str) -> bool:
+    return text.startswith("{") and text.endswith("}")
+
+
+def _same(one: Any, other: Any) -> bool:
+    """Say whether two JSON values are equal; true is not 1."""
+    return json.dumps(one, sort_keys=True) == json.dumps(other, sort_keys=True)
+
+
+def _parsed(text: str) -> tuple[Any] | Unreadable | None:
+    """Return the JSON value that ``text`` is; None where it is no JSON, ``Unreadable`` where it is JSON and faulty."""
+    if not text or text[0] not in '{["-0123456789tfnNI':
+        return None
+    faults: list[str] = []
+
+    def pairs(found: list[tuple[str, Any]]) -> dict[str, Any]:
+        made = dict(found)
+        if len(made) != len(found):
+            faults.append("a key occurs twice in an object")
+        return made
+
+    try:
+        value = json.loads(text, object_pairs_hook=pairs)
+    except RecursionError:
+        return Unreadable(f"it is nested deeper than {MAX_DEPTH} levels")
+    except ValueError as error:  # also an integer of thousands of digits
+        return None if isinstance(error, json.JSONDecodeError) else Unreadable("a number in it is too long")
+    if faults:
+        return Unreadable(faults[0])
+    if is_too_deep(value):
+        return Unreadable(f"it is nested deeper than {MAX_DEPTH} levels")
+    if "\\ud" in text.lower() or not text.isascii():
+        try:
+            json.dumps(value, ensure_ascii=False).encode()
+        except UnicodeEncodeError:
+            return Unreadable("half of a surrogate pair in it is no text")
+    return (value,)
+
+
+_MARK = re.compile(r"[{}\"']|(?<=[{\[(,:])\s*+'")
+
+
+def _spans(text: str) -> list[Span]:
+    """Return where the outermost ``{...}`` of ``text`` begin and end; -1 stands for a brace that is missing.
+
+    Quotes count inside braces only. An apostrophe opens a text only where a value or a key may begin.
+    """
+    found: list[Span] = []
+    depth = start = 0
+    position, end = 0, len(text)
+    while position < end:
+        mark = _MARK.search(text, position)
+        if mark is None:
+            break
+        char, position = mark[0][-1], mark.end()
+        if char == "{":
+            if not depth:
+                start = mark.start()
+            depth += 1
+        elif char == "}":
+            if not depth:
+                found.append((-1, position))
+                continue
+            depth -= 1
+            if not depth:
+                found.append((start, position))
+        elif depth and (char == '"' or text[mark.start() - 1] in "{[(,:" or len(mark[0]) > 1):
+            position = _behind_string(text, position, char)
+    if depth:
+        found.append((start, -1))
+    return found
+
+
+def _behind_string(text: str, position: int, quote: str) -> int:
+    """Return the place behind the end of a text that began before ``position``; the end of ``text`` where it does not end."""
+    while True:
+        close = text.find(quote, position)
+        if close < 0:
+            return len(text)
+        slashes = close
+        while slashes > position and text[slashes - 1] == "\\":
+            slashes -= 1
+        if (close - slashes) % 2 == 0:
+            return close + 1
+        position = close + 1

@@ -1,0 +1,461 @@
+"""What is taken for a wanted type, and what is refused: one table for scripts, seeds, rankings and judges. Design: DATA, section 4.
+
+``as_value`` reads a JSON value, ``as_type`` a text that is the whole answer. What is read otherwise than it is written has it in
+``Fit.coerced``; what could mean anything else is refused with the reason. Nothing raises for a text, and reading is linear.
+"""
+
+import json
+import math
+import re
+import unicodedata
+from collections.abc import Sequence
+from functools import lru_cache
+from typing import Any, TypeAlias
+
+from attrs import evolve, frozen
+
+from .answers import MAX_ANSWER, CutOff, fenced_blocks, read_object, without_thinking
+from .literals import MAX_DIGITS, Reading, Unreadable, is_json, kind_of, read, short
+
+__all__ = ["Fit", "Type", "Unfit", "as_type", "as_value", "choice_of"]
+
+Type: TypeAlias = str | Sequence[str]
+"""A type's name (text, json, list, int, float, bool), or the labels of a choice as a tuple or list."""
+
+_LARGEST = 2**63
+
+
+@frozen
+class Fit:
+    """The value fits. ``coerced``: what was written, where it was read otherwise; "" where the value is what is written.
+
+    ``how`` says how a value was found in a text: a rung of the ladder (json, python, fence, bracket list), or
+    ``thinking``, ``fenced``, ``embedded``, ``literal``, ``coerced``; None where the text is the value.
+    """
+
+    value: Any
+    how: str | None = None
+    coerced: str = ""
+
+
+@frozen
+class Unfit:
+    """The value does not fit: ``reason`` is a sentence about it without a period."""
+
+    reason: str
+
+
+def as_type(text: str, kind: Type, *, strict: bool = False) -> Fit | Unfit:
+    """Return the value of type ``kind`` that the answer ``text`` is, or why it is none. With ``strict`` nothing is coerced."""
+    if kind == "text":
+        return Fit(text)
+    if strict:
+        return _exactly(text, kind)
+    if kind in ("json", "list"):
+        return _structure(text, str(kind))
+    if isinstance(kind, str) and kind not in _SCALARS:
+        return Unfit(f"there is no type {kind!r}")
+    if len(text) > MAX_ANSWER:
+        return Unfit(f"it has {len(text):,} characters; at most {MAX_ANSWER:,} are read")
+    answer = without_thinking(text)
+    if isinstance(answer, CutOff):
+        return Unfit(answer.reason)
+    read_as = "thinking" if len(answer) != len(text) else ""
+    bare = answer.strip()
+    blocks = list(fenced_blocks(bare))
+    if len(blocks) == 1 and blocks[0][0] == (0, len(bare)):
+        bare, read_as = bare[blocks[0][1][0] : blocks[0][1][1]].strip(), "fenced"
+    if not isinstance(kind, str):
+        found = choice_of(bare, kind)
+    else:
+        boxed = _boxed(bare)
+        if isinstance(boxed, Unfit):
+            return boxed
+        found = _SCALARS[kind](bare if boxed is None else boxed)
+        if boxed is not None and isinstance(found, Fit):
+            found = evolve(found, coerced=bare)
+    if isinstance(found, Unfit):
+        return found
+    return Fit(
+        found.value, read_as or ("coerced" if found.coerced else None), text.strip() if read_as else found.coerced
+    )
+
+
+def as_value(value: Any, kind: Type, *, strict: bool = False, nullable: bool = False) -> Fit | Unfit:
+    """Return what the JSON value ``value`` is as ``kind`` (of lists: of texts, numbers and booleans), or why it is none.
+
+    With ``nullable`` null fits all but a choice, and so do the texts "null", "N/A" and "" where no text is wanted.
+    """
+    if not isinstance(kind, str):
+        return _label(value, kind, strict)
+    if kind == "json":
+        return Fit(value)
+    if kind not in ("text", *_WANTED):
+        return Unfit(f"there is no type {kind!r}")
+    if value is None:
+        return Fit(None) if nullable else Unfit("it is null")
+    if isinstance(value, str) and not _is_text(value):
+        return Unfit("half of a surrogate pair in it is no text")
+    if kind == "text":
+        if isinstance(value, str):
+            return Fit(value)
+        if _is_number(value) and not strict:
+            return Fit(json.dumps(value), "coerced", json.dumps(value))
+        return Unfit(f"it is {kind_of(value)}, not a text")
+    if isinstance(value, str):
+        if strict:
+            return Unfit(f"it is a text, not {_WANTED[kind]}: {short(value)}")
+        if value.strip().casefold() in ("", "null", "n/a"):
+            return Fit(None, "coerced", value or '""') if nullable else Unfit(f"it is no value: {short(value)}")
+        found = _one_of_list(value) if kind == "list" else _SCALARS[kind](value)
+        if isinstance(found, Unfit) or (kind != "bool" and not _is_small(found.value)):
+            return found if isinstance(found, Unfit) else Unfit("it is no number of 64 bits")
+        return Fit(found.value, "coerced", value)
+    if kind == "list":
+        return _list(value)
+    if kind == "bool":
+        return Fit(value) if isinstance(value, bool) else Unfit(f"it is {kind_of(value)}, not true or false")
+    if not _is_number(value):
+        return Unfit(f"it is {kind_of(value)}, not {_WANTED[kind]}" if not isinstance(value, float | int) or isinstance(value, bool)
+                     else "it is no finite number of 64 bits")  # fmt: skip
+    if kind == "int" and isinstance(value, float):
+        if strict or not value.is_integer():
+            return Unfit(f"it is not a whole number: {json.dumps(value)}")
+        return Fit(int(value), "coerced", json.dumps(value))
+    return Fit(value)
+
+
+_WANTED = {"int": "a whole number", "float": "a number", "bool": "true or false", "list": "a list"}
+
+
+def _is_number(value: Any) -> bool:
+    return isinstance(value, int | float) and not isinstance(value, bool) and _is_small(value)
+
+
+def _is_small(value: Any) -> bool:
+    if isinstance(value, float):
+        return math.isfinite(value)
+    return not isinstance(value, int) or abs(value) < _LARGEST
+
+
+def _is_text(text: str) -> bool:
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        return False
+    return True
+
+
+def _list(value: Any) -> Fit | Unfit:
+    if not isinstance(value, list):
+        return Unfit(f"it is {kind_of(value)}, not a list")
+    for item in value:
+        if not (isinstance(item, bool) or (isinstance(item, str) and _is_text(item)) or _is_number(item)):
+            return Unfit(f"{kind_of(item)} stands in the list, which has texts, numbers and booleans only")
+    return Fit(value)
+
+
+def _one_of_list(text: str) -> Fit | Unfit:
+    """Return a list of one for a single text. A text that may be several is none."""
+    if not text.strip() or re.search(r"[,;|\n•、，；]|^\s*[\[({]", text):
+        return Unfit(f"it is a text, not a list: {short(text)}")
+    return Fit([text.strip()])
+
+
+def _exactly(text: str, kind: Type) -> Fit | Unfit:
+    """Return the value of a text that is of type ``kind`` as it stands."""
+    bare = text.strip()
+    if not isinstance(kind, str):
+        return Fit(bare) if bare in kind else Unfit(_none_of(bare, kind))
+    pattern = _EXACT.get(kind)
+    if pattern is not None:
+        fits = pattern.fullmatch(bare) is not None
+        found = _SCALARS[kind](bare) if fits else Unfit("")
+        return found if isinstance(found, Fit) else Unfit(f"it is not {_WANTED[kind]}: {short(bare)}")
+    if kind not in ("json", "list"):
+        return Unfit(f"there is no type {kind!r}")
+    value = read(bare) if is_json(bare) else Unreadable("it is not JSON as a whole")
+    if isinstance(value, Unreadable):
+        return Unfit(f"it is not {'JSON' if kind == 'json' else 'a list'}: {value.reason}")
+    if kind == "list" and not isinstance(value.value, list):
+        return Unfit(f"it is {kind_of(value.value)}, not a list")
+    return Fit(value.value, value.how)
+
+
+_EXACT = {
+    "int": re.compile(r"-?(?:0|[1-9][0-9]*)"),
+    "float": re.compile(r"-?(?:0|[1-9][0-9]*)(?:\.[0-9]+)?(?:[eE][-+]?[0-9]+)?"),
+    "bool": re.compile("true|false"),
+}
+
+
+def _structure(text: str, kind: str) -> Fit | Unfit:
+    """Return the JSON value or the list that an answer is, or that stands in it alone."""
+    wanted = "JSON" if kind == "json" else "a list"
+    answer = text if is_json(text) else without_thinking(text)
+    if isinstance(answer, CutOff):
+        return Unfit(f"it is not {wanted}: {answer.reason}")
+    thought = len(answer) != len(text)
+    blocks = [answer[begin:end].strip() for _, (begin, end) in fenced_blocks(answer)]
+    values = [found.value for found in map(read, blocks) if isinstance(found, Reading)] if len(blocks) > 1 else []
+    if any(json.dumps(value) != json.dumps(values[0]) for value in values[1:]):
+        return Unfit(f"it is not {wanted}: there are two answers, fenced blocks that differ; answer with one value")
+    found = read(answer)
+    if isinstance(found, Unreadable) or (kind == "json" and found.how == "fence"):
+        single = read_object(text) if kind == "json" else None
+        if not isinstance(single, Unreadable) and single is not None:
+            return Fit(single.value, "fence" if single.read_as == "fenced" else single.read_as, text.strip())
+        if isinstance(single, CutOff) or (single is not None and "two answers" in single.reason):
+            return Unfit(f"it is not {wanted}: {single.reason}")
+    if isinstance(found, Unreadable):
+        return Unfit(f"it is not {wanted}: {found.reason}")
+    if kind == "list" and not isinstance(found.value, list):
+        one = _one_of_list(found.value) if isinstance(found.value, str) else None
+        if isinstance(one, Fit):
+            return Fit(one.value, "coerced", text.strip())
+        return Unfit(f"it is {kind_of(found.value)}, not a list")
+    return Fit(found.value, "thinking" if thought else found.how, "" if is_json(text) else text.strip())
+
+
+# Numbers and booleans
+
+
+def _int(text: str) -> Fit | Unfit:
+    bare = _bare(text)
+    if re.fullmatch(r"[-+]?[0-9]+(?:\.0+)?", bare) and len(bare) <= MAX_DIGITS:
+        return Fit(int(bare.split(".", maxsplit=1)[0]), coerced="" if _EXACT["int"].fullmatch(text.strip()) else text)
+    return Unfit(f"it is not an integer: {short(text.strip())}")
+
+
+def _decimal(text: str) -> Fit | Unfit:
+    bare = _bare(text)
+    if re.fullmatch(r"[-+]?(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][-+]?[0-9]+)?", bare) and math.isfinite(float(bare)):
+        return Fit(float(bare), coerced="" if _EXACT["float"].fullmatch(text.strip()) else text)
+    return Unfit(f"it is not a number: {short(text.strip())}")
+
+
+_BOOLEANS = {"true": True, "yes": True, "false": False, "no": False}
+
+
+def _bool(text: str) -> Fit | Unfit:
+    value = _BOOLEANS.get(_bare(text).casefold())
+    if value is None:
+        return Unfit(f"it is not true or false: {short(text.strip())}")
+    return Fit(value, coerced="" if text.strip() in ("true", "false") else text)
+
+
+_SCALARS = {"int": _int, "float": _decimal, "bool": _bool}
+
+
+# What models put around an answer
+
+_BLANK = " \t\r\n\f\v\u00a0\ufeff\u200b\u200e\u200f\u2060"
+_AROUND = (
+    ("***", "***"), ("**", "**"), ("__", "__"), ("*", "*"), ("_", "_"), ("`", "`"), ('"', '"'), ("'", "'"), ("“", "”"),
+    ("‘", "’"), ("«", "»"), ("「", "」"),
+)  # fmt: skip
+_ROUNDS = 6
+
+
+def _bare(text: str) -> str:
+    """Take off what models put around a short answer: blanks, pairs of quotes, Markdown's emphasis, one period."""
+    text, period = text.strip(_BLANK), False
+    for _ in range(_ROUNDS):
+        if not period and text.endswith(".") and len(text) > 1:
+            text, period = text[:-1].rstrip(_BLANK), True
+        inner = _inside(text)
+        if inner is None:
+            break
+        text = inner
+    if not period and text.endswith(".") and len(text) > 1:
+        text = text[:-1].rstrip(_BLANK)
+    return text
+
+
+def _inside(text: str) -> str | None:
+    for opening, closing in _AROUND:
+        if len(text) > len(opening) + len(closing) and text.startswith(opening) and text.endswith(closing):
+            inner = text[len(opening) : -len(closing)]
+            if opening[0] not in inner and closing[0] not in inner:
+                return inner.strip(_BLANK)
+    return None
+
+
+_BOXED = re.compile(r"\\{1,2}(?:boxed|fbox)\s*+\{([^{}]*+(?:\{[^{}]*+\}[^{}]*+)*+)\}")
+_IN_BOX = re.compile(r"\\(?:text|textbf|textit|texttt|mathrm|mathbf|mathit|emph)\s*+\{([^{}]*+)\}")
+_NOT = r"(?:not|never|no|nor|neither|isn['’]?t|wasn['’]?t|aren['’]?t|cannot|can['’]?t|hardly|rather\s+than|instead\s+of|than)"
+_NOT_BEFORE = re.compile(_NOT + r"\W*+$", re.IGNORECASE)
+
+
+def _boxed(text: str) -> str | Unfit | None:
+    r"""Return what stands in ``\boxed{...}``, which is how models mark a final answer; None where nothing does."""
+    if "boxed" not in text and "fbox" not in text:
+        return None
+    boxes = list(_BOXED.finditer(text))
+    if not boxes:
+        return None
+    if any(_NOT_BEFORE.search(text[max(0, box.start() - 24) : box.start()]) for box in boxes):
+        return Unfit(f"what is boxed is denied: {short(text)}")
+    said = {inner[1].strip() if (inner := _IN_BOX.fullmatch(box[1].strip())) else box[1].strip() for box in boxes}
+    if len(said) > 1:
+        return Unfit(f"there are two answers, boxes that differ: {', '.join(map(short, sorted(said)[:3]))}")
+    return said.pop()
+
+
+# Choices
+
+
+def _label(value: Any, labels: Sequence[str], strict: bool) -> Fit | Unfit:
+    if isinstance(value, str):
+        if value in labels:
+            return Fit(value)
+        return Unfit(_none_of(value, labels)) if strict else choice_of(value, labels)
+    if strict or not (isinstance(value, bool) or _is_number(value)):
+        return Unfit(f"it is {kind_of(value)}, not one of {_listed(labels)}")
+    written = json.dumps(value)
+    found = choice_of(written, labels)
+    return evolve(found, how="coerced", coerced=written) if isinstance(found, Fit) else found
+
+
+def choice_of(text: str, labels: Sequence[str]) -> Fit | Unfit:
+    """Return the one of ``labels`` that ``text`` says: alone, in a box, or as its first word or line where no other stands in it."""
+    if text in labels:
+        return Fit(text)
+    stripped = text.strip(_BLANK)
+    if stripped in labels:
+        return Fit(stripped, "coerced", text)
+    if len(text) > MAX_ANSWER:
+        return Unfit(f"it has {len(text):,} characters; at most {MAX_ANSWER:,} are read")
+    boxed = _boxed(stripped)
+    if isinstance(boxed, Unfit):
+        return boxed
+    known = _known(tuple(labels))
+    found = known.alone(stripped if boxed is None else boxed)
+    if found is None and boxed is None:
+        found = known.leading(stripped)
+    if isinstance(found, str):
+        return Fit(found, "coerced", text)
+    return found or Unfit(_none_of(stripped, labels))
+
+
+def _none_of(text: str, labels: Sequence[str]) -> str:
+    return f"it is none of {_listed(labels)}: {short(text)}"
+
+
+def _listed(labels: Sequence[str]) -> str:
+    return ", ".join(map(short, labels[:50])) + (", …" if len(labels) > 50 else "")
+
+
+def _folded(text: str) -> str:
+    return " ".join(unicodedata.normalize("NFC", text).casefold().split())
+
+
+@frozen(eq=False)
+class _Known:
+    """The labels of a choice, prepared to be found."""
+
+    labels: tuple[str, ...]
+    by_fold: dict[str, list[str]]
+    by_bare: dict[str, list[str]]
+    first: "re.Pattern[str]"
+    other: "re.Pattern[str]"
+
+    def alone(self, text: str) -> str | Unfit | None:
+        """Return the label that is all of ``text`` but for what stands around it."""
+        bare = _bare(text)
+        if bare in self.labels:
+            return bare
+        found = self.by_fold.get(_folded(bare)) or self.by_bare.get(_folded(bare)) or []
+        if len(found) > 1:
+            return Unfit(f"it is more than one of {_listed(self.labels)}: {short(text)}")
+        return found[0] if found else None
+
+    def leading(self, text: str) -> str | Unfit | None:
+        """Return the label that is the first word or line of ``text``, if nothing behind it says another one or takes it back."""
+        text = unicodedata.normalize("NFC", text)
+        inner = _inside(text)
+        text = text if inner is None else inner
+        begins = self.first.match(text)
+        if begins is None:
+            return None
+        said = self.alone(begins["label"])
+        if not isinstance(said, str):
+            return said
+        rest = _after(text, begins)
+        if rest is None or (said.isdigit() and text[begins.end("label") :].lstrip("*_`\"'")[:1] in ".)"):
+            return None
+        chosen = _folded(said)
+        for other in self.other.finditer(rest):
+            if _folded(other[0]) != chosen and _folded(_bare(other[0])) != chosen:
+                return Unfit(f"there are two answers in it, {short(said)} and {short(other[0])}: {short(text)}")
+        denied = re.search(rf"\b{_NOT}\W+(?:\w+\W+){{0,2}}?{re.escape(chosen)}(?!\w)", _folded(rest))
+        if denied or _TAKEN_BACK.match(rest) or _RETRACTED.search(rest) or "?" in rest or "？" in rest:
+            return Unfit(f"what stands behind {short(said)} may take it back: {short(text)}")
+        return said
+
+
+@lru_cache(maxsize=256)
+def _known(labels: tuple[str, ...]) -> _Known:
+    by_fold: dict[str, list[str]] = {}
+    by_bare: dict[str, list[str]] = {}
+    for label in labels:
+        by_fold.setdefault(_folded(label), []).append(label)
+        by_bare.setdefault(_folded(_bare(label)), []).append(label)
+    written = sorted({_folded(label) for label in labels} | set(by_bare), key=len, reverse=True)
+    words = [(each, r"\s+".join(map(re.escape, each.split()))) for each in written if each]
+    first = "|".join(word for _, word in words) or "(?!)"
+    other = "|".join(_bounded(each, word) for each, word in words) or "(?!)"
+    return _Known(
+        labels, by_fold, by_bare,
+        re.compile(rf"(?P<open>[*_`\"'“‘«「]*+)(?P<label>{first})(?!\w)", re.IGNORECASE),
+        re.compile(other, re.IGNORECASE),
+    )  # fmt: skip
+
+
+def _bounded(label: str, pattern: str) -> str:
+    """Return ``pattern`` so that it is found as words; in a writing without spaces between words, anywhere."""
+    if any(unicodedata.category(char) == "Lo" for char in label):
+        return pattern
+    before = r"(?<!\w)" if re.match(r"\w", label) else ""
+    after = r"(?!\w)" if re.search(r"\w\Z", label) else ""
+    return f"{before}{pattern}{after}"
+
+
+_MIRROR = str.maketrans("“‘«「", "”’»」")
+_REASON = r"(?:because|since|due\s+to|given)\b"
+_SEPARATOR = re.compile(
+    rf"[ \t]*(?:\r?\n|[.,;:!](?=\s|$)|[，。；：！、]|\s-{{1,2}}\s|[–—]|\s\(|（|\s(?={_REASON}))", re.IGNORECASE
+)
+_TAKEN_BACK = re.compile(
+    r"\W*(?:or|and|but|not|no|nor|never|none|neither|n/a|maybe|perhaps|possibly|though|although|however|rather|instead|actually|wait|"
+    r"hmm+|almost|nearly|if|unless|except|is|isn['’]?t|was|wasn['’]?t|are|would|could|might|may|can['’]?t|cannot|wrong|incorrect|"
+    r"false|true|yes|unlikely|hardly|un(?:sure|certain|clear))(?!\w)"
+    r"|\W*[0-9]|\W*\w+\W*\Z|\s*[:/|&+]",
+    re.IGNORECASE,
+)
+"""How a text behind a label begins that may be more of the answer. A single word is one, and so is a number: a list, a share."""
+_RETRACTED = re.compile(
+    r"(?:^|[.!;:…—–\n]\s*+|-\s++)(?:or|wait|actually|no|nope|hmm+|scratch|correction|on\s+second|sorry|alternatively|rather|instead)(?!\w)"
+    r"|\b(?:does|do|did|would|could|can)\s*(?:not|n['’]?t)\s+(?:apply|fit|match|describe)|\bnot\s+(?:applicable|the\s+(?:right|correct|best))"
+    r"|\bruled\s+out\b|\bincorrect\b|\b(?:that|it|this)(?:['’]s|\s+is|\s+was|\s+would\s+be)\s+wrong\b|\bsecond\s+thoughts?\b"
+    r"|\bscratch\s+that\b|\blet\s+me\s+(?:re|think|correct)",
+    re.IGNORECASE,
+)
+
+
+def _after(text: str, begins: "re.Match[str]") -> str | None:
+    """Return what stands behind the label and the separator that must follow it; None where none does."""
+    position = begins.end("label")
+    marks = begins["open"]
+    if marks:  # what is opened before the label is closed behind it: **sad**, "sad." and **Sad:**
+        closing = marks[::-1].translate(_MIRROR)
+        inner = re.compile(r"[.,;:!]?").match(text, position)
+        end = position if inner is None else inner.end()
+        if text.startswith(closing, end) and end > position:
+            rest = text[end + len(closing) :]
+            return rest if rest[:1].isspace() else None
+        if not text.startswith(closing, position):
+            return None
+        position += len(closing)
+    separator = _SEPARATOR.match(text, position)
+    return None if separator is None else text[separator.end() :]
