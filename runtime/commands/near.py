@@ -35,6 +35,8 @@ _MANY = 1_000
 _CLOSE = 0.8
 """How alike two spellings must be where one is chosen among many: less is chance."""
 _HINTS = 3
+_OFFERED = 30
+"""Names of attributes that a hint lists at most."""
 _BUILT_IN = frozenset({"id", "degree", "source", "target", "key", "length", "nodes", "edges"})
 """Names that every item of some kind has, whatever the graph's attributes."""
 
@@ -140,7 +142,7 @@ def _near_comparison(comparison: Comparison, path: tuple[str, ...], known: Known
             prefix, path = "edge.", path[1:]
     name = ".".join(path) if ".".join(path) in known.names else path[0]
     if name not in known.names and name not in _BUILT_IN:
-        return _unknown_name(prefix, name, known)
+        return _unknown_name(prefix, ".".join(path), known)
     if name != ".".join(path):
         return ""
     asked = [value for value in _asked(comparison)[:_ASKED] if isinstance(value, str | int | float)]
@@ -185,9 +187,8 @@ def _unknown_name(prefix: str, name: str, known: Known) -> str:
     if not known.names:
         return f"the {known.what} have no attributes" if known.what != "items" else ""
     like = nearest(name, known.names)
-    if like:
-        return f"there is no {prefix}{name}; did you mean {prefix}{like}?"
-    return f"there is no {prefix}{name}; the {known.what} have: {listed(known.names)}"
+    meant = f"did you mean {prefix}{like}? " if like else ""
+    return f"there is no {prefix}{name}; {meant}the {known.what} have: {listed(known.names, _OFFERED)}"
 
 
 def _asked(comparison: Comparison) -> Sequence[Any]:
