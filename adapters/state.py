@@ -66,21 +66,27 @@ class MergeInto:
     one sequence under index 0.
 
     LIST: append what is not there (by ``id``, else by canonical JSON; evidence of what is there is united). DICT: deep merge,
-    later wins. COUNTER: add a number, or numbers per key.
+    later wins. COUNTER: add a number, or numbers per key. ``incomplete``: why ``value`` is not the whole answer; the key keeps
+    these reasons beside those that it has.
     """
 
     key: str
     value: Any
     evidence: "Sequence[Sequence[Evidence]] | Mapping[str, Sequence[Evidence]]" = field(factory=tuple)
+    incomplete: tuple[str, ...] = ()
 
 
 @frozen
 class ReplaceWith:
-    """Put ``value`` in the place of what the key holds; keys declared in a DICT stay. ``evidence`` as for ``MergeInto``."""
+    """Put ``value`` in the place of what the key holds; keys declared in a DICT stay. ``evidence`` as for ``MergeInto``.
+
+    The key is incomplete for the reasons in ``incomplete``, and for no other any more.
+    """
 
     key: str
     value: Any
     evidence: "Sequence[Sequence[Evidence]] | Mapping[str, Sequence[Evidence]]" = field(factory=tuple)
+    incomplete: tuple[str, ...] = ()
 
 
 Change: TypeAlias = DeclareKey | ResetKey | MergeInto | ReplaceWith
@@ -88,12 +94,16 @@ Change: TypeAlias = DeclareKey | ResetKey | MergeInto | ReplaceWith
 
 @frozen
 class Declaration:
-    """A declared key: its type, description, and how many items, fields or counts it has."""
+    """A declared key: its type, description, and how many items, fields or counts it has.
+
+    ``incomplete``: why what it holds is not the whole answer; empty where it is.
+    """
 
     key: str
     type: StateType
     description: str | None
     size: int
+    incomplete: tuple[str, ...] = ()
 
 
 @frozen
@@ -200,7 +210,7 @@ class StateStore(Protocol):
         ...
 
     def summary(self, keys: Sequence[str] | None = None) -> dict[str, Any]:
-        """Return ``{key: {"type", "size", "description", "sample"}}``, bounded, for prompts and people."""
+        """Return ``{key: {"type", "size", "description", "incomplete"?, "sample"}}``, bounded, for prompts and people."""
         ...
 
     def append_history(self, record: Mapping[str, Any]) -> None:

@@ -50,7 +50,8 @@ async def run_update(command: Update, session: Session) -> ExecutionResult:
     elif kind == "COUNTER":
         evidence = [pieces] if (pieces := united(value.evidence)) else ()
     change = ReplaceWith if command.mode == "REPLACE" else MergeInto
-    session.state.stage(change(key, value.value, evidence))
+    reasons = (*value.incomplete, *(reason for each in session.resting.values() for reason in each))
+    session.state.stage(change(key, value.value, evidence, tuple(dict.fromkeys(reasons))))
     size = _size(session, key)
     return ExecutionResult(
         "success", None, size, {"key": key, "count": size, "added": size - before, "mode": command.mode or "MERGE"}
