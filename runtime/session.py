@@ -24,7 +24,7 @@ class Session:
     the model's in force (temperature, max_tokens ...), ``caps`` the caps in force, ``ceiling`` the most that SET may raise them
     to. ``chunks`` gives the text of a chunk by its id, for snippets. ``plan_id`` is the plan's. ``label`` names the command in
     events ("3", "3.1"). ``resting`` has, while a branch is under way, the incomplete variables that its condition read, with why they
-    are: what the branch does rests on them. ``cancel`` is set when the plan is cancelled; the command under way is then cancelled as a task too.
+    are: what the branch does rests on them. ``chosen`` are the caps that SET changed in this plan. ``cancel`` is set when the plan is cancelled; the command under way is then cancelled as a task too.
     """
 
     graph: GraphAdapter
@@ -42,6 +42,7 @@ class Session:
     chunks: Callable[[str], str | None] = lambda chunk: None
     plan_id: str = ""
     label: str = ""
+    chosen: frozenset[str] = frozenset()
     resting: Mapping[str, tuple[str, ...]] = field(factory=dict)
     cancel: asyncio.Event | None = None
 

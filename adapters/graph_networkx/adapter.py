@@ -114,6 +114,7 @@ class NetworkXAdapter:
         where: Condition | None = None,
         shortest: bool = False,
         limit: int | None = None,
+        max_length: int | None = None,
         caps: Caps = DEFAULT_CAPS,
     ) -> Found:
         """Find simple paths; see ``GraphAdapter.paths``. Parallel edges make paths of their own.
@@ -123,7 +124,7 @@ class NetworkXAdapter:
         from .pathfinding.pathsearch import find_paths
 
         return find_paths(
-            self.graph, self._kept(), _query(starts, ends, via, where, shortest, limit), caps, self.strict
+            self.graph, self._kept(), _query(starts, ends, via, where, shortest, limit, max_length), caps, self.strict
         )
 
     def walk(
@@ -206,7 +207,8 @@ def _query(
     where: Condition | None = None,
     shortest: bool = False,
     limit: int | None = None,
+    max_length: int | None = None,
 ) -> "PathQuery":
     from .pathfinding.pathsearch import PathQuery
 
-    return PathQuery(starts, ends, via, where, shortest, limit)
+    return PathQuery(starts, ends, via, where, shortest, limit, max_length)
