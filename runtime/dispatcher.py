@@ -8,8 +8,8 @@ from attrs import evolve, field, frozen
 from ..adapters.graph import AdapterError
 from ..adapters.llm import BudgetExceeded, LLMError
 from ..adapters.state import StateError, StoreError
-from ..lang.evaluate.conditions import ConditionError, Unbound
 from ..lang.conditions import Variable
+from ..lang.evaluate.conditions import ConditionError, Unbound
 from ..lang.gasl import Analyze, Assert, Branch, Command, Name, Require, Update
 from ..lang.node import walk
 from .commands import RUNNERS
@@ -85,7 +85,11 @@ def _marked(result: ExecutionResult, name: str) -> ExecutionResult:
         return result
     cut_short = result.message.removesuffix("; there may be more")
     count = f" at {result.count:,} {'item' if result.count == 1 else 'items'}" if result.count is not None else ""
-    said = f"was {cut_short}{count}" if result.caps_hit and cut_short.startswith("cut short by") else f"is partial: {result.message}"
+    said = (
+        f"was {cut_short}{count}"
+        if result.caps_hit and cut_short.startswith("cut short by")
+        else f"is partial: {result.message}"
+    )
     reason = cut(f"{name or 'the result'} {said}", _LONGEST)
     return evolve(result, value=evolve(result.value, incomplete=(*result.value.incomplete, reason)))
 

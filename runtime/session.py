@@ -23,8 +23,9 @@ class Session:
     ``models`` are the clients that ``SET llm.model`` may name; the name is ``options["model"]`` then. The other ``options`` are
     the model's in force (temperature, max_tokens ...), ``caps`` the caps in force, ``ceiling`` the most that SET may raise them
     to. ``chunks`` gives the text of a chunk by its id, for snippets. ``plan_id`` is the plan's. ``label`` names the command in
-    events ("3", "3.1"). ``resting`` has, while a branch is under way, the incomplete variables that its condition read, with why they
-    are: what the branch does rests on them. ``chosen`` are the caps that SET changed in this plan. ``cancel`` is set when the plan is cancelled; the command under way is then cancelled as a task too.
+    events ("3", "3.1"). ``chosen`` are the caps that SET changed in this plan. ``resting`` has, while a branch is under way, the
+    incomplete variables that its condition read, with why they are: what the branch does rests on them. ``cancel`` is set when the
+    plan is cancelled; the command under way is then cancelled as a task too.
     """
 
     graph: GraphAdapter

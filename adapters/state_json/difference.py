@@ -18,8 +18,8 @@ def differences(before: DictNode, after: DictNode) -> list[Difference]:
 
     "declared" and "removed" keys: their type and description (``after``, ``before``), then what they hold as "added" or gone with
     them as "removed" items. "added" and "removed": a list of a LIST's items, an object of a DICT's fields. "changed": an object
-    of fields, or ``{index: item}`` of a LIST, or ``{"_meta": ...}`` for a description or for why it is incomplete. "count": the counts that differ.
-    "provenance": the evidence that differs, ``{index or field: [...]}`` (of a COUNTER the list).
+    of fields, or ``{index: item}`` of a LIST, or ``{"_meta": ...}`` for a description or why it is incomplete. "count": the counts
+    that differ. "provenance": the evidence that differs, ``{index or field: [...]}`` (of a COUNTER the list).
     """
     return list(_children(before, after, ""))
 

@@ -1,7 +1,8 @@
 """The state as seed 003 writes it, "The Resulting State Object": out of a moment, and back into one, checked.
 
-``variables`` are ``{key: {"_meta": {"type", "description", "incomplete"?}, ...}}``: a LIST has ``items``, a COUNTER ``value``, a DICT its fields
-and the keys declared in it. ``provenance`` is ``{key: evidence}``, ``answers`` stand under ``replay``; both only where there are any.
+``variables`` are ``{key: {"_meta": {"type", "description", "incomplete"?}, ...}}``: a LIST has ``items``, a COUNTER ``value``, a DICT
+its fields and the keys declared in it. ``provenance`` is ``{key: evidence}``, ``answers`` stand under ``replay``; both only where there
+are any.
 """
 
 from collections.abc import Callable, Mapping

@@ -61,7 +61,13 @@ async def run_find_paths(command: FindPaths, session: Session) -> ExecutionResul
         caps = attrs.evolve(caps, max_path_length=length)
     answer = await searched(
         lambda caps: session.graph.paths(
-            start, end, via=via, where=where, shortest=command.shortest, limit=command.limit, max_length=length,
+            start,
+            end,
+            via=via,
+            where=where,
+            shortest=command.shortest,
+            limit=command.limit,
+            max_length=length,
             caps=caps,
         ),
         caps,
@@ -111,12 +117,20 @@ def shortest_bound(command: FindPaths, session: Session) -> int | None:
 def _bounded(result: ExecutionResult, command: FindPaths, caps: Caps) -> ExecutionResult:
     """Say of the shortest paths what hid some of them, and what raises it."""
     if command.max_length is not None:
-        which, hint, hit = f"MAXLEN ({command.max_length:,})", "write a larger MAXLEN, or leave it out: SHORTEST needs none", "MAXLEN"
+        which, hint, hit = (
+            f"MAXLEN ({command.max_length:,})",
+            "write a larger MAXLEN, or leave it out: SHORTEST needs none",
+            "MAXLEN",
+        )
     else:
         which, hit = f"max_path_length ({caps.max_path_length:,})", "max_path_length"
         hint = "SET adapter.caps.max_path_length higher, or leave that SET out: SHORTEST needs no bound"
     caps_hit = tuple(hit if name == "MAXLEN" else name for name in result.caps_hit)
-    said = f"cut short by {which}; longer paths exist" if result.count else f"no path was found: cut short by {which}; a longer path exists"
+    said = (
+        f"cut short by {which}; longer paths exist"
+        if result.count
+        else f"no path was found: cut short by {which}; a longer path exists"
+    )
     more = [name for name in caps_hit if name != hit]
     message = f"{said}; {caps_message(more, caps)}" if more else said
     return attrs.evolve(result, caps_hit=caps_hit, message=message, hint=hint)

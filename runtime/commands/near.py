@@ -37,7 +37,8 @@ _CLOSE = 0.8
 _HINTS = 3
 _OFFERED = 30
 """Names of attributes that a hint lists at most."""
-_BUILT_IN = frozenset({"id", "degree", "source", "target", "key", "length", "nodes", "edges"})
+_DEGREES = ("degree", "in_degree", "out_degree")
+_BUILT_IN = frozenset({"id", *_DEGREES, "source", "target", "key", "length", "nodes", "edges"})
 """Names that every item of some kind has, whatever the graph's attributes."""
 
 Values = Sequence[tuple[Any, int]]
@@ -63,10 +64,10 @@ class Known:
 def known_of_graph(graph: GraphAdapter, kind: str) -> Known:
     """Return what a graph knows of its nodes, edges or paths. Computes the schema; may take long the first time."""
     schema = graph.schema
-    nodes = _known(graph, "nodes", schema.node_attributes, counted="degree")
+    nodes = _known(graph, "nodes", schema.node_attributes, counted=_DEGREES)
     if kind == "nodes":
         return nodes
-    return _known(graph, "edges", schema.edge_attributes, nodes, counted="length" if kind == "paths" else "")
+    return _known(graph, "edges", schema.edge_attributes, nodes, counted=("length",) if kind == "paths" else ())
 
 
 def _known(
@@ -75,7 +76,7 @@ def _known(
     attributes: Mapping[str, Attribute],
     ends: Known | None = None,
     *,
-    counted: str,
+    counted: Collection[str],
 ) -> Known:
     def values(name: str) -> Values:
         return attributes[name].values if name in attributes else ()
@@ -86,7 +87,7 @@ def _known(
         if what == "nodes" and name == "id":
             first = graph.nodes(None, limit=_IDS).items
             return {"text" if isinstance(item["id"], str) else "integer" for item in first}
-        return ("integer",) if name == counted else ()
+        return ("integer",) if name in counted else ()
 
     def texts(name: str) -> Sequence[str]:
         if name in attributes and attributes[name].distinct == len(attributes[name].values):

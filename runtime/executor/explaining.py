@@ -4,8 +4,6 @@ import asyncio
 from collections.abc import Iterator
 from typing import Any
 
-import attrs
-
 from ...adapters.graph import AdapterError
 from ...lang.evaluate.conditions import ConditionError, Unbound
 from ...lang.gasl import (
@@ -107,7 +105,14 @@ async def _paths(command: FindPaths, session: Session) -> dict[str, Any]:
         length = min(length, session.ceiling.max_path_length)
     plan = await asyncio.to_thread(
         lambda: session.graph.explain(
-            "paths", where, starts=start, ends=end, via=via, shortest=command.shortest, limit=command.limit, max_length=length,
+            "paths",
+            where,
+            starts=start,
+            ends=end,
+            via=via,
+            shortest=command.shortest,
+            limit=command.limit,
+            max_length=length,
             caps=caps,
         )
     )

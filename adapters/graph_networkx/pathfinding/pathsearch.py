@@ -3,8 +3,8 @@
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
-import numpy as np
 import attrs
+import numpy as np
 from attrs import define, field, frozen
 
 from ....lang.conditions import Condition
@@ -78,9 +78,9 @@ def find_paths(graph: Any, kept: Computed, query: PathQuery, caps: Caps, strict:
         hit.append("max_paths" if caps.max_paths <= caps.max_results else "max_results")
     if each.cut and query.shortest:
         hit.append("MAXLEN")
-    elif not found and not hit and not deadline.hit and not query.shortest and query.max_length is None and most:
-        if lengths and not parts.lengths and search.has_more(lengths[-1]):
-            hit.append("max_path_length")
+    asked_for = query.shortest or query.max_length is not None or parts.lengths or query.limit == 0
+    if not (found or hit or deadline.hit or asked_for) and lengths and search.has_more(lengths[-1]):
+        hit.append("max_path_length")
     if deadline.hit:
         hit.append("timeout_s")
     used = f"paths from {starts.used} to {ends.used}"

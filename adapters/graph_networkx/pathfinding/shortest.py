@@ -150,8 +150,8 @@ class Shortest:
                 stack.append(rest)
             owner, place = self.forward.expand(current.nodes[:, -1])
             heads = self.forward.heads[place]
-            keep = np.flatnonzero(leads[heads] & (known.far[heads] == at + 1))
-            owner, place, heads = owner[keep], place[keep], heads[keep]
+            ahead = leads[heads] & (known.far[heads] == at + 1)
+            owner, place, heads = owner[ahead], place[ahead], heads[ahead]
             taken = self.forward.edges[place]
             if self.edges is not None:
                 keep = self.edges.allowed(taken)

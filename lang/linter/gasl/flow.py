@@ -261,9 +261,7 @@ def conditions_of(command: Command) -> Iterator[tuple[Condition, Tested]]:
         yield command.condition, "variables"
 
 
-def _result(
-    command: Command, uses: tuple[Use, ...], schema: Schema | None
-) -> tuple[Kind, tuple[str, ...] | None]:
+def _result(command: Command, uses: tuple[Use, ...], schema: Schema | None) -> tuple[Kind, tuple[str, ...] | None]:
     """Return the kind of what a command binds, and the fields of its rows where they are sure."""
     if isinstance(command, gasl.Find):
         return command.kind, None

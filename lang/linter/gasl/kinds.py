@@ -89,7 +89,11 @@ def unknown_column(context: Context) -> Iterator[Diagnostic]:
                 continue
             for leaf in leaves(condition):
                 field = leaf.test.left
-                if not isinstance(field, Field) or field.quantifier is not None or _is_in(Path(field.path), use.columns):
+                if (
+                    not isinstance(field, Field)
+                    or field.quantifier is not None
+                    or _is_in(Path(field.path), use.columns)
+                ):
                     continue
                 decides = leaf.must and not isinstance(leaf.test, NullTest)
                 yield _unknown(context, use, Path(field.path), field.span, "error" if decides else "warning")

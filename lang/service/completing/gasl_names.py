@@ -10,7 +10,7 @@ from ... import gasl
 from ...conditions import Comparison, Constant, Field, NullTest, Variable
 from ...gasl import Key, Name, Path, Statement
 from ...linter.gasl.flow import Flow, Step, Use, trace
-from ...linter.gasl.graph import BUILT_IN
+from ...linter.gasl.graph import BUILT_IN, DEGREES
 from ...linter.gasl.kinds import fields_of
 from ...linter.gasl.limits import MEASURES
 from ...linter.gasl.tests_of import tested
@@ -157,7 +157,7 @@ class GaslScope:
         at = self._fields_at(way, items, test.left)
         known = next((each for parts, each, _ in at if each is not None and ".".join(parts) == name), None)
         if known is None:
-            is_count = test.left.path[-1] in ("degree", "length") and self.known.schema is not None
+            is_count = test.left.path[-1] in (*DEGREES, "length") and self.known.schema is not None
             return frozenset() if is_count else None
         return frozenset({"TRUE", "FALSE"}) if "boolean" in known.types else frozenset()
 

@@ -199,7 +199,7 @@ def _own_evidence(snapshot: Snapshot, part: _Part) -> Sequence[Evidence]:
     if not beside:
         return ()
     if snapshot.kind(part.key) == "COUNTER":
-        return list(beside)
+        return united([[piece] for piece in beside])
     wanted = identity(part.value)
     index = next((at for at, item in enumerate(snapshot.get(part.key)) if identity(item) == wanted), None)
     return beside[index] if index is not None and index < len(beside) else ()
