@@ -56,7 +56,7 @@ class NetworkXAdapter:
         Raises ``AdapterError`` where there are more than a million, or it takes longer than ``Caps`` allow.
         """
         caps = Caps(max_path_length=max_length, max_paths=_MOST_PATHS, max_results=_MOST_PATHS)
-        found = _whole(self.paths(starts, ends, caps=caps))
+        found = _whole(self.paths(starts, ends, max_length=max_length, caps=caps))
         return [list(nodes) for nodes in dict.fromkeys(tuple(item["nodes"]) for item in found)]
 
     def get_node(self, name_or_id: NodeId) -> Item | None:

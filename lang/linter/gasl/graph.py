@@ -86,7 +86,9 @@ def _attribute(place: _Place, schema: Schema) -> Attribute | None:
 
 def _is_known(place: _Place, schema: Schema) -> bool:
     known = _attributes(place.whose, schema)
-    if place.path[0] in BUILT_IN[place.whose] or ".".join(place.path) in known:
+    if ".".join(place.path) in known:
+        return True
+    if place.path[0] in BUILT_IN[place.whose] and (len(place.path) == 1 or place.whose == "paths"):
         return True
     first = known.get(place.path[0])
     return first is not None and (
@@ -128,8 +130,8 @@ def _unknown_fields(context: Context) -> Iterator[Diagnostic]:
     for _, command in context.commands(gasl.Find):
         if isinstance(command, gasl.Find):
             for order in command.order:
-                place = _Place(command.kind, order.field.parts)
-                if not _is_known(place, schema):
+                place = _place(Field(order.field.parts), command.kind, schema)
+                if place is not None and not _is_known(place, schema):
                     yield _unknown(context, place, schema, order.field.span, None, "error")
     for step in context.steps:
         for name, path in fields_of(step.command):
