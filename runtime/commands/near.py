@@ -188,6 +188,8 @@ def _unknown_name(prefix: str, name: str, known: Known) -> str:
     if not known.names:
         return f"the {known.what} have no attributes" if known.what != "items" else ""
     like = nearest(name, known.names)
+    if like and known.what != "items":
+        return f"there is no {prefix}{name}; did you mean {prefix}{like}?"
     meant = f"did you mean {prefix}{like}? " if like else ""
     return f"there is no {prefix}{name}; {meant}the {known.what} have: {listed(known.names, _OFFERED)}"
 
