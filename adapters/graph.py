@@ -66,7 +66,7 @@ MOST_TEXTS = 200_000
 class Found:
     """What a search gave. ``items`` may be lazy: a sequence that makes an item when it is read.
 
-    ``caps_hit`` names the caps (fields of ``Caps``) that cut it short; a LIMIT is not one. ``used`` says how: "index on
+    ``caps_hit`` names the caps (fields of ``Caps``, or "MAXLEN") that cut it short; a LIMIT is not one. ``used`` says how: "index on
     entity_type", "column on age", "scan". ``examined`` counts the candidates looked at.
     """
 
@@ -148,9 +148,13 @@ class GraphAdapter(Protocol):
         where: Condition | None = None,
         shortest: bool = False,
         limit: int | None = None,
+        max_length: int | None = None,
         caps: Caps = DEFAULT_CAPS,
     ) -> Found:
-        """Find simple paths, start ≠ end, directed where the graph is, at most ``caps.max_path_length`` edges, shorter first.
+        """Find simple paths, start ≠ end, directed where the graph is, at most ``max_length`` edges, shorter first.
+
+        Without ``max_length`` they have at most ``caps.max_path_length`` edges, and the shortest ones any number. Where the bound hides
+        the shortest path of a pair, "MAXLEN" is among ``caps_hit``; where nothing was found and a longer path exists, "max_path_length".
 
         ``via`` is a condition on every edge of the path, ``where`` one on the path (``source.x``, ``target.x``, ``length``,
         ``ANY|ALL|NONE node.x`` and ``edge.x``). ``shortest`` keeps the shortest ones of each pair of start and end.

@@ -5,6 +5,7 @@ and what is needed to replay it. It changes by ``Change`` values only. A store s
 commits both as one record: what ``commit`` returned from is there after a crash, all of it or none.
 """
 
+import json
 from collections.abc import Mapping, Sequence
 from typing import Any, Literal, Protocol, TypeAlias
 
@@ -14,13 +15,25 @@ from ..lang.gasl import StateType
 
 __all__ = [
     "Change", "Declaration", "DeclareKey", "Difference", "Evidence", "MergeInto", "ReplaceWith", "ResetKey",
-    "Snapshot", "StateError", "StateStore", "StoreError",
+    "Snapshot", "StateError", "StateStore", "StoreError", "counted_label",
 ]  # fmt: skip
 
 Evidence: TypeAlias = Mapping[str, Any]
 """One piece of evidence, a JSON object. ``kind`` is "graph" (``nodes``: [id], ``edges``: [[source, target, key?]], the graph's own
 ``source_id``/``doc_id``/``file_path``, ``snippet``) or "model" (``model``, ``temperature``, ``prompt_hash``, ``at``, ``shown``: [id],
-``cited``: [id])."""
+``cited``: [id]). In a COUNTER of counts ``key`` names the count that a piece is of. ``more`` counts the items that it was made of and that
+are not listed."""
+
+
+def counted_label(row: Any) -> str | None:
+    """Return the key that a row of ``COUNT BY`` counts for in a COUNTER; None where it is no such row."""
+    names = [name for name in row if name != "count"] if isinstance(row, Mapping) and "count" in row else []
+    if len(names) != 1:
+        return None
+    label = row[names[0]]
+    if isinstance(label, str):
+        return label
+    return None if isinstance(label, list | dict) else json.dumps(label)
 
 
 class StateError(Exception):
@@ -63,24 +76,30 @@ class ResetKey:
 @frozen
 class MergeInto:
     """Add ``value`` to a key. ``evidence`` lies beside it: for a LIST by index of ``value``, for a DICT by field, for a COUNTER
-    one sequence under index 0.
+    one sequence under index 0, or more: a piece of a count says ``key``.
 
     LIST: append what is not there (by ``id``, else by canonical JSON; evidence of what is there is united). DICT: deep merge,
-    later wins. COUNTER: add a number, or numbers per key.
+    later wins. COUNTER: add a number, or numbers per key. ``incomplete``: why ``value`` is not the whole answer; the key keeps
+    these reasons beside those that it has.
     """
 
     key: str
     value: Any
     evidence: "Sequence[Sequence[Evidence]] | Mapping[str, Sequence[Evidence]]" = field(factory=tuple)
+    incomplete: tuple[str, ...] = ()
 
 
 @frozen
 class ReplaceWith:
-    """Put ``value`` in the place of what the key holds; keys declared in a DICT stay. ``evidence`` as for ``MergeInto``."""
+    """Put ``value`` in the place of what the key holds; keys declared in a DICT stay. ``evidence`` as for ``MergeInto``.
+
+    The key is incomplete for the reasons in ``incomplete``, and for no other any more.
+    """
 
     key: str
     value: Any
     evidence: "Sequence[Sequence[Evidence]] | Mapping[str, Sequence[Evidence]]" = field(factory=tuple)
+    incomplete: tuple[str, ...] = ()
 
 
 Change: TypeAlias = DeclareKey | ResetKey | MergeInto | ReplaceWith
@@ -88,12 +107,16 @@ Change: TypeAlias = DeclareKey | ResetKey | MergeInto | ReplaceWith
 
 @frozen
 class Declaration:
-    """A declared key: its type, description, and how many items, fields or counts it has."""
+    """A declared key: its type, description, and how many items, fields or counts it has.
+
+    ``incomplete``: why what it holds is not the whole answer; empty where it is.
+    """
 
     key: str
     type: StateType
     description: str | None
     size: int
+    incomplete: tuple[str, ...] = ()
 
 
 @frozen
@@ -200,7 +223,7 @@ class StateStore(Protocol):
         ...
 
     def summary(self, keys: Sequence[str] | None = None) -> dict[str, Any]:
-        """Return ``{key: {"type", "size", "description", "sample"}}``, bounded, for prompts and people."""
+        """Return ``{key: {"type", "size", "description", "incomplete"?, "sample"}}``, bounded, for prompts and people."""
         ...
 
     def append_history(self, record: Mapping[str, Any]) -> None:

@@ -5,7 +5,7 @@ A program is statements and comments in the order of the text. A statement is a 
 can point at the variable and not at the line.
 """
 
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from typing import Literal, TypeAlias
 
 from attrs import field, frozen
@@ -16,49 +16,11 @@ from .node import Node
 from .source import Source
 
 __all__ = [
-    "Aggregate",
-    "Analyze",
-    "Assert",
-    "Branch",
-    "Cancel",
-    "Classify",
-    "Column",
-    "ColumnType",
-    "Command",
-    "Comment",
-    "Computation",
-    "Connect",
-    "Count",
-    "Declare",
-    "Explain",
-    "Find",
-    "FindPaths",
-    "Function",
-    "Item",
-    "Join",
-    "Key",
-    "Measure",
-    "Name",
-    "On",
-    "OnStatus",
-    "Order",
-    "Path",
-    "Process",
-    "Program",
-    "Rank",
-    "Require",
-    "Reset",
-    "SelectFields",
-    "SelectWhere",
-    "SetCommand",
-    "SetOperation",
-    "StateType",
-    "Statement",
-    "Subgraph",
-    "Try",
-    "Update",
-    "Walk",
-    "written",
+    "Aggregate", "Analyze", "Assert", "Branch", "Cancel", "Classify", "Column", "ColumnType", "Command", "Comment",
+    "Computation", "Connect", "Count", "Declare", "Explain", "Find", "FindPaths", "Function", "Item", "Join", "Key",
+    "Measure", "Name", "On", "OnStatus", "Order", "Path", "Process", "Program", "Rank", "Require", "Reset",
+    "SelectFields", "SelectWhere", "SetCommand", "SetOperation", "StateType", "Statement", "Subgraph", "Try", "Update",
+    "Walk", "joined_names", "written",
 ]  # fmt: skip
 
 StateType = Literal["LIST", "DICT", "COUNTER"]
@@ -426,6 +388,27 @@ class Program(Node):
     def statements(self) -> tuple[Statement, ...]:
         """The statements of the outermost level, in source order."""
         return tuple(item for item in self.items if isinstance(item, Statement))
+
+
+def joined_names(left: Collection[str], right: Collection[str], command: Join) -> dict[str, str]:
+    """Return the names that the right side's fields have in the rows of a JOIN; a left field keeps its own.
+
+    A matter of names only: a name that both sides have is ``right.name`` for the right's, and a field joined on under the same
+    name is there once. Where ``right.name`` is taken too, ``right.`` is put before it again.
+    """
+    on = command.right_field.text if command.left_field.text == command.right_field.text else None
+    taken = {*left, *right}
+    names: dict[str, str] = {}
+    for name in sorted(right, key=len):  # a shorter name first, so that the order of the fields decides nothing
+        if name == on and name in left:
+            continue
+        into = name
+        if name in left:
+            while into in taken:
+                into = f"right.{into}"
+            taken.add(into)
+        names[name] = into
+    return {name: names[name] for name in right if name in names}
 
 
 def written(command: "Command") -> Iterator[Name]:

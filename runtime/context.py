@@ -15,11 +15,12 @@ class Value:
     """A JSON value, and evidence by index of its items (a list) or under index 0 (anything else).
 
     ``evidence`` may be lazy: a sequence that makes its elements when they are asked for. A million nodes found cost nothing
-    until they are kept.
+    until they are kept. ``incomplete``: why it is not the whole answer, empty where it is; what is computed from it inherits that.
     """
 
     value: Any
     evidence: Sequence[Sequence[Evidence]] = ()
+    incomplete: tuple[str, ...] = ()
 
     @property
     def count(self) -> int:

@@ -1,23 +1,27 @@
 """From a command to its runner, and from what a runner raises to a status. Seed 003, ``CommandDispatcher``."""
 
-from collections.abc import Awaitable, Mapping
+from collections.abc import Awaitable, Mapping, Sequence
 from typing import Any
 
-from attrs import field, frozen
+from attrs import evolve, field, frozen
 
 from ..adapters.graph import AdapterError
 from ..adapters.llm import BudgetExceeded, LLMError
 from ..adapters.state import StateError, StoreError
+from ..lang.conditions import Variable
 from ..lang.evaluate.conditions import ConditionError, Unbound
-from ..lang.gasl import Command
+from ..lang.gasl import Analyze, Assert, Branch, Command, Name, Require, Update
+from ..lang.node import walk
 from .commands import RUNNERS
 from .context import Value
 from .events import BudgetReached
 from .records import STOPPING, ExecutionResult, cut
 from .session import Runner, Session
 
-__all__ = ["CommandDispatcher", "failure", "settled"]
+__all__ = ["CommandDispatcher", "failure", "incomplete_sources", "resting_on", "settled"]
 
+_REASONS = 3
+"""Reasons that a message has at most; the value has all of them."""
 _LONGEST = 500
 """Characters that are kept of what a runner raised."""
 
@@ -30,8 +34,13 @@ class CommandDispatcher:
 
     async def dispatch(self, command: Command, session: Session) -> ExecutionResult:
         """Run ``command`` and bind its value to its variable. What fails is a result; only ``StoreError`` is raised."""
+        sources = incomplete_sources(command, session)  # before it runs: it may bind a name anew that it reads
         result = await self._run(command, session)
         into = getattr(command, "into", None)
+        result = _marked(result, into.text if into is not None else "")
+        if isinstance(command, Update) and result.status == "success":
+            sources |= _held(command.key.text, session, sources)
+        result = resting_on(result, sources, fails=isinstance(command, Assert))
         if into is not None and isinstance(result.value, Value) and _binds(result):
             session.context.set(into.text, result.value)
         return result
@@ -41,6 +50,75 @@ class CommandDispatcher:
         if runner is None:
             return _failed(f"{type(command).__name__} can't be run here")
         return await settled(runner(command, session), session)
+
+
+def incomplete_sources(command: Command, session: Session) -> dict[str, tuple[str, ...]]:
+    """Return what a command reads itself that is not the whole answer: variables, also in ``${...}``, and keys, each with why."""
+    sources = dict(session.resting)
+    if isinstance(command, Require):  # whether there is a value is known of a part too
+        return sources
+    into = getattr(command, "into", None)
+    read = command.condition if isinstance(command, Branch) else command
+    for node in walk(read):
+        name = node.name if isinstance(node, Variable) else node.text if isinstance(node, Name) else None
+        value = session.context.value(name) if name is not None and node is not into else None
+        if name is not None and value is not None and value.incomplete:
+            sources[name] = value.incomplete
+    if isinstance(command, Analyze):
+        sources |= _held(command.key.text, session, sources)
+    return sources
+
+
+def _held(key: str, session: Session, sources: Mapping[str, tuple[str, ...]]) -> dict[str, tuple[str, ...]]:
+    """Return why a key, or one declared in it, is incomplete, but for the reasons that ``sources`` give already."""
+    snapshot = session.state.snapshot()
+    if snapshot.kind(key) is None:
+        return {}
+    told = {reason for reasons in sources.values() for reason in reasons}
+    held = {each.key: each.incomplete for each in snapshot.declared(key)}
+    return {name: reasons for name, reasons in held.items() if set(reasons) - told}
+
+
+def _marked(result: ExecutionResult, name: str) -> ExecutionResult:
+    """Return a partial result with a value that knows why it is not the whole answer."""
+    if result.status != "partial" or not isinstance(result.value, Value):
+        return result
+    cut_short = result.message.removesuffix("; there may be more")
+    count = f" at {result.count:,} {'item' if result.count == 1 else 'items'}" if result.count is not None else ""
+    said = (
+        f"was {cut_short}{count}"
+        if result.caps_hit and cut_short.startswith("cut short by")
+        else f"is partial: {result.message}"
+    )
+    reason = cut(f"{name or 'the result'} {said}", _LONGEST)
+    return evolve(result, value=evolve(result.value, incomplete=(*result.value.incomplete, reason)))
+
+
+def resting_on(
+    result: ExecutionResult, sources: Mapping[str, tuple[str, ...]], *, fails: bool = False
+) -> ExecutionResult:
+    """Return a result that rests on incomplete ``sources``: ``partial``, with their names and why they are incomplete.
+
+    ``fails``: an assertion that does not hold fails all the same; it only says what it rests on.
+    """
+    if not sources or result.status == "cancelled" or (result.status in STOPPING and not fails):
+        return result
+    reasons = tuple(dict.fromkeys(reason for each in sources.values() for reason in each))
+    names = tuple(sources)
+    message = f"{result.message}; it {_rests(names, reasons)}" if result.message else _rests(names, reasons)
+    one = "it" if len(names) == 1 else "them"
+    hint = result.hint or f"to make {one} complete, raise what cut {one} short, or narrow the condition, and run again"
+    value = result.value
+    if value is not None:
+        value = evolve(value, incomplete=tuple(dict.fromkeys((*value.incomplete, *reasons))))
+    status = result.status if fails and result.status != "success" else "partial"
+    return evolve(result, status=status, value=value, message=message, hint=hint, incomplete_from=names)
+
+
+def _rests(names: Sequence[str], reasons: Sequence[str]) -> str:
+    more = f"; {len(reasons) - _REASONS} more reasons" if len(reasons) > _REASONS else ""
+    which = "which is" if len(names) == 1 else "which are"
+    return f"rests on {' and '.join(names)}, {which} incomplete: {'; '.join(reasons[:_REASONS])}{more}"
 
 
 async def settled(work: Awaitable[ExecutionResult], session: Session) -> ExecutionResult:

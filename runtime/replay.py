@@ -18,7 +18,7 @@ from ..adapters.llm_layers import Own, as_client
 from ..adapters.state import StateStore
 from ..lang.diagnostic import has_errors
 from ..lang.parse.gasl import parse_command
-from .context import ContextStore
+from .context import ContextStore, Value
 from .dispatcher import CommandDispatcher
 from .executor.answers import Turns, request_of
 from .executor.flow import Flow
@@ -168,7 +168,7 @@ class _Again:
             self.remarks.append("the graph is not the one that was recorded")
         variables = self.given.copy()
         for name, value in (told.get("variables") or {}).items():
-            variables.set(name, value)
+            variables.set(name, Value(value, incomplete=tuple((told.get("incomplete") or {}).get(name, ()))))
         if told.get("variables_left_out"):
             self.remarks.append("a plan was given variables that are too large for the history to keep")
         session = Session(

@@ -23,7 +23,9 @@ class Session:
     ``models`` are the clients that ``SET llm.model`` may name; the name is ``options["model"]`` then. The other ``options`` are
     the model's in force (temperature, max_tokens ...), ``caps`` the caps in force, ``ceiling`` the most that SET may raise them
     to. ``chunks`` gives the text of a chunk by its id, for snippets. ``plan_id`` is the plan's. ``label`` names the command in
-    events ("3", "3.1"). ``cancel`` is set when the plan is cancelled; the command under way is then cancelled as a task too.
+    events ("3", "3.1"). ``chosen`` are the caps that SET changed in this plan. ``resting`` has, while a branch is under way, the
+    incomplete variables that its condition read, with why they are: what the branch does rests on them. ``cancel`` is set when the
+    plan is cancelled; the command under way is then cancelled as a task too.
     """
 
     graph: GraphAdapter
@@ -41,6 +43,8 @@ class Session:
     chunks: Callable[[str], str | None] = lambda chunk: None
     plan_id: str = ""
     label: str = ""
+    chosen: frozenset[str] = frozenset()
+    resting: Mapping[str, tuple[str, ...]] = field(factory=dict)
     cancel: asyncio.Event | None = None
 
 

@@ -56,7 +56,7 @@ class NetworkXAdapter:
         Raises ``AdapterError`` where there are more than a million, or it takes longer than ``Caps`` allow.
         """
         caps = Caps(max_path_length=max_length, max_paths=_MOST_PATHS, max_results=_MOST_PATHS)
-        found = _whole(self.paths(starts, ends, caps=caps))
+        found = _whole(self.paths(starts, ends, max_length=max_length, caps=caps))
         return [list(nodes) for nodes in dict.fromkeys(tuple(item["nodes"]) for item in found)]
 
     def get_node(self, name_or_id: NodeId) -> Item | None:
@@ -114,6 +114,7 @@ class NetworkXAdapter:
         where: Condition | None = None,
         shortest: bool = False,
         limit: int | None = None,
+        max_length: int | None = None,
         caps: Caps = DEFAULT_CAPS,
     ) -> Found:
         """Find simple paths; see ``GraphAdapter.paths``. Parallel edges make paths of their own.
@@ -123,7 +124,7 @@ class NetworkXAdapter:
         from .pathfinding.pathsearch import find_paths
 
         return find_paths(
-            self.graph, self._kept(), _query(starts, ends, via, where, shortest, limit), caps, self.strict
+            self.graph, self._kept(), _query(starts, ends, via, where, shortest, limit, max_length), caps, self.strict
         )
 
     def walk(
@@ -206,7 +207,8 @@ def _query(
     where: Condition | None = None,
     shortest: bool = False,
     limit: int | None = None,
+    max_length: int | None = None,
 ) -> "PathQuery":
     from .pathfinding.pathsearch import PathQuery
 
-    return PathQuery(starts, ends, via, where, shortest, limit)
+    return PathQuery(starts, ends, via, where, shortest, limit, max_length)

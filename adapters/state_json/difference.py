@@ -18,8 +18,8 @@ def differences(before: DictNode, after: DictNode) -> list[Difference]:
 
     "declared" and "removed" keys: their type and description (``after``, ``before``), then what they hold as "added" or gone with
     them as "removed" items. "added" and "removed": a list of a LIST's items, an object of a DICT's fields. "changed": an object
-    of fields, or ``{index: item}`` of a LIST, or ``{"_meta": ...}`` for a description. "count": the counts that differ.
-    "provenance": the evidence that differs, ``{index or field: [...]}`` (of a COUNTER the list).
+    of fields, or ``{index: item}`` of a LIST, or ``{"_meta": ...}`` for a description or why it is incomplete. "count": the counts
+    that differ. "provenance": the evidence that differs, ``{index or field: [...]}`` (of a COUNTER the list).
     """
     return list(_children(before, after, ""))
 
@@ -47,13 +47,17 @@ def _children(before: DictNode, after: DictNode, key: str) -> Iterator[Differenc
 
 
 def _meta(node: Node) -> dict[str, Any]:
-    return {"type": node.type, "description": node.description}
+    return {
+        "type": node.type,
+        "description": node.description,
+        **({"incomplete": list(node.incomplete)} if node.incomplete else {}),
+    }
 
 
 def _node(key: str, old: Node, new: Node) -> Iterator[Difference]:
     if old.digest == new.digest:
         return
-    if old.description != new.description:
+    if _meta(old) != _meta(new):
         yield Difference(key, "changed", {"_meta": _meta(old)}, {"_meta": _meta(new)})
     yield from _contents(key, old, new)
     if isinstance(old, DictNode) and isinstance(new, DictNode):

@@ -8,6 +8,8 @@ Operations: ``{"do": "put", "key", "form", "proofs"}`` (a key and all below it, 
 from collections.abc import Callable, Mapping
 from typing import Any
 
+from attrs import evolve
+
 from .seedform import node_of, with_proof
 from .snapshot import written_form
 from .values.identities import Items
@@ -42,7 +44,7 @@ def patched(root: DictNode, operation: Mapping[str, Any]) -> DictNode:
         parent = find(root, above) if above else root
         if not isinstance(parent, DictNode):
             raise ValueError(f"{key} is not there")
-        rest = DictNode(parent.description, parent.children.without([name]), parent.fields, parent.evidence)
+        rest = evolve(parent, children=parent.children.without([name]))
         return put(root, above, rest) if above else rest
     return put(root, key, _PATCHED[do](find(root, key), operation))
 
@@ -54,7 +56,7 @@ def _children(before: DictNode, after: DictNode, key: str) -> list[dict[str, Any
         old, new = before.children.get(name), after.children.get(name)
         if new is None:
             operations.append({"do": "drop", "key": path})
-        elif old is None or type(old) is not type(new) or old.description != new.description:
+        elif old is None or type(old) is not type(new) or _about(old) != _about(new):
             proofs = {each: proof for each, node in [(path, new), *walk(new, path)] if (proof := node.proof())}
             operations.append({"do": "put", "key": path, "form": written_form(new), "proofs": proofs})
         else:
@@ -79,6 +81,10 @@ def _node(key: str, old: Node, new: Node) -> list[dict[str, Any]]:
             return [operation | {"counts": _table(base, new.count, plain)}]
         return [operation | {"count": new.count}]
     raise TypeError(f"{key} is two kinds of node")
+
+
+def _about(node: Node) -> tuple[str | None, tuple[str, ...]]:
+    return node.description, node.incomplete
 
 
 def _proof(texts: tuple[bytes, ...]) -> list[Any]:
@@ -130,14 +136,14 @@ def _list(node: Node | None, operation: Mapping[str, Any]) -> Node:
     if not isinstance(node, ListNode):
         raise ValueError("a LIST is expected")
     items = _items(node.items, operation["items"], as_text)
-    return ListNode(node.description, items, _vector_of(node.evidence, operation["proofs"], _proof_of))
+    return evolve(node, items=items, evidence=_vector_of(node.evidence, operation["proofs"], _proof_of))
 
 
 def _dict(node: Node | None, operation: Mapping[str, Any]) -> Node:
     if not isinstance(node, DictNode):
         raise ValueError("a DICT is expected")
     fields = _table_of(node.fields, operation["fields"], field_of)
-    return DictNode(node.description, node.children, fields, _table_of(node.evidence, operation["proofs"], _proof_of))
+    return evolve(node, fields=fields, evidence=_table_of(node.evidence, operation["proofs"], _proof_of))
 
 
 def _counter(node: Node | None, operation: Mapping[str, Any]) -> Node:
@@ -148,7 +154,7 @@ def _counter(node: Node | None, operation: Mapping[str, Any]) -> Node:
         base = node.count if isinstance(node.count, Table) else EMPTY_TABLE
         count = _table_of(base, operation["counts"], lambda number: number)
     evidence = _items(node.evidence, operation["proofs"], evidence_text)
-    return CounterNode(node.description, count, evidence)
+    return evolve(node, count=count, evidence=evidence)
 
 
 _PATCHED: Mapping[str, Callable[[Node | None, Mapping[str, Any]], Node]] = {

@@ -1,12 +1,14 @@
 """The state as seed 003 writes it, "The Resulting State Object": out of a moment, and back into one, checked.
 
-``variables`` are ``{key: {"_meta": {"type", "description"}, ...}}``: a LIST has ``items``, a COUNTER ``value``, a DICT its fields
-and the keys declared in it. ``provenance`` is ``{key: evidence}``, ``answers`` stand under ``replay``; both only where there are any.
+``variables`` are ``{key: {"_meta": {"type", "description", "incomplete"?}, ...}}``: a LIST has ``items``, a COUNTER ``value``, a DICT
+its fields and the keys declared in it. ``provenance`` is ``{key: evidence}``, ``answers`` stand under ``replay``; both only where there
+are any.
 """
 
 from collections.abc import Callable, Mapping
 from typing import Any
 
+from attrs import evolve
 from orjson import Fragment
 
 from ..state import StateError, StoreError
@@ -135,21 +137,25 @@ def node_of(form: Any, path: str, depth: int = 1) -> Node:
     if depth > 20:
         raise _wrong(path, "lies too deep")
     held = dict(_mapping(form, path))
-    meta = _object(held.pop("_meta", None), f"{path}._meta", {"type", "description"})
+    meta = _object(held.pop("_meta", None), f"{path}._meta", {"type", "description", "incomplete"})
     description = meta.get("description")
     if description is not None:
         _text(description, f"{path}._meta.description")
-    kind = meta.get("type")
+    reasons = meta.get("incomplete", [])
+    if not isinstance(reasons, list) or not all(isinstance(each, str) for each in reasons):
+        raise _wrong(f"{path}._meta.incomplete", "must be a list of texts")
+    marks, kind = tuple(reasons), meta.get("type")
     if kind == "LIST":
         items = _object(held, path, {"items"}).get("items")
         if not isinstance(items, list):
             raise _wrong(f"{path}.items", "must be a list")
-        return ListNode(description, Items(EMPTY.extended(texts_of(items))))
+        return ListNode(description, Items(EMPTY.extended(texts_of(items))), incomplete=marks)
     if kind == "COUNTER":
         value = _object(held, path, {"value"}).get("value")
         if isinstance(value, list):
             raise _wrong(f"{path}.value", "must be a number or an object of numbers")
-        return CounterNode(description, summed(f"{path}.value", 0, counted(f"{path}.value", value)))
+        count = summed(f"{path}.value", 0, counted(f"{path}.value", value))
+        return CounterNode(description, count, incomplete=marks)
     if kind != "DICT":
         raise _wrong(f"{path}._meta.type", f"must be LIST, DICT or COUNTER, is {str(kind)[:40]!r}")
     children: dict[str, Node] = {}
@@ -162,7 +168,7 @@ def node_of(form: Any, path: str, depth: int = 1) -> Node:
             raise _wrong(path, "has a field without a name")
         else:
             fields[name] = field_of(part)
-    return DictNode(description, Table.of(children), Table.of(fields))
+    return DictNode(description, Table.of(children), Table.of(fields), incomplete=marks)
 
 
 def with_proof(node: Node, proof: Any, path: str) -> Node:
@@ -173,15 +179,15 @@ def with_proof(node: Node, proof: Any, path: str) -> Node:
         if stray is not None:
             raise _wrong(f"{path}.{stray}", "is of no field")
         evidence = Table.of({name: group for name, group in groups.items() if group})
-        return DictNode(node.description, node.children, node.fields, evidence)
+        return evolve(node, evidence=evidence)
     if not isinstance(proof, list):
         raise _wrong(path, "must be a list")
     if isinstance(node, CounterNode):
-        return CounterNode(node.description, node.count, Items(EMPTY.extended(_group(proof, path)), whole))
+        return evolve(node, evidence=Items(EMPTY.extended(_group(proof, path)), whole))
     if len(proof) > node.size:
         raise _wrong(path, f"has evidence for {len(proof)} items, there are {node.size}")
     by_index = {at: _group(group, f"{path}[{at}]") for at, group in enumerate(proof)}
-    return ListNode(node.description, node.items, with_proofs(EMPTY, by_index))
+    return evolve(node, evidence=with_proofs(EMPTY, by_index))
 
 
 def _group(group: Any, path: str) -> tuple[bytes, ...]:

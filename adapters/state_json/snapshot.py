@@ -47,7 +47,7 @@ class JSONSnapshot:
         node = self.root if key is None else self._node(key)
         below = walk(node, key or "")
         pairs = list(below) if key is None else [(key, node), *below]
-        return [Declaration(path, each.type, each.description, each.size) for path, each in pairs]
+        return [Declaration(path, each.type, each.description, each.size, each.incomplete) for path, each in pairs]
 
     def kind(self, key: str) -> StateType | None:
         """See ``state.Snapshot``."""
@@ -87,7 +87,10 @@ def _spread(node: ListNode, most: int) -> list[Any]:
 
 def written_form(node: Node, *, raw: bool = False) -> dict[str, Any]:
     """Return a node in seed 003's form; ``raw``: with ``orjson.Fragment`` where JSON text is at hand."""
-    form: dict[str, Any] = {"_meta": {"type": node.type, "description": node.description}}
+    meta: dict[str, Any] = {"type": node.type, "description": node.description}
+    if node.incomplete:
+        meta["incomplete"] = list(node.incomplete)
+    form: dict[str, Any] = {"_meta": meta}
     if isinstance(node, ListNode):
         form["items"] = Fragment(node.text()) if raw else node.value()
     elif isinstance(node, CounterNode):

@@ -14,13 +14,14 @@ _LEVELS = 3
 
 
 def summary(snapshot: JSONSnapshot, keys: Sequence[str] | None) -> dict[str, Any]:
-    """Return ``{key: {"type", "size", "description", "sample"}}`` of the keys, else of all. Raises ``StateError``."""
+    """Return ``{key: {"type", "size", "description", "incomplete"?, "sample"}}`` of the keys, else of all. Raises ``StateError``."""
     declared = snapshot.declared() if keys is None else [snapshot.declared(key)[0] for key in keys]
     return {
         each.key: {
             "type": each.type,
             "size": each.size,
             "description": each.description,
+            **({"incomplete": list(each.incomplete)} if each.incomplete else {}),
             "sample": [bounded(item) for item in snapshot.sample(each.key, _SAMPLE)[1]],
         }
         for each in declared

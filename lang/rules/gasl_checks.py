@@ -145,8 +145,8 @@ GASL_CHECK_RULES = (
     _rule(
         "GASL070", "unknown-attribute", "error",
         "Nothing in the graph has this attribute.",
-        "A test of it is never true. An error where the command can find nothing for it; a warning inside OR, NOT and IS NULL, "
-        "where the rest may still be meant.",
+        "A test of it is never true, and an order by it has no meaning. An error where the command can find nothing for it, and in "
+        "ORDER BY, BY and FIELDS; a warning inside OR, NOT and IS NULL, where the rest may still be meant.",
         'FIND nodes WHERE entity_tpye = "PERSON" AS people', 'FIND nodes WHERE entity_type = "PERSON" AS people',
     ),
     _rule(

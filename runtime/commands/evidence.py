@@ -12,7 +12,7 @@ from ..context import Value
 from .excerpts import clipped
 from .items import item_kind
 
-__all__ = ["MOST", "Lazy", "derived", "found", "gathered", "graph_piece", "one", "picked", "united"]
+__all__ = ["MOST", "Lazy", "bounded", "derived", "found", "gathered", "graph_piece", "one", "picked", "united"]
 
 MOST = 64
 """Pieces of evidence, and ids in a piece, that a derived item bears; ``more`` in the last piece counts what is left out."""
@@ -202,6 +202,14 @@ def gathered(groups: Sequence[Sequence[tuple[Value, int]]]) -> Lazy:
 def one(value: Value, length: int) -> Lazy:
     """Return the evidence of a single result that was made of all ``length`` items of ``value``."""
     return _United(1, lambda _: united(Lazy(length, value.evidence_at)), [value])
+
+
+def bounded(pieces: Pieces, most: int) -> Pieces:
+    """Return at most ``most`` of an item's pieces; the last one's ``more`` counts what is left out."""
+    if len(pieces) <= most:
+        return pieces
+    more = len(pieces) - most + int(pieces[-1].get("more", 0)) + int(pieces[most - 1].get("more", 0))
+    return [*pieces[: most - 1], {**pieces[most - 1], "more": more}]
 
 
 def united(evidence: Sequence[Pieces]) -> Pieces:

@@ -13,6 +13,8 @@ __all__ = ["MISSING", "check_field", "column", "read"]
 MISSING = object()
 """What ``read`` gives where an item has no such field."""
 
+_OFFERED = 30
+"""Fields that a hint lists at most."""
 _NAMED_FROM = 1_000
 """Items whose fields are offered when one is not found."""
 
@@ -52,12 +54,9 @@ def check_field(rows: Rows, path: Path) -> None:
 def _unknown(rows: Rows, path: Path) -> Refused:
     names = list(_names(islice(rows.items, _NAMED_FROM)))
     like = nearest(path.text, names)
+    hint = f"there are: {listed(names, _OFFERED)}" if names else "they are not objects"
     if like:
-        hint = f"did you mean {like}?"
-    elif names:
-        hint = f"there are: {listed(names)}"
-    else:
-        hint = "they are no objects"
+        hint = f"did you mean {like}? {hint}"
     return Refused("schema_mismatch", f"no item of {rows.name} has a field {path.text}", hint)
 
 

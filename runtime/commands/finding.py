@@ -45,20 +45,35 @@ async def run_find(command: Find, session: Session) -> ExecutionResult:
 
 @refusing
 async def run_find_paths(command: FindPaths, session: Session) -> ExecutionResult:
-    """FIND paths, at most MAXLEN edges long, which can't go above the host's ceiling."""
+    """FIND paths, at most MAXLEN edges long, which can't go above the host's ceiling.
+
+    SHORTEST has no bound but MAXLEN, or ``max_path_length`` where the plan SET it: it does not try the simple paths of each length.
+    """
     start, end = _ends(command.start, session), _ends(command.end, session)
     via, where = bound(command.via, session), bound(command.where, session)
-    caps, above = session.caps, False
-    if command.max_length is not None:
+    caps, above, length = session.caps, False, command.max_length
+    if command.shortest:
+        length = shortest_bound(command, session)
+    elif command.max_length is not None:
         ceiling = session.ceiling.max_path_length
         above = command.max_length > ceiling
-        caps = attrs.evolve(caps, max_path_length=min(command.max_length, ceiling))
+        length = min(command.max_length, ceiling)
+        caps = attrs.evolve(caps, max_path_length=length)
     answer = await searched(
         lambda caps: session.graph.paths(
-            start, end, via=via, where=where, shortest=command.shortest, limit=command.limit, caps=caps
+            start,
+            end,
+            via=via,
+            where=where,
+            shortest=command.shortest,
+            limit=command.limit,
+            max_length=length,
+            caps=caps,
         ),
         caps,
     )
+    if "MAXLEN" in answer.caps_hit:
+        return _bounded(of_graph(answer, session, caps), command, caps)
     if above and "max_path_length" not in answer.caps_hit:
         answer = attrs.evolve(answer, caps_hit=(*answer.caps_hit, "max_path_length"))
     result = of_graph(answer, session, caps)
@@ -66,6 +81,9 @@ async def run_find_paths(command: FindPaths, session: Session) -> ExecutionResul
         told = f"MAXLEN {command.max_length} is above the host's ceiling of {caps.max_path_length}"
         return attrs.evolve(result, message=told, hint="")
     if result.status != "empty" or command.limit == 0:
+        if "max_path_length" in answer.caps_hit and not answer.items:
+            told = f"no path of at most {caps.max_path_length} edges was found, and a longer one exists"
+            return attrs.evolve(result, message=told, hint=_LONGER)
         return result
     for side, ids in ((command.start, start), (command.end, end)):
         if isinstance(side, Name) and not ids:
@@ -77,7 +95,45 @@ async def run_find_paths(command: FindPaths, session: Session) -> ExecutionResul
     ends = [each for each in (start, end) if not isinstance(each, list)]
     hints = [await near_in_graph(ends, "nodes", session), await near_in_graph([via, where], "paths", session)]
     message = f"no path of at most {caps.max_path_length} edges was found"
+    if command.shortest and length is None:
+        message = "no path was found, of any length"
+    elif command.max_length is not None and not command.shortest:
+        hints.append("a longer MAXLEN may find one")
+    elif command.where is None:
+        message = "no path was found, of any length"
     return attrs.evolve(result, message=message, hint="; ".join(filter(None, hints)))
+
+
+_LONGER = "write MAXLEN with a larger number, SHORTEST for the shortest paths of any length, or SET adapter.caps.max_path_length higher"
+
+
+def shortest_bound(command: FindPaths, session: Session) -> int | None:
+    """Return the greatest length of the shortest paths; None for any."""
+    if command.max_length is None and "max_path_length" in session.chosen:
+        return session.caps.max_path_length
+    return command.max_length
+
+
+def _bounded(result: ExecutionResult, command: FindPaths, caps: Caps) -> ExecutionResult:
+    """Say of the shortest paths what hid some of them, and what raises it."""
+    if command.max_length is not None:
+        which, hint, hit = (
+            f"MAXLEN ({command.max_length:,})",
+            "write a larger MAXLEN, or leave it out: SHORTEST needs none",
+            "MAXLEN",
+        )
+    else:
+        which, hit = f"max_path_length ({caps.max_path_length:,})", "max_path_length"
+        hint = "SET adapter.caps.max_path_length higher, or leave that SET out: SHORTEST needs no bound"
+    caps_hit = tuple(hit if name == "MAXLEN" else name for name in result.caps_hit)
+    said = (
+        f"cut short by {which}; longer paths exist"
+        if result.count
+        else f"no path was found: cut short by {which}; a longer path exists"
+    )
+    more = [name for name in caps_hit if name != hit]
+    message = f"{said}; {caps_message(more, caps)}" if more else said
+    return attrs.evolve(result, caps_hit=caps_hit, message=message, hint=hint)
 
 
 _CHECKED = 20

@@ -35,7 +35,10 @@ _MANY = 1_000
 _CLOSE = 0.8
 """How alike two spellings must be where one is chosen among many: less is chance."""
 _HINTS = 3
-_BUILT_IN = frozenset({"id", "degree", "source", "target", "key", "length", "nodes", "edges"})
+_OFFERED = 30
+"""Names of attributes that a hint lists at most."""
+_DEGREES = ("degree", "in_degree", "out_degree")
+_BUILT_IN = frozenset({"id", *_DEGREES, "source", "target", "key", "length", "nodes", "edges"})
 """Names that every item of some kind has, whatever the graph's attributes."""
 
 Values = Sequence[tuple[Any, int]]
@@ -61,10 +64,10 @@ class Known:
 def known_of_graph(graph: GraphAdapter, kind: str) -> Known:
     """Return what a graph knows of its nodes, edges or paths. Computes the schema; may take long the first time."""
     schema = graph.schema
-    nodes = _known(graph, "nodes", schema.node_attributes, counted="degree")
+    nodes = _known(graph, "nodes", schema.node_attributes, counted=_DEGREES)
     if kind == "nodes":
         return nodes
-    return _known(graph, "edges", schema.edge_attributes, nodes, counted="length" if kind == "paths" else "")
+    return _known(graph, "edges", schema.edge_attributes, nodes, counted=("length",) if kind == "paths" else ())
 
 
 def _known(
@@ -73,7 +76,7 @@ def _known(
     attributes: Mapping[str, Attribute],
     ends: Known | None = None,
     *,
-    counted: str,
+    counted: Collection[str],
 ) -> Known:
     def values(name: str) -> Values:
         return attributes[name].values if name in attributes else ()
@@ -84,7 +87,7 @@ def _known(
         if what == "nodes" and name == "id":
             first = graph.nodes(None, limit=_IDS).items
             return {"text" if isinstance(item["id"], str) else "integer" for item in first}
-        return ("integer",) if name == counted else ()
+        return ("integer",) if name in counted else ()
 
     def texts(name: str) -> Sequence[str]:
         if name in attributes and attributes[name].distinct == len(attributes[name].values):
@@ -140,7 +143,7 @@ def _near_comparison(comparison: Comparison, path: tuple[str, ...], known: Known
             prefix, path = "edge.", path[1:]
     name = ".".join(path) if ".".join(path) in known.names else path[0]
     if name not in known.names and name not in _BUILT_IN:
-        return _unknown_name(prefix, name, known)
+        return _unknown_name(prefix, ".".join(path), known)
     if name != ".".join(path):
         return ""
     asked = [value for value in _asked(comparison)[:_ASKED] if isinstance(value, str | int | float)]
@@ -185,9 +188,10 @@ def _unknown_name(prefix: str, name: str, known: Known) -> str:
     if not known.names:
         return f"the {known.what} have no attributes" if known.what != "items" else ""
     like = nearest(name, known.names)
-    if like:
+    if like and known.what != "items":
         return f"there is no {prefix}{name}; did you mean {prefix}{like}?"
-    return f"there is no {prefix}{name}; the {known.what} have: {listed(known.names)}"
+    meant = f"did you mean {prefix}{like}? " if like else ""
+    return f"there is no {prefix}{name}; {meant}the {known.what} have: {listed(known.names, _OFFERED)}"
 
 
 def _asked(comparison: Comparison) -> Sequence[Any]:

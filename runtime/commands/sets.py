@@ -3,11 +3,11 @@
 Values are the same as ``=`` has them (1 is 1.0, "1" is not 1); null is the same as nothing, not even null.
 """
 
-from collections.abc import Callable, Hashable, Sequence
+from collections.abc import Callable, Hashable, Mapping, Sequence
 from typing import Any
 
 from ...lang.evaluate.conditions import identity
-from ...lang.gasl import Join, Path, SetOperation
+from ...lang.gasl import Join, Path, SetOperation, joined_names
 from ..context import Value
 from ..records import ExecutionResult
 from ..session import Session
@@ -25,11 +25,13 @@ Members = list[tuple[Value, int]]
 def run_join(command: Join, session: Session) -> ExecutionResult:
     """JOIN (inner): a row for every pair whose fields are the same, in the order of the left and then of the right.
 
-    A row has the left item's fields and then the right's; a field of both with different values has the left's, and the
-    right's is kept as ``right.field``. The evidence is that of both. More rows than ``max_results`` are cut: ``partial``.
+    Every row has the same fields, null where an item lacks one: those of the left items, then those of the right ones under the
+    names of ``lang.gasl.joined_names``. The evidence is that of both. More rows than ``max_results`` are cut: ``partial``.
     """
     left, right = rows_of(command.left, session), rows_of(command.right, session)
     left_keys, right_keys = _keys(left, command.left_field), _keys(right, command.right_field)
+    own, others = _names(left), _names(right)
+    renamed = joined_names(own, others, command)
     there: dict[Hashable, list[int]] = {}
     for index, key in enumerate(right_keys):
         if key is not None:
@@ -42,7 +44,7 @@ def run_join(command: Join, session: Session) -> ExecutionResult:
             if len(items) == session.caps.max_results:
                 cut = True
                 break
-            items.append(_merged(left.items[at], right.items[other]))
+            items.append(_merged(left.items[at], right.items[other], own, renamed))
             members.append([(left.value, at), (right.value, other)])
         if cut:
             break
@@ -60,15 +62,24 @@ def _keys(rows: Rows, field: Path) -> list[Hashable | None]:
     return [None if value is None else identity(value) for value in column(rows, field)]
 
 
-def _merged(left: dict[str, Any], right: dict[str, Any]) -> dict[str, Any]:
-    merged = dict(left)
-    for name, value in right.items():
-        if name in left:
-            if left[name] is value or identity(left[name]) == identity(value):
-                continue
-            while name in merged or name in right:
-                name = f"right.{name}"
-        merged[name] = value
+def _names(rows: Rows) -> dict[str, None]:
+    """Return the fields of all items of a side, whether they are joined or not, in the order in which they are met."""
+    names: dict[str, None] = {}
+    for item in rows.items:
+        if isinstance(item, dict):
+            names.update(dict.fromkeys(item))
+    return names
+
+
+def _merged(
+    left: dict[str, Any], right: dict[str, Any], own: Mapping[str, None], renamed: Mapping[str, str]
+) -> dict[str, Any]:
+    merged = dict(left)  # its own fields first: what stands first tells a node from an edge
+    if len(merged) < len(own):
+        for name in own:
+            merged.setdefault(name, None)
+    for name, into in renamed.items():
+        merged[into] = right.get(name)
     return merged
 
 

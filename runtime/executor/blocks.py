@@ -50,7 +50,7 @@ async def run_try(flow: Parts, block: Try, place: Place) -> tuple[ExecutionResul
             records = _rolled_back(records)
             if failed is None or last.stopped.status == "cancelled":
                 failed = last.stopped
-    return _result(failed, caught), tuple(records)
+    return _result(failed, caught, records), tuple(records)
 
 
 def _rolled_back(records: Sequence[ExecutionRecord]) -> list[ExecutionRecord]:
@@ -80,7 +80,10 @@ def _culprit(record: ExecutionRecord) -> ExecutionRecord:
     return record
 
 
-def _result(failed: ExecutionRecord | None, caught: ExecutionRecord | None) -> ExecutionResult:
+def _result(
+    failed: ExecutionRecord | None, caught: ExecutionRecord | None, records: Sequence[ExecutionRecord]
+) -> ExecutionResult:
+    """Return what the block came to: partial where what one of its commands did, and was not taken back, is."""
     summary: dict[str, object] = {}
     if failed is not None and failed.summary.get("asserted") is False:
         summary["asserted"] = False
@@ -89,6 +92,13 @@ def _result(failed: ExecutionRecord | None, caught: ExecutionRecord | None) -> E
         message = (culprit.error or {}).get("message", "")
         summary["caught"] = {"status": culprit.status, "message": message, "command": culprit.command}
     if failed is None:
-        return ExecutionResult(summary=summary)
+        part = next((each for each in records if each.status == "partial" and not each.rolled_back), None)
+        if part is None:
+            return ExecutionResult(summary=summary)
+        said = part.error or {}
+        return ExecutionResult(
+            "partial", summary=summary, message=said.get("message", ""), hint=said.get("hint", ""),
+            caps_hit=tuple(part.metrics.get("caps_hit", ())), incomplete_from=tuple(part.metrics.get("incomplete_from", ())),
+        )  # fmt: skip
     error = failed.error or {}
     return ExecutionResult(failed.status, summary=summary, message=error.get("message", ""), hint=error.get("hint", ""))

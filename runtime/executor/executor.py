@@ -313,7 +313,9 @@ class GASLExecutor:
         """Return a plan that begins: the given variables, the host's settings."""
         base = self._base
         variables = context if context is not None else self._given.copy()
-        session = evolve(base, context=variables, options=dict(base.options), plan_id=plan_id, label="")
+        session = evolve(
+            base, context=variables, options=dict(base.options), plan_id=plan_id, label="", chosen=frozenset()
+        )
         return Flow(session, self._dispatcher, self._next_step)
 
     async def _look(self) -> None:

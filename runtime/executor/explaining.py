@@ -4,8 +4,6 @@ import asyncio
 from collections.abc import Iterator
 from typing import Any
 
-import attrs
-
 from ...adapters.graph import AdapterError
 from ...lang.evaluate.conditions import ConditionError, Unbound
 from ...lang.gasl import (
@@ -23,6 +21,7 @@ from ...lang.gasl import (
     Try,
 )  # fmt: skip
 from ..commands.bindings import Refused, bound, node_ids, rows_of
+from ..commands.finding import shortest_bound
 from ..commands.prompting.showing import batches, shown
 from ..context import Value
 from ..records import ExecutionResult
@@ -99,11 +98,22 @@ async def _paths(command: FindPaths, session: Session) -> dict[str, Any]:
         for side in (command.start, command.end)
     )
     via, where, caps = bound(command.via, session), bound(command.where, session), session.caps
-    if command.max_length is not None:
-        caps = attrs.evolve(caps, max_path_length=min(command.max_length, session.ceiling.max_path_length))
+    length = command.max_length
+    if command.shortest:
+        length = shortest_bound(command, session)
+    elif length is not None:
+        length = min(length, session.ceiling.max_path_length)
     plan = await asyncio.to_thread(
         lambda: session.graph.explain(
-            "paths", where, starts=start, ends=end, via=via, shortest=command.shortest, limit=command.limit, caps=caps
+            "paths",
+            where,
+            starts=start,
+            ends=end,
+            via=via,
+            shortest=command.shortest,
+            limit=command.limit,
+            max_length=length,
+            caps=caps,
         )
     )
     return {"how": plan.used, "rows": plan.rows, "notes": list(plan.notes)}

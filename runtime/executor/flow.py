@@ -142,9 +142,11 @@ class Flow:
         context = self.session.context
         bound = {name: value for name in context.names() if (value := context.value(name)) is not None}
         values = {name: storable(value.value) for name, value in bound.items() if value.count <= _GIVEN_ITEMS}
+        marks = {name: list(value.incomplete) for name, value in bound.items() if value.incomplete}
+        told = {"incomplete": marks} if marks else {}
         if len(values) < len(bound) or len(json.dumps(values)) > _GIVEN_LENGTH:
-            return {"variables_left_out": list(context.names())}
-        return {"variables": values} if values else {}
+            return {"variables_left_out": list(context.names()), **told}
+        return {"variables": values, **told} if values else told
 
     # Any level
 
@@ -190,7 +192,7 @@ class Flow:
         self.session.label = place.label
         inner = await self._interruptible(command, place)
         result, variable = inner.result, inner.variable
-        if isinstance(command, Assert) and result.status != "success":
+        if isinstance(command, Assert) and result.status not in ("success", "partial"):
             result = attrs.evolve(result, summary={**result.summary, "asserted": False})
         for name in written(command):
             variable = name.text

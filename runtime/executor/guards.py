@@ -6,7 +6,7 @@ from ...lang.evaluate.conditions import matches
 from ...lang.gasl import Branch, On, OnStatus, Statement
 from ..commands.bindings import bound
 from ..context import Value
-from ..dispatcher import failure
+from ..dispatcher import failure, incomplete_sources, resting_on
 from ..records import ExecutionRecord, ExecutionResult, Status
 from .parts import Parts
 from .recording import Place
@@ -51,11 +51,17 @@ async def run_branch(flow: Parts, command: Branch, place: Place) -> Went:
         answer = None if condition is None else matches(condition, {})
     except Exception as error:  # a condition that can't be evaluated fails its command, as in the dispatcher
         return failure(error, flow.session), (), None
+    sources = incomplete_sources(command, flow.session)
     said = {"condition": answer, "taken": "THEN" if answer else "ELSE" if command.otherwise is not None else None}
     chosen = command.then if answer else command.otherwise
     if chosen is None:
-        return ExecutionResult(summary=said), (), None
-    return _as_its_own(await flow.part(chosen, place, 1), said)
+        return resting_on(ExecutionResult(summary=said), sources), (), None
+    before, flow.session.resting = flow.session.resting, sources
+    try:
+        record = await flow.part(chosen, place, 1)
+    finally:
+        flow.session.resting = before
+    return _as_its_own(record, said)
 
 
 def _as_its_own(record: ExecutionRecord, said: Mapping[str, object]) -> Went:
@@ -64,5 +70,6 @@ def _as_its_own(record: ExecutionRecord, said: Mapping[str, object]) -> Went:
     result = ExecutionResult(
         record.status, None if record.value is None else Value(record.value), record.metrics.get("count"),
         summary={**said, **record.summary}, message=error.get("message", ""), hint=error.get("hint", ""),
+        caps_hit=tuple(record.metrics.get("caps_hit", ())), incomplete_from=tuple(record.metrics.get("incomplete_from", ())),
     )  # fmt: skip
     return result, (record,), record.variable

@@ -92,6 +92,8 @@ def _metrics(result: ExecutionResult) -> dict[str, Any]:
         metrics["shape"] = shape_of(result.value.value)
     if result.caps_hit:
         metrics["caps_hit"] = list(result.caps_hit)
+    if result.incomplete_from:
+        metrics["incomplete_from"] = list(result.incomplete_from)
     if result.used:
         metrics["used"] = result.used
     if result.calls or result.cached or result.usage.total:

@@ -63,6 +63,7 @@ def _cap(key: str, value: Any, session: Session) -> ExecutionResult:
     before = getattr(session.caps, name)
     change: dict[str, Any] = {name: float(value) if isinstance(before, float) else value}
     session.caps = attrs.evolve(session.caps, **change)
+    session.chosen |= {name}
     return _done(key, value, before)
 
 

@@ -8,7 +8,7 @@ from ...adapters.state import Snapshot
 from ..records import excerpt
 from .results import Finding
 
-__all__ = ["findings"]
+__all__ = ["findings", "incomplete"]
 
 _KEYS, _EACH, _PIECES = 12, 5, 3
 _TEXT = 200
@@ -23,6 +23,20 @@ def findings(state: Snapshot, cited: Sequence[str] = ()) -> tuple[Finding, ...]:
     return tuple(found for each in declared[:_KEYS] for found in _of(state, each.key, each.type, named))
 
 
+def incomplete(state: Snapshot, cited: Sequence[str] = ()) -> tuple[str, ...]:
+    """Return why what an answer rests on is not the whole: of the keys that it cites, or of all where it cites no key."""
+    marked = [each for each in state.declared() if each.incomplete]
+    keys = {each.key for each in state.declared()}
+    named = {name for name in cited if name in keys}
+    if named:
+        marked = [
+            each
+            for each in marked
+            if any(f"{each.key}.".startswith(f"{name}.") or f"{name}.".startswith(f"{each.key}.") for name in named)
+        ]
+    return tuple(f"{each.key} is incomplete: {'; '.join(each.incomplete)}" for each in marked)
+
+
 def _of(state: Snapshot, key: str, kind: str, named: set[str]) -> list[Finding]:
     value, beside = state.get(key), state.evidence(key)
     if kind == "LIST":
@@ -32,7 +46,13 @@ def _of(state: Snapshot, key: str, kind: str, named: set[str]) -> list[Finding]:
             Finding(key, excerpt(value[at], _TEXT), _pieces(beside[at] if at < len(beside) else ())) for at in places
         ]
     if kind == "COUNTER":
-        return [Finding(key, excerpt(value, _TEXT), _pieces(beside or ()))]
+        if not isinstance(value, Mapping):
+            return [Finding(key, excerpt(value, _TEXT), _pieces(beside or ()))]
+        first = sorted(value.items(), key=lambda pair: pair[0] not in named)[:_EACH]
+        return [
+            Finding(f"{key}.{name}", count, _pieces([p for p in beside or () if p.get("key", name) == name]))
+            for name, count in first
+        ]
     children = {each.key for each in state.declared(key)}
     own = ((name, inner) for name, inner in value.items() if f"{key}.{name}" not in children)
     return [

@@ -42,7 +42,7 @@ _DEFINITION = re.compile(r"^(\w+):(.*(?:\n[ \t]+.*)*)\n", re.MULTILINE)
 def small_grammar(fields: Iterable[str]) -> str:
     """Return the grammar of a small model's answer about a graph whose nodes have these fields, as ``Options.grammar`` takes it."""
     known = [name for name in fields if _FIELD.fullmatch(name)][:_MOST_FIELDS]
-    named = "|".join(dict.fromkeys(("id", "degree", *known)))
+    named = "|".join(dict.fromkeys(("id", "degree", "in_degree", "out_degree", *known)))
     given = dict(_DEFINITION.findall(constrain("gasl", "llguidance")))
     lines = [_FORM.format(fields=named, text=_TEXT - 1).strip()]
     lines += [f"{rule}:{_one(given[rule])}" for rule in _RULES]

@@ -129,6 +129,8 @@ class Asked:
     cost: float | None = None
     seconds: float = 0.0
     warnings: tuple[str, ...] = ()
+    incomplete: tuple[str, ...] = field(default=(), kw_only=True)
+    """Why what the answer rests on is not the whole: a cap cut a search short, say."""
     run_id: str = ""
     state: str = ""
     """The state's hash."""
@@ -159,6 +161,7 @@ class Asked:
                 "completion_tokens": self.usage.completion_tokens, "cost": self.cost, "seconds": round(self.seconds, 3),
             },
             "warnings": list(self.warnings),
+            "incomplete": list(self.incomplete),
             "run": self.run_id,
             "state": self.state,
             "search": None if self.search is None else self.search.as_json(),

@@ -26,7 +26,7 @@ from .checking import Action, renamed, told_faults
 from .choosing import Choose, Position, highest
 from .executing import continue_plan
 from .exploring import Explorer, Found, found_before, is_adopted, keep, sentence
-from .findings import findings
+from .findings import findings, incomplete
 from .keeping import AskRecorder
 from .planning import Planner, Proposal
 from .results import Asked, Step, Stopped, Supposed
@@ -329,6 +329,9 @@ class Loop:
         if completed is None:
             status = {"cancelled": "cancelled", "model": "failed", "refused": "failed"}.get(self._stopped, "stopped")
         cited = completed.cited if completed is not None else ()
+        parts = incomplete(seen, cited) if completed is not None else ()
+        for reason in parts:
+            self.warn(f"the answer may not be the whole one: {reason}")
         supposed = proposal.supposed if proposal is not None else self.steps[-1].supposed if self.steps else None
         broken = self.executor.events.broken
         return Asked(
@@ -337,6 +340,7 @@ class Loop:
             findings(seen, cited), tuple(self.steps), earlier, spent.usage, spent.calls, spent.cost,
             perf_counter() - self._began, (*self.warnings, *broken), self.record.run_id if self.record is not None else "",
             snapshot.hash, None if found is None else found.explored,
+            incomplete=parts,
         )  # fmt: skip
 
     def _decided(self, number: int, proposal: Proposal) -> None:
@@ -388,5 +392,5 @@ def _told(made: Asked) -> dict[str, Any]:
         "supposed": None if made.supposed is None else asdict(made.supposed), "state": made.state,
         "evidence": [each.as_json() for each in made.evidence], "seconds": round(made.seconds, 3), "calls": made.calls,
         "usage": [made.usage.prompt_tokens, made.usage.completion_tokens], "cost": made.cost,
-        "search": None if made.search is None else made.search.as_json(False),
+        "search": None if made.search is None else made.search.as_json(False), "incomplete": list(made.incomplete),
     }  # fmt: skip

@@ -103,6 +103,8 @@ def state_view(state: StateStore, most: int) -> str:
     for each in declared[:_KEYS]:
         about = f" — {clipped(each.description, 120)}" if each.description else ""
         line = f"{_named(each.key)} {each.type}, {each.size:,}{about}"
+        if each.incomplete:
+            line += f" — incomplete: {clipped('; '.join(each.incomplete), 200)}"
         if each.size and (shown := snapshot.sample(each.key, max(3, min(_ITEMS, room // 40)))[1]):
             line += f"; such as {excerpt(shown, room, _ITEMS)}"
         lines.append(line)
@@ -152,6 +154,8 @@ def _entry(entry: Mapping[str, Any]) -> str:
         told += f" {count:,}"
     if caps := (entry.get("metrics") or {}).get("caps_hit"):
         told += f", cut short by {excerpt(caps, 120)}"
+    if found := (entry.get("metrics") or {}).get("incomplete_from"):
+        told += f", from incomplete {excerpt(found, 120)}"
     error = entry.get("error")
     if isinstance(error, Mapping):
         told += f": {clipped(str(error.get('message', '')), _MESSAGE)}"

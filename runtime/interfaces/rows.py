@@ -53,7 +53,14 @@ def _count(entry: Mapping[str, Any]) -> str:
 
 def key_rows(declared: Iterable[Declaration]) -> list[list[str]]:
     """Return the rows of declared keys."""
-    return [[each.key, each.type, f"{each.size:,}", each.description or ""] for each in declared]
+    return [
+        [each.key, each.type, f"{each.size:,}", "; ".join(filter(None, (each.description, _incomplete(each))))]
+        for each in declared
+    ]
+
+
+def _incomplete(declared: Declaration) -> str:
+    return f"incomplete: {'; '.join(declared.incomplete)}" if declared.incomplete else ""
 
 
 def difference_rows(found: Iterable[Difference]) -> list[list[str]]:

@@ -49,6 +49,17 @@ class Finding:
         return len(self.evidence)
 
     @property
+    def more(self) -> int:
+        """How many items it was made of that the evidence does not list."""
+        counts = (piece.get("more") for piece in self.evidence)
+        return sum(count for count in counts if isinstance(count, int))
+
+    @property
+    def more_nodes(self) -> int:
+        """How many nodes the evidence names beyond those that are told."""
+        return len(dict.fromkeys(node for piece in self.evidence for node in _nodes(piece))) - len(self.nodes)
+
+    @property
     def snippets(self) -> tuple[tuple[str, str], ...]:
         """Where a snippet comes from, and the snippet; each once, the first ones."""
         found = dict.fromkeys(
@@ -84,6 +95,7 @@ class Group:
     """A key of the state: its type, description, all its findings counted and the first ones told; ``backed`` have evidence.
 
     ``by_hand`` counts what rests on answers that a person wrote in a model's place: it is not among the findings.
+    ``incomplete``: why what the key holds is not the whole answer.
     """
 
     key: str
@@ -93,6 +105,7 @@ class Group:
     backed: int
     findings: tuple[Finding, ...] = ()
     by_hand: int = 0
+    incomplete: tuple[str, ...] = ()
 
     @property
     def left_out(self) -> int:
@@ -139,7 +152,11 @@ def _group(key: str, node: Mapping[str, Any], evidence: Any, most: int) -> Group
         value = node.get("value", 0)
         counted = value.items() if isinstance(value, Mapping) else [("count", value)]
         beside = [piece for piece in _listed(evidence) if isinstance(piece, Mapping)]
-        entries = ((name, number, beside) for name, number in counted)
+        of: dict[Any, list[Mapping[str, Any]]] = {}
+        for piece in beside:
+            of.setdefault(piece.get("key"), []).append(piece)
+        everyone = of.get(None, [])  # of the counter as a whole
+        entries = ((name, number, [*of.get(name, ()), *everyone]) for name, number in counted)
     else:
         plain = [(name, inner) for name, inner in node.items() if name != "_meta" and not _is_declared(inner)]
         entries = ((name, inner, _at(evidence, name)) for name, inner in plain)
@@ -155,7 +172,7 @@ def _group(key: str, node: Mapping[str, Any], evidence: Any, most: int) -> Group
     description = meta.get("description")
     return Group(
         key, str(meta["type"]), None if description is None else cut(str(description), 1_000), count, backed,
-        tuple(findings), by_hand,
+        tuple(findings), by_hand, tuple(cut(str(each), _LONGEST) for each in _listed(meta.get("incomplete"))),
     )  # fmt: skip
 
 

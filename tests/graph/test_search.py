@@ -12,7 +12,7 @@ from knotwork.adapters.graph import Caps
 from knotwork.adapters.graph_networkx import NetworkXAdapter
 from knotwork.adapters.graph_networkx.finding import search
 from knotwork.adapters.graph_networkx.rows.jsonable import node_id, plain
-from knotwork.lang.conditions import Condition, Field
+from knotwork.lang.conditions import Comparison, Condition, Constant, Field
 from knotwork.lang.evaluate.conditions import evaluate, sort_key
 from knotwork.lang.gasl import Order, Path
 from support.conditions import conditions, graphs
@@ -111,7 +111,12 @@ def test_paths_are_those_of_networkx_that_the_interpreter_keeps(
             least[pair] = min(least.get(pair, 99), len(steps))
         kept = [steps for steps in kept if len(steps) == least[steps[0][0], steps[-1][1]]]
     found = NetworkXAdapter(graph).paths(
-        None, None, where=where, shortest=shortest, caps=Caps(max_path_length=longest, max_paths=10**6)
+        None,
+        None,
+        where=where,
+        shortest=shortest,
+        max_length=longest,
+        caps=Caps(max_path_length=longest, max_paths=10**6),
     )
     shown = sorted(
         repr((item["nodes"], [edge["key"] if graph.is_multigraph() else None for edge in item["edges"]]))
@@ -170,3 +175,68 @@ MORE: list[tuple[Any, tuple[Any, ...]]] = [
 @pytest.mark.parametrize(("check", "strategies"), MORE, ids=["nodes", "edges", "paths"])
 def test_many_more_examples(check: Any, strategies: tuple[Any, ...]) -> None:
     settings(max_examples=1500, deadline=None)(given(*strategies)(check.hypothesis.inner_test))()
+
+
+@settings(max_examples=60, deadline=None)
+@given(st.data(), st.integers(2, 9), st.sampled_from([None, 1, 2, 3]), st.booleans())
+def test_the_shortest_paths_are_those_of_networkx_and_what_hides_some_is_said(
+    data: Any, size: int, longest: int | None, directed: bool
+) -> None:
+    pairs = st.lists(st.tuples(st.integers(0, size - 1), st.integers(0, size - 1)), max_size=2 * size)
+    graph: Any = nx.DiGraph() if directed else nx.Graph()
+    graph.add_nodes_from(range(size))
+    graph.add_edges_from(data.draw(pairs))
+    ends = st.lists(st.integers(0, size - 1), min_size=1, max_size=4, unique=True)
+    starts, targets = data.draw(ends), data.draw(ends)
+    found = NetworkXAdapter(graph).paths(starts, targets, shortest=True, max_length=longest)
+    expected, hidden = [], False
+    for start in starts:
+        for end in targets:
+            if start != end and nx.has_path(graph, start, end):
+                far = nx.shortest_path_length(graph, start, end) > (longest or size)
+                hidden |= far
+                expected += [] if far else nx.all_shortest_paths(graph, start, end)
+    assert sorted(item["nodes"] for item in found.items) == sorted(expected)
+    assert found.caps_hit == (("MAXLEN",) if hidden else ())
+
+
+def test_the_shortest_path_has_any_length_and_time_is_a_cap() -> None:
+    graph = nx.path_graph(300)
+    adapter = NetworkXAdapter(graph)
+    (path,) = adapter.paths([0], [299], shortest=True).items
+    assert path["length"] == 299
+    assert adapter.paths([0], [299], shortest=True, caps=Caps(timeout_s=1e-9)).caps_hit == ("timeout_s",)
+    length = Comparison(Field(("length",)), "=", Constant(5))
+    assert [len(item["nodes"]) for item in adapter.paths([0], None, where=length, shortest=True).items] == [6]
+    assert adapter.paths([0], [299], where=length, shortest=True).caps_hit == (), "the condition asks for no more"
+    assert adapter.paths([0], [299]).caps_hit == ("max_path_length",), "nothing of 3 edges, and a longer one exists"
+    assert adapter.paths([0], [299], max_length=3).caps_hit == ()
+    two = nx.union(nx.path_graph(3), nx.path_graph(["a", "b"]))
+    assert NetworkXAdapter(two).paths([0], ["b"], shortest=True, max_length=1).caps_hit == ()
+
+
+def test_a_longer_path_is_found_where_the_condition_refuses_the_shortest() -> None:
+    graph = nx.cycle_graph(7)
+    graph.nodes[5]["here"] = True
+    here = Comparison(Field(("node", "here"), "any"), "=", Constant(True))
+    found = NetworkXAdapter(graph).paths([0], [3], where=here, shortest=True)
+    assert [item["nodes"] for item in found.items] == [[0, 6, 5, 4, 3]]
+    assert NetworkXAdapter(graph).paths([0], [3], where=here, shortest=True, max_length=3).caps_hit == ("MAXLEN",)
+
+
+@pytest.mark.parametrize(
+    ("field", "expected"), [("degree", [4, 1, 1]), ("in_degree", [3, 0, 0]), ("out_degree", [1, 1, 1])]
+)
+def test_degrees_are_fields_of_every_graph(field: str, expected: list[int]) -> None:
+    graph: Any = nx.DiGraph()
+    graph.add_nodes_from(range(3))
+    graph.add_edges_from([(1, 0), (2, 0), (0, 0)])
+    graph.nodes[1]["in_degree"] = 9
+    for at, number in enumerate(expected):
+        where = Comparison(Field((field,)), "=", Constant(number))
+        assert at in [item["id"] for item in NetworkXAdapter(graph).nodes(where).items]
+        same = Comparison(Field((field,)), "=", Constant(graph.to_undirected().degree[at]))
+        assert at in [item["id"] for item in NetworkXAdapter(graph.to_undirected()).nodes(same).items]
+    order = (Order(Path((field,)), descending=True),)
+    assert [item["id"] for item in NetworkXAdapter(graph, strict=True).nodes(None, order=order).items] == [0, 1, 2]
+    assert NetworkXAdapter(graph).get_node(1) == {"id": 1, "attr.in_degree": 9}

@@ -106,8 +106,14 @@ VALUES = st.sampled_from(
 )  # fmt: skip
 CHANGES = st.one_of(
     st.builds(DeclareKey, KEYS, st.sampled_from(["LIST", "DICT", "COUNTER"]), st.sampled_from([None, "d"])),
-    st.builds(MergeInto, KEYS, VALUES, st.sampled_from([(), [[GRAPH]], [[], [GRAPH, MODEL]]])),
-    st.builds(ReplaceWith, KEYS, VALUES, st.sampled_from([(), [[], [GRAPH]]])),
+    st.builds(
+        MergeInto,
+        KEYS,
+        VALUES,
+        st.sampled_from([(), [[GRAPH]], [[], [GRAPH, MODEL]]]),
+        st.sampled_from([(), ("e was cut",)]),
+    ),
+    st.builds(ReplaceWith, KEYS, VALUES, st.sampled_from([(), [[], [GRAPH]]]), st.sampled_from([(), ("x was cut",)])),
     st.builds(ResetKey, KEYS),
 )
 

@@ -341,3 +341,38 @@ def test_who_gave_a_value_can_change_it_afterwards() -> None:
     assert store.get("authors") == [{"id": 1, "tags": ["a"]}]
     assert store.get("net")["x"] == {"id": 1, "tags": ["a"]}
     assert store.snapshot().evidence("authors") == [[{"kind": "graph", "nodes": ["n"]}]]
+
+
+# Incomplete
+
+
+def marks(store: Any) -> dict[str, tuple[str, ...]]:
+    return {each.key: each.incomplete for each in store.snapshot().declared() if each.incomplete}
+
+
+def test_a_key_knows_why_it_is_incomplete_until_it_is_replaced_or_reset() -> None:
+    store = store_of()
+    complete = store.hash
+    store.stage(MergeInto("total", 0, incomplete=("e was cut",)))
+    assert marks(store) == {"total": ("e was cut",)}
+    assert store.hash != complete
+    store.stage(MergeInto("total", 1))
+    store.stage(MergeInto("total", 1, incomplete=("x was cut", "e was cut")))
+    assert marks(store) == {"total": ("e was cut", "x was cut")}
+    assert store.snapshot().variables()["total"]["_meta"]["incomplete"] == ["e was cut", "x was cut"]
+    assert store.summary(["total"])["total"]["incomplete"] == ["e was cut", "x was cut"]
+    store.stage(ReplaceWith("total", 1, incomplete=("x was cut",)))
+    assert marks(store) == {"total": ("x was cut",)}
+    store.stage(ReplaceWith("total", 0))
+    assert (marks(store), store.hash) == ({}, complete)
+    store.stage(MergeInto("total", 1, incomplete=("e was cut",)))
+    store.stage(ResetKey("total"))
+    assert (marks(store), store.hash) == ({}, complete)
+
+
+def test_keys_declared_in_an_object_are_incomplete_with_what_they_are_given() -> None:
+    store = store_of()
+    store.stage(MergeInto("net", {"kinds": {"a": 1}}, incomplete=("e was cut",)))
+    assert marks(store) == {"net": ("e was cut",), "net.kinds": ("e was cut",)}
+    store.stage(ReplaceWith("net", {"kinds": {"a": 2}}))
+    assert marks(store) == {}

@@ -91,7 +91,8 @@ class Model:
             raise Refused("binding_failure")
         if isinstance(change, ResetKey):
             return self._reset(change.key)
-        return self._take(change.key, change.value, change.evidence, isinstance(change, ReplaceWith))
+        self._take(change.key, change.value, change.evidence, isinstance(change, ReplaceWith))
+        self._mark(change.key, change.value, change.incomplete, isinstance(change, ReplaceWith))
 
     def _declare(self, change: DeclareKey) -> None:
         if change.key in self.keys:
@@ -114,10 +115,19 @@ class Model:
 
     def _reset(self, key: str) -> None:
         held = self.keys[key]
+        held["incomplete"] = []
         held["data"] = {"LIST": [], "DICT": {}, "COUNTER": 0}[held["type"]]
         held["proof"] = {"LIST": [], "DICT": {}, "COUNTER": []}[held["type"]]
         for child in self.children(key):
             self._reset(child)
+
+    def _mark(self, key: str, value: Any, reasons: Any, replace: bool) -> None:
+        held = self.keys[key]
+        held["incomplete"] = list(dict.fromkeys([*([] if replace else held["incomplete"]), *reasons]))
+        if held["type"] == "DICT" and (reasons or replace):
+            for child in self.children(key):
+                if (name := child.rpartition(".")[2]) in value:
+                    self._mark(child, value[name], reasons, replace)
 
     def _take(self, key: str, value: Any, evidence: Any, replace: bool) -> None:
         kind = self.keys[key]["type"]
@@ -197,6 +207,8 @@ class Model:
         for key in self.children(above):
             held = self.keys[key]
             form: Data = {"_meta": {"type": held["type"], "description": held["description"]}}
+            if held["incomplete"]:
+                form["_meta"]["incomplete"] = held["incomplete"]
             if held["type"] == "LIST":
                 form["items"] = held["data"]
             elif held["type"] == "COUNTER":

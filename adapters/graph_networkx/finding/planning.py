@@ -14,7 +14,7 @@ from ....lang.evaluate.conditions import Bound, ConditionError
 from ....lang.node import walk
 from ...graph import AdapterError
 from ..columnar.computed import Computed, keeps
-from ..rows.fields import attribute_reader, reserved
+from ..rows.fields import DEGREES, attribute_reader, degree_of, reserved
 from ..rows.jsonable import node_id
 from ..rows.scan import Kind
 
@@ -122,8 +122,8 @@ def _made(graph: Any, kept: Computed, kind: Kind, path: tuple[str, ...]) -> Any:
     raw: list[Any]
     if kind == "nodes" and path == ("id",):
         raw = [node_id(node) for node in kept.nodes(graph).nodes]
-    elif kind == "nodes" and path == ("degree",):
-        raw = [degree for _, degree in graph.degree]
+    elif kind == "nodes" and len(path) == 1 and path[0] in DEGREES:
+        raw = [degree for _, degree in degree_of(graph, path[0])]
     elif kind == "edges" and path == ("key",) and graph.is_multigraph():
         raw = [node_id(key) for key in kept.edges(graph).keys or ()]
     else:

@@ -4,13 +4,14 @@ Only operands of the outermost AND are taken apart, and all are asked again of e
 not understood here costs time and never an answer.
 """
 
+import math
 from collections.abc import Iterator, Sequence
 from typing import Any
 
 import attrs
 from attrs import field, frozen
 
-from ....lang.conditions import And, Comparison, Condition, Field, Not, NullTest
+from ....lang.conditions import And, Comparison, Condition, Constant, Field, Not, NullTest
 from ....lang.evaluate.conditions import ConditionError, Reader, evaluate, look_up
 from ....lang.node import walk
 from ..rows.fields import edge_readers, node_readers
@@ -34,6 +35,16 @@ class PathParts:
     def allows(self, length: int) -> bool:
         """Say whether a path of ``length`` edges may satisfy the condition."""
         return all(evaluate(condition, lambda _: length) is True for condition in self.lengths)
+
+    def longest(self) -> int | None:
+        """Return the greatest length that may satisfy the condition; None where no length is too great."""
+        numbers = [0.0]
+        for condition in self.lengths:
+            for node in walk(condition):
+                if isinstance(node, Constant) and isinstance(node.value, int | float) and math.isfinite(node.value):
+                    numbers.append(node.value)
+        last = math.floor(max(numbers)) + 1  # what is said of lengths changes only at a number that stands there
+        return None if self.allows(last) else last
 
 
 def both(left: Condition | None, right: Condition | None) -> Condition | None:

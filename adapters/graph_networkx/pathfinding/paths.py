@@ -17,7 +17,7 @@ from ..columnar.csr import Adjacency
 from ..rows.scan import Deadline
 from .pathfilter import Filter
 
-__all__ = ["Block", "Endpoints", "search_paths"]
+__all__ = ["Block", "Endpoints", "search_paths", "split"]
 
 _BLOCK = 1 << 16
 """Edges by which a block of partial paths may grow in one step."""
@@ -129,18 +129,18 @@ def _grown(
         if at == length:
             yield current
             continue
-        current, rest = _split(current, forward)
+        current, rest = split(current, forward)
         if rest is not None:
             stack.append(rest)
         stack.append(_step(current, forward, levels.open(length - at - 1), nodes, edges))
 
 
-def _split(block: Block, forward: Adjacency) -> tuple[Block, Block | None]:
-    """Return as many of the first paths as may grow in one step, at least one, and the others."""
+def split(block: Block, forward: Adjacency, most: int = _BLOCK) -> tuple[Block, Block | None]:
+    """Return as many of the first paths as may grow in one step by ``most`` edges, at least one, and the others."""
     total = np.cumsum(forward.degrees(block.nodes[:, -1]))
-    if total[-1] <= _BLOCK:
+    if total[-1] <= most:
         return block, None
-    many = max(1, int(np.searchsorted(total, _BLOCK, side="right")))
+    many = max(1, int(np.searchsorted(total, most, side="right")))
     if many >= len(block.nodes):
         return block, None
     return Block(block.nodes[:many], block.edges[:many]), Block(block.nodes[many:], block.edges[many:])

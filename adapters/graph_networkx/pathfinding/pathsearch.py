@@ -3,8 +3,9 @@
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
+import attrs
 import numpy as np
-from attrs import frozen
+from attrs import define, field, frozen
 
 from ....lang.conditions import Condition
 from ....lang.evaluate.conditions import Predicate, compiled
@@ -18,15 +19,21 @@ from ..walking import resolved
 from .pathconditions import PathParts, both, parts_of, path_readers
 from .pathfilter import Filter
 from .paths import Block, Endpoints, search_paths
+from .shortest import Shortest
 
 __all__ = ["PathQuery", "find_paths", "path_plan"]
 
 _FEW = 64
+_ESTIMATED = 3
+"""Lengths from which the number of shortest paths is estimated."""
 
 
 @frozen
 class PathQuery:
-    """What ``FIND paths`` asks. ``starts`` and ``ends`` are ids, a condition on nodes, or None for any node."""
+    """What ``FIND paths`` asks. ``starts`` and ``ends`` are ids, a condition on nodes, or None for any node.
+
+    ``max_length`` is what MAXLEN says; where it is None the cap holds, and for the shortest paths no bound.
+    """
 
     starts: Sequence[NodeId] | Condition | None = None
     ends: Sequence[NodeId] | Condition | None = None
@@ -34,6 +41,7 @@ class PathQuery:
     where: Condition | None = None
     shortest: bool = False
     limit: int | None = None
+    max_length: int | None = None
 
 
 def find_paths(graph: Any, kept: Computed, query: PathQuery, caps: Caps, strict: bool) -> Found:
@@ -44,15 +52,21 @@ def find_paths(graph: Any, kept: Computed, query: PathQuery, caps: Caps, strict:
     ends = _ends(graph, kept, query.ends, parts.ends, deadline, strict)
     everywhere = np.arange(len(kept.nodes(graph)), dtype=np.int32)
     points = Endpoints(everywhere if starts.at is None else starts.at, ends.at)
-    lengths, too_long = lengths_of(parts, caps, len(kept.nodes(graph)))
+    size = len(kept.nodes(graph))
+    lengths, too_long = ([], False) if query.shortest else lengths_of(parts, _longest(query, caps), size)
     nodes = None if parts.nodes is None else Filter(kept.nodes(graph), predicate_of(graph, "nodes", parts.nodes))
     over = both(query.via, parts.edges)
     edges = None if over is None else Filter(kept.edges(graph), predicate_of(graph, "edges", over))
     backward = None if ends.at is None else kept.incoming(graph)
     keep = _keeping(graph, predicate, starts.holds, ends.holds)
-    blocks = search_paths(points, kept.outgoing(graph), backward, lengths, nodes, edges, deadline)
-    if query.shortest:
-        blocks = _shortest(graph, kept, blocks, keep, points)
+    search = Shortest(points, kept.outgoing(graph), kept.incoming(graph), nodes, edges, deadline)
+
+    def longer(lengths: Sequence[int], starts: Any) -> Iterator[Block]:
+        some = points if starts is None else Endpoints(starts, points.ends)
+        return search_paths(some, kept.outgoing(graph), backward, lengths, nodes, edges, deadline)
+
+    each = _EachPair(graph, kept, search, parts, keep, longer, min(query.max_length or size, max(size - 1, 0)))
+    blocks = each.blocks() if query.shortest else longer(lengths, None)
     cap = min(caps.max_paths, caps.max_results)
     most = cap if query.limit is None else min(query.limit, cap)
     found, examined = _taken(graph, kept, blocks, None if query.shortest else keep, most + 1)
@@ -62,6 +76,11 @@ def find_paths(graph: Any, kept: Computed, query: PathQuery, caps: Caps, strict:
         hit.append("max_path_length")
     if capped:
         hit.append("max_paths" if caps.max_paths <= caps.max_results else "max_results")
+    if each.cut and query.shortest:
+        hit.append("MAXLEN")
+    asked_for = query.shortest or query.max_length is not None or parts.lengths or query.limit == 0
+    if not (found or hit or deadline.hit or asked_for) and lengths and search.has_more(lengths[-1]):
+        hit.append("max_path_length")
     if deadline.hit:
         hit.append("timeout_s")
     used = f"paths from {starts.used} to {ends.used}"
@@ -77,6 +96,10 @@ def _question(graph: Any, kept: Computed, where: Condition | None) -> tuple[Pred
         return compiled(where, path_readers(graph), arity=2, plain=plain), parts_of(where)
 
     return kept.prepared("paths", where, make)
+
+
+def _longest(query: PathQuery, caps: Caps) -> Caps:
+    return caps if query.max_length is None else attrs.evolve(caps, max_path_length=query.max_length)
 
 
 def lengths_of(parts: PathParts, caps: Caps, nodes: int) -> tuple[list[int], bool]:
@@ -183,26 +206,62 @@ def _taken(graph: Any, kept: Computed, blocks: Iterator[Block], keep: Keep | Non
     return found, examined
 
 
-def _shortest(
-    graph: Any, kept: Computed, blocks: Iterator[Block], keep: Keep | None, points: Endpoints
-) -> Iterator[Block]:
-    """Yield of the paths that ``keep`` keeps those that are the shortest of their pair of start and end."""
-    pairs = len(points.starts) * len(points.ends) if points.ends is not None else None
-    lengths: dict[tuple[int, int], int] = {}
-    for block in blocks:
-        length = block.edges.shape[1]
-        if pairs is not None and len(lengths) >= pairs and all(known < length for known in lengths.values()):
-            return
-        couples = list(zip(block.nodes[:, 0].tolist(), block.nodes[:, -1].tolist(), strict=True))
-        open_ = [i for i, couple in enumerate(couples) if lengths.get(couple, length) == length]
-        if keep is not None and open_:
-            rows = _rows(graph, kept, Block(block.nodes[open_], block.edges[open_]))
-            kept_rows = set(map(id, keep(rows)))
-            open_ = [i for i, row in zip(open_, rows, strict=True) if id(row) in kept_rows]
-        for i in open_:
-            lengths[couples[i]] = length
-        if open_:
-            yield Block(block.nodes[open_], block.edges[open_])
+@define(eq=False)
+class _EachPair:
+    """The shortest of the paths that ``keep`` keeps, of each pair of start and end; of at most ``longest`` edges.
+
+    Where ``keep`` keeps none of a pair's shortest paths, ``longer`` gives its simple paths of the next lengths. ``cut``: a pair may have
+    a path that is longer than ``longest``.
+    """
+
+    graph: Any
+    kept: Computed
+    search: Shortest
+    parts: PathParts
+    keep: Keep | None
+    longer: Callable[[Sequence[int], Any], Iterator[Block]]
+    longest: int
+    cut: bool = False
+    _left: dict[tuple[int, int], None] = field(factory=dict)
+    """Pairs none of whose paths has been kept."""
+
+    def blocks(self) -> Iterator[Block]:
+        """Yield the paths, shorter first."""
+        length, deadline = 0, self.search.deadline
+        bound = self.parts.longest()
+        while (not self.search.is_over or self._left) and not deadline.hit:
+            if bound is not None and length >= bound:
+                return
+            if length >= self.longest:
+                self.cut = bool(self._left) and self.longest < len(self.kept.nodes(self.graph)) - 1
+                self.cut = self.cut or self.search.has_more(length)
+                return
+            length += 1
+            before = list(self._left)
+            for reached in self.search.at(length):
+                pairs = [(reached.start, end) for end in reached.ends.tolist()]
+                self._left.update(dict.fromkeys(pairs))
+                if self.parts.allows(length):
+                    yield from self._of(reached.blocks, pairs)
+            if before and self.parts.allows(length):
+                starts = np.array(list(dict.fromkeys(start for start, _ in before)), np.int32)
+                yield from self._of(self.longer([length], starts), before)
+
+    def _of(self, blocks: Iterator[Block], pairs: Sequence[tuple[int, int]]) -> Iterator[Block]:
+        """Yield the paths of ``pairs`` that are kept. Pairs that have one have their shortest paths."""
+        wanted, done = set(pairs), set[tuple[int, int]]()
+        for block in blocks:
+            couples = list(zip(block.nodes[:, 0].tolist(), block.nodes[:, -1].tolist(), strict=True))
+            open_ = [i for i, couple in enumerate(couples) if couple in wanted]
+            if self.keep is not None and open_:
+                rows = _rows(self.graph, self.kept, Block(block.nodes[open_], block.edges[open_]))
+                kept_rows = set(map(id, self.keep(rows)))
+                open_ = [i for i, row in zip(open_, rows, strict=True) if id(row) in kept_rows]
+            done.update(couples[i] for i in open_)
+            if open_:
+                yield Block(block.nodes[open_], block.edges[open_])
+        for pair in done:
+            self._left.pop(pair, None)
 
 
 def _build(row: Row) -> Item:
@@ -215,8 +274,13 @@ def path_plan(graph: Any, kept: Computed, query: PathQuery, caps: Caps, strict: 
     parts = _question(graph, kept, query.where)[1]
     starts, used_starts, many_starts = _planned(graph, kept, query.starts, parts.starts, strict)
     ends, used_ends, many_ends = _planned(graph, kept, query.ends, parts.ends, strict)
-    lengths, too_long = lengths_of(parts, caps, len(kept.nodes(graph)))
+    if query.shortest:
+        caps = attrs.evolve(caps, max_path_length=min(query.max_length or _ESTIMATED, _ESTIMATED))
+    lengths, too_long = lengths_of(parts, caps if query.shortest else _longest(query, caps), len(kept.nodes(graph)))
     notes = [f"lengths {lengths[0]} to {lengths[-1]}" if lengths else "no length satisfies the condition"]
+    if query.shortest:
+        bound = "of any length" if query.max_length is None else f"of at most {query.max_length:,} edges"
+        notes, too_long = [f"breadth first from each start, {bound}"], False
     notes += [*starts, *ends]
     if many_ends is not None:
         notes.append("pruned from both ends")

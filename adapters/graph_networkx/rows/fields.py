@@ -1,6 +1,7 @@
 """How a condition's fields are read from the live graph, and which names mean something of their own.
 
-Of a node, ``id`` is its id and ``degree`` its number of edges (a loop counts twice); of an edge, ``source`` and ``target`` are
+Of a node, ``id`` is its id, ``degree`` its number of edges (a loop counts twice), ``in_degree`` and ``out_degree`` those that enter and
+leave it (in an undirected graph both are the degree); of an edge, ``source`` and ``target`` are
 the ids of its ends (of an undirected edge in the order in which NetworkX yields them: the end that was added first stands
 first), ``key`` its key in a multigraph, and ``source.x``, ``target.x`` the field ``x`` of an end. An attribute that bears one
 of these names is ``attr.id`` and so on.
@@ -14,7 +15,10 @@ from ....lang.evaluate.conditions import ConditionError, Reader, look_up
 from .jsonable import node_id
 from .scan import Kind
 
-__all__ = ["attribute_reader", "edge_readers", "node_readers", "readers_of", "reserved"]
+__all__ = ["DEGREES", "attribute_reader", "degree_of", "edge_readers", "node_readers", "readers_of", "reserved"]
+
+DEGREES = ("degree", "in_degree", "out_degree")
+"""Fields of nodes that are counted, not kept."""
 
 Readers = Callable[[Field], Reader]
 
@@ -22,8 +26,13 @@ Readers = Callable[[Field], Reader]
 def reserved(kind: str, multi: bool) -> frozenset[str]:
     """Return the names that mean something of their own for ``kind`` ("nodes" or "edges")."""
     if kind == "nodes":
-        return frozenset({"id", "degree"})
+        return frozenset({"id", *DEGREES})
     return frozenset({"source", "target", "key"} if multi else {"source", "target"})
+
+
+def degree_of(graph: Any, name: str) -> Any:
+    """Return NetworkX's view of the degree that a field of nodes is called after."""
+    return graph.degree if name == "degree" or not graph.is_directed() else getattr(graph, name)
 
 
 def attribute_reader(path: tuple[str, ...], names: frozenset[str], argument: int) -> Reader:
@@ -42,14 +51,15 @@ def attribute_reader(path: tuple[str, ...], names: frozenset[str], argument: int
 
 def node_readers(graph: Any) -> Readers:
     """Return the readers for rows ``(node, attributes)``."""
-    degree = graph.degree
+    degrees = {name: degree_of(graph, name) for name in DEGREES}
 
     def read(at: Field) -> Reader:
         if at.quantifier is not None:
             raise ConditionError(f"{at.quantifier.upper()} {'.'.join(at.path)} is for paths")
         if at.path == ("id",):
             return Reader((0,), function=node_id)
-        if at.path == ("degree",):
+        if len(at.path) == 1 and at.path[0] in degrees:
+            degree = degrees[at.path[0]]
             return Reader((0,), function=lambda node: degree[node])
         return attribute_reader(at.path, reserved("nodes", False), 1)
 

@@ -16,7 +16,7 @@ _EDGE, _KEYED_EDGE = reserved("edges", False), reserved("edges", True)
 
 
 def node_item(node: Any, attributes: Mapping[Any, Any]) -> Item:
-    """Return ``{"id", ...attributes}``; an attribute called ``id`` or ``degree`` is kept as ``attr.id``, ``attr.degree``."""
+    """Return ``{"id", ...attributes}``; an attribute called ``id`` or after a degree is kept as ``attr.id``, ``attr.degree``."""
     item: Item = {"id": node if node.__class__ in _IDS else node_id(node)}
     _add(item, attributes, _NODE)
     return item

@@ -13,7 +13,7 @@ def written(change: Change) -> tuple[bytes, dict[str, Any]]:
     """Return a change as JSON text, and what that text says. Raises ``StateError`` that names the place, for what is no JSON.
 
     ``{"do": "declare", "key", "type", "description"}``, ``{"do": "reset", "key"}``, ``{"do": "merge" | "replace", "key",
-    "value", "evidence"?}``.
+    "value", "evidence"?, "incomplete"?}``.
     """
     if isinstance(change, DeclareKey):
         plain: dict[str, Any] = {
@@ -27,6 +27,8 @@ def written(change: Change) -> tuple[bytes, dict[str, Any]]:
         evidence = _plain_evidence(change.key, change.evidence)
         if evidence:
             plain["evidence"] = evidence
+        if change.incomplete:
+            plain["incomplete"] = list(change.incomplete)
     return whole_copy(f"a change of {str(change.key)[:100]!a}", plain)
 
 
@@ -57,7 +59,7 @@ def change_of(plain: Mapping[str, Any]) -> Change:
     if do == "reset":
         return ResetKey(plain["key"])
     if do == "merge":
-        return MergeInto(plain["key"], plain["value"], plain.get("evidence", ()))
+        return MergeInto(plain["key"], plain["value"], plain.get("evidence", ()), tuple(plain.get("incomplete", ())))
     if do == "replace":
-        return ReplaceWith(plain["key"], plain["value"], plain.get("evidence", ()))
+        return ReplaceWith(plain["key"], plain["value"], plain.get("evidence", ()), tuple(plain.get("incomplete", ())))
     raise ValueError(f"no change is called {do!r}")

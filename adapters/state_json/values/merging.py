@@ -46,8 +46,21 @@ def apply(root: DictNode, change: Change) -> DictNode:
         raise undeclared(root, change.key, getattr(change, "value", None))
     if isinstance(change, ResetKey):
         return put(root, change.key, node.emptied())
-    new = _changed(node, change.key, change.value, change.evidence, replace=isinstance(change, ReplaceWith))
+    replace = isinstance(change, ReplaceWith)
+    new = _changed(node, change.key, change.value, change.evidence, replace=replace)
+    new = _marked(new, change.incomplete, change.value, replace=replace)
     return root if new is node else put(root, change.key, new)
+
+
+def _marked(node: Node, reasons: Sequence[str], value: Any, *, replace: bool) -> Node:
+    """Return the node with why it is incomplete, and so the keys declared in it that ``value`` has fields for."""
+    marks = tuple(dict.fromkeys((*(() if replace else node.incomplete), *reasons)))
+    if isinstance(node, DictNode) and (reasons or replace):
+        held = {name: child for name, child in node.children.items() if name in value}
+        below = {name: _marked(child, reasons, value[name], replace=replace) for name, child in held.items()}
+        moved = {name: child for name, child in below.items() if child is not held[name]}
+        node = node.with_children(moved) if moved else node
+    return node if marks == node.incomplete else evolve(node, incomplete=marks)
 
 
 # Declaring
@@ -143,10 +156,10 @@ def _into_list(node: ListNode, key: str, value: Any, evidence: Proof, replace: b
         raise StateError(f"evidence for {key}, a LIST, is given by index", status="schema_mismatch")
     if replace:
         proofs = {at: _united((), evidence[at]) for at in range(min(len(texts), len(evidence)))}
-        return ListNode(node.description, node.items.spliced(0, texts), with_proofs(EMPTY, proofs))
+        return evolve(node, items=node.items.spliced(0, texts), evidence=with_proofs(EMPTY, proofs))
     items, positions = node.items.merged(texts, [identity_of(each) for each in values])
     if not len(evidence):
-        return node if items is node.items else ListNode(node.description, items, node.evidence)
+        return node if items is node.items else evolve(node, items=items)
     proofs, there = {}, len(node.evidence)
     for position, more in zip(positions, evidence, strict=False):  # the last items may have none
         if more:
@@ -157,7 +170,7 @@ def _into_list(node: ListNode, key: str, value: Any, evidence: Proof, replace: b
     kept = {at: new for at, new in proofs.items() if at >= there or new != node.evidence[at]}
     if items is node.items and not kept:
         return node
-    return ListNode(node.description, items, with_proofs(node.evidence, kept))
+    return evolve(node, items=items, evidence=with_proofs(node.evidence, kept))
 
 
 def with_proofs(vector: Vector, proofs: Mapping[int, tuple[bytes, ...]]) -> Vector:
@@ -187,7 +200,7 @@ def attached(root: DictNode, key: str, indices: Sequence[int], evidence: Sequenc
             raise StateError(f"{key} has no item {at}; it has {node.size}", status="schema_mismatch")
         had = proofs.get(at) or (node.evidence[at] if at < len(node.evidence) else ())
         proofs[at] = _united(had, [piece])
-    return put(root, key, ListNode(node.description, node.items, with_proofs(node.evidence, proofs)))
+    return put(root, key, evolve(node, evidence=with_proofs(node.evidence, proofs)))
 
 
 def _united(had: tuple[bytes, ...], evidence: Sequence[Any]) -> tuple[bytes, ...]:
@@ -230,9 +243,8 @@ def _into_dict(node: DictNode, key: str, value: Any, evidence: Proof, replace: b
     moved = {name: child for name, child in children.items() if child is not node.children.get(name)}
     if not moved and not fields and not proofs and not replace:
         return node
-    return DictNode(
-        node.description, node.children.updated(moved), old_fields.updated(fields), old_proofs.updated(proofs)
-    )
+    held, proven = old_fields.updated(fields), old_proofs.updated(proofs)
+    return evolve(node, children=node.children.updated(moved), fields=held, evidence=proven)
 
 
 def _check_field(key: str, name: str, value: Any) -> None:
@@ -269,7 +281,7 @@ def _into_counter(node: CounterNode, key: str, value: Any, evidence: Proof, repl
     proof, _ = start.merged(texts, [whole(text) for text in texts])
     if not replace and count is node.count and proof is node.evidence:
         return node
-    return CounterNode(node.description, count, proof)
+    return evolve(node, count=count, evidence=proof)
 
 
 def _kind(value: Any) -> str:

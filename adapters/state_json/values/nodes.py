@@ -21,23 +21,29 @@ def _no_evidence() -> Items:
     return Items(EMPTY, whole)
 
 
-def _described(kind: str, description: str | None) -> bytes:
-    return as_text([kind, description])
+def _described(node: "Node") -> bytes:
+    """Return what a node's digest begins with. A complete one's is what it was before there were marks."""
+    marks = [list(node.incomplete)] if node.incomplete else []
+    return as_text([node.type, node.description, *marks])
 
 
 @frozen(eq=False)
 class ListNode:
-    """``evidence`` has, by index, tuples of canonical JSON texts; it ends with the last item that has any."""
+    """``evidence`` has, by index, tuples of canonical JSON texts; it ends with the last item that has any.
+
+    ``incomplete``, here and in the others: why what it holds is not the whole answer.
+    """
 
     type: ClassVar[StateType] = "LIST"
     description: str | None = None
     items: Items = field(factory=Items)
     evidence: Vector = EMPTY
+    incomplete: tuple[str, ...] = ()
 
     @cached_property
     def digest(self) -> bytes:
         """The digest of all that it holds."""
-        return digest(_described("LIST", self.description), self.items.digest, self.evidence.digest)
+        return digest(_described(self), self.items.digest, self.evidence.digest)
 
     @property
     def size(self) -> int:
@@ -75,12 +81,13 @@ class CounterNode:
     description: str | None = None
     count: "int | float | Table" = 0
     evidence: Items = field(factory=_no_evidence)
+    incomplete: tuple[str, ...] = ()
 
     @cached_property
     def digest(self) -> bytes:
         """The digest of all that it holds."""
         held = self.count.digest if isinstance(self.count, Table) else b"n" + as_text(self.count)
-        return digest(_described("COUNTER", self.description), held, b"|", self.evidence.digest)
+        return digest(_described(self), held, b"|", self.evidence.digest)
 
     @property
     def size(self) -> int:
@@ -114,12 +121,13 @@ class DictNode:
     children: Table = EMPTY_TABLE
     fields: Table = EMPTY_TABLE
     evidence: Table = EMPTY_TABLE
+    incomplete: tuple[str, ...] = ()
 
     @cached_property
     def digest(self) -> bytes:
         """The digest of all that it holds."""
         parts = (self.children.digest, self.fields.digest, self.evidence.digest)
-        return digest(_described("DICT", self.description), *parts)
+        return digest(_described(self), *parts)
 
     @property
     def size(self) -> int:

@@ -4,7 +4,7 @@ One walk in the order of execution. A command in a BRANCH, an ON, a CATCH may or
 bindings, or perhaps none; nothing is said of what only may be wrong.
 """
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Literal, TypeAlias
 
 from attrs import define, field, frozen
@@ -13,9 +13,10 @@ from ... import gasl
 from ...conditions import And, Comparison, Condition, Not, NullTest, Or, Variable
 from ...gasl import Command, Item, Name, Statement
 from ...node import Node, walk
+from ...schema import Schema
 from ...source import NOWHERE, Span
 
-__all__ = ["Binding", "Flow", "Kind", "Step", "Use", "conditions_of", "nests_within", "trace"]
+__all__ = ["Binding", "Flow", "Kind", "Step", "Use", "conditions_of", "fields_in", "nests_within", "trace"]
 
 Kind: TypeAlias = Literal["nodes", "edges", "paths", "subgraph", "rows", "number", "answer", "error", "unknown"]
 """What a value is: a list of nodes, edges, paths or other rows, an object (subgraph, answer, error), a number."""
@@ -23,7 +24,7 @@ Kind: TypeAlias = Literal["nodes", "edges", "paths", "subgraph", "rows", "number
 
 @frozen(eq=False)
 class Binding:
-    """A name bound by a command. ``columns`` are all fields of rows where they are known."""
+    """A name bound by a command. ``columns`` are all fields that its rows may have, where they are known."""
 
     name: str
     span: Span
@@ -128,20 +129,32 @@ def _held(command: Node) -> tuple[Node, ...]:
     return (command.command,) if isinstance(command, gasl.Explain) else ()
 
 
-def trace(items: Iterable[Item], given: Iterable[str] = (), perhaps: Iterable[str] = ()) -> Flow:
-    """Walk the program. ``given`` are names bound before it, ``perhaps`` such as may be (by what could not be read)."""
-    walker = _Walker()
+def trace(
+    items: Iterable[Item],
+    given: Iterable[str] = (),
+    perhaps: Iterable[str] = (),
+    *,
+    schema: Schema | None = None,
+    fields: Mapping[str, tuple[str, ...]] | None = None,
+) -> Flow:
+    """Walk the program. ``given`` are names bound before it, ``perhaps`` such as may be (by what could not be read).
+
+    ``schema`` is the graph's, ``fields`` are those of the items of given names, where they are known.
+    """
+    walker = _Walker(schema)
+    known = fields or {}
     scope = _Scope()
     for name in perhaps:
         scope.names[name] = ((Binding(name, NOWHERE, None, "unknown"),), False)
     for name in given:
-        scope.names[name] = ((Binding(name, NOWHERE, None, "unknown"),), True)
+        scope.names[name] = ((Binding(name, NOWHERE, None, "unknown", known.get(name)),), True)
     walker.block(items, scope)
     return walker.flow
 
 
 @define(eq=False)
 class _Walker:
+    schema: Schema | None = None
     flow: Flow = field(factory=Flow)
     read: set[Binding] = field(factory=set)
 
@@ -199,7 +212,7 @@ class _Walker:
             yield Use(name, span, command, role, bindings, sure)
 
     def bind(self, name: Name, command: Command, uses: tuple[Use, ...], scope: _Scope) -> None:
-        kind, columns = _result(command, uses)
+        kind, columns = _result(command, uses, self.schema)
         made = Binding(name.text, name.span, command, kind, columns)
         self.flow.bindings.append(made)
         old, sure = scope.names.get(name.text, ((), False))
@@ -248,7 +261,7 @@ def conditions_of(command: Command) -> Iterator[tuple[Condition, Tested]]:
         yield command.condition, "variables"
 
 
-def _result(command: Command, uses: tuple[Use, ...]) -> tuple[Kind, tuple[str, ...] | None]:
+def _result(command: Command, uses: tuple[Use, ...], schema: Schema | None) -> tuple[Kind, tuple[str, ...] | None]:
     """Return the kind of what a command binds, and the fields of its rows where they are sure."""
     if isinstance(command, gasl.Find):
         return command.kind, None
@@ -266,8 +279,49 @@ def _result(command: Command, uses: tuple[Use, ...]) -> tuple[Kind, tuple[str, .
     if isinstance(command, gasl.SetOperation):
         kinds = [use.kind for use in uses[:2]]
         same = len(kinds) == 2 and (kinds[0] == kinds[1] or command.kind != "UNION")
-        return (kinds[0] if same else "unknown"), None
+        if not same:
+            return "unknown", None
+        sides = [uses[0].columns] if command.kind != "UNION" else [use.columns for use in uses[:2]]
+        return kinds[0], _all(sides)
+    if isinstance(command, gasl.Join):
+        left, right = (fields_in(use, schema) for use in uses[:2])
+        renamed = None if left is None or right is None else tuple(gasl.joined_names(left, right, command).values())
+        return "rows", _all([left, renamed])
+    if isinstance(command, gasl.Classify):
+        items = fields_in(uses[0], schema) if uses else None
+        return "rows", None if items is None else _labelled(items)
     return _KINDS.get(type(command), "unknown"), None
+
+
+def fields_in(use: Use, schema: Schema | None) -> tuple[str, ...] | None:
+    """Return all fields that the items of a variable may have; None where they are not known."""
+    if use.columns is not None or use.kind not in ("nodes", "edges", "paths"):
+        return use.columns
+    if use.kind == "paths":
+        return "source", "target", "length", "nodes", "edges"
+    if schema is None:
+        return None
+    if use.kind == "nodes":
+        return tuple(dict.fromkeys(("id", *schema.node_attributes)))
+    return tuple(dict.fromkeys(("source", "target", *(("key",) if schema.multi else ()), *schema.edge_attributes)))
+
+
+def _all(sides: Iterable[tuple[str, ...] | None]) -> tuple[str, ...] | None:
+    names: dict[str, None] = {}
+    for side in sides:
+        if side is None:
+            return None
+        names.update(dict.fromkeys(side))
+    return tuple(names)
+
+
+def _labelled(items: tuple[str, ...]) -> tuple[str, ...]:
+    """Return the fields of classified items: one that is called ``label`` itself is kept as ``item.label``."""
+    kept = "item.label"
+    while kept in items:
+        kept = f"item.{kept}"
+    names = (kept if name == "label" else name for name in items)
+    return (*names, "label")
 
 
 def _grouped(by: str, made: tuple[str, ...]) -> tuple[str, ...]:
@@ -281,8 +335,6 @@ _KINDS: dict[type[Node], Kind] = {
     gasl.Walk: "nodes",
     gasl.Subgraph: "subgraph",
     gasl.Connect: "edges",
-    gasl.Join: "rows",
     gasl.Process: "rows",
-    gasl.Classify: "rows",
     gasl.Analyze: "answer",
 }

@@ -27,8 +27,10 @@ _EQUALITY = frozenset({"=", "IN"})
 _ORDER = frozenset({"<", "<=", ">", ">="})
 _TEXTUAL = frozenset({"STARTS_WITH", "ENDS_WITH", "MATCHES"})
 _NUMBER = re.compile(r"-?(?:0|[1-9][0-9]{0,14})(?:\.[0-9]{1,15})?")
+DEGREES = frozenset({"degree", "in_degree", "out_degree"})
+"""Fields of nodes that are counted where nodes are found."""
 BUILT_IN: Mapping[str, frozenset[str]] = {
-    "nodes": frozenset({"id", "degree"}),
+    "nodes": frozenset({"id", *DEGREES}),
     "edges": frozenset({"source", "target", "key"}),
     "paths": frozenset({"source", "target", "length", "nodes", "edges"}),
 }
@@ -77,14 +79,16 @@ def _attributes(whose: str, schema: Schema) -> Mapping[str, Attribute]:
 
 def _attribute(place: _Place, schema: Schema) -> Attribute | None:
     """Return the attribute that a field is as a whole. A degree is always a number, whatever the graph."""
-    if place.path == ("degree",) and place.whose == "nodes":
-        return Attribute("degree", schema.nodes, {"integer": schema.nodes})
+    if len(place.path) == 1 and place.path[0] in DEGREES and place.whose == "nodes":
+        return Attribute(place.path[0], schema.nodes, {"integer": schema.nodes})
     return _attributes(place.whose, schema).get(".".join(place.path))
 
 
 def _is_known(place: _Place, schema: Schema) -> bool:
     known = _attributes(place.whose, schema)
-    if place.path[0] in BUILT_IN[place.whose] or ".".join(place.path) in known:
+    if ".".join(place.path) in known:
+        return True
+    if place.path[0] in BUILT_IN[place.whose] and (len(place.path) == 1 or place.whose == "paths"):
         return True
     first = known.get(place.path[0])
     return first is not None and (
@@ -126,16 +130,16 @@ def _unknown_fields(context: Context) -> Iterator[Diagnostic]:
     for _, command in context.commands(gasl.Find):
         if isinstance(command, gasl.Find):
             for order in command.order:
-                place = _Place(command.kind, order.field.parts)
-                if not _is_known(place, schema):
-                    yield _unknown(context, place, schema, order.field.span, None, "warning")
+                place = _place(Field(order.field.parts), command.kind, schema)
+                if place is not None and not _is_known(place, schema):
+                    yield _unknown(context, place, schema, order.field.span, None, "error")
     for step in context.steps:
         for name, path in fields_of(step.command):
             use = step.use_of(name)
-            if use is None or use.kind not in ("nodes", "edges"):
+            if use is None or use.kind not in ("nodes", "edges", "paths"):
                 continue
-            place = _Place(use.kind, path.parts)
-            if not _is_known(place, schema) or path.parts == ("degree",):
+            place = _Place(use.kind, path.parts, (), use.kind == "paths")
+            if not _is_known(place, schema) or (place.whose == "nodes" and set(path.parts) <= DEGREES):
                 yield _unknown(context, place, schema, path.span, None, "error", _OF_VARIABLES)
 
 
@@ -148,10 +152,10 @@ def _unknown(
     shown = name if len(name) <= 80 else name[:79] + "…"
     message = f"no {one} has an attribute {shown}"
     if place.whose == "paths":
-        return _bare_on_path(context, place, schema, span, severity)
-    if name == "degree" and place.whose == "nodes":
-        hint = "the degree is known where nodes are found: FIND nodes WHERE degree > 1 ORDER BY degree DESC"
-        return context.found("GASL070", "the nodes of a variable have no degree", span, hint, severity="warning")
+        return _bare_on_path(context, place, schema, span, severity, in_test=test is not None)
+    if name in DEGREES and place.whose == "nodes":
+        hint = f"the {name} is known where nodes are found: FIND nodes WHERE {name} > 1 ORDER BY {name} DESC; MEASURE gives it as a field"
+        return context.found("GASL070", f"the nodes of a variable have no {name}", span, hint, severity="error")
     near = context.suggestion(name, _namable(built_in[place.whose], known))
     holder = None if near else _holder(test, known)
     hints, edits = [], []
@@ -159,11 +163,15 @@ def _unknown(
         edits = [_renamed(context, span, place, meant)]
         hints.append(f"{meant} has this value; did you mean it?" if holder else f"did you mean {meant}?")
     hints += _elsewhere(place, schema, name)
-    hints.append(f"{place.whose} have: {_listed(tuple(known))}" if known else f"{place.whose} have no attributes here")
+    hints.append(
+        f"{place.whose} have: {_listed(tuple(known))}"
+        if known
+        else f"{place.whose} have no attributes here, only {_listed(sorted(built_in[place.whose]))}"
+    )
     return context.found("GASL070", message, span, *hints, edits=edits, severity=severity)
 
 
-_OF_VARIABLES = {**BUILT_IN, "nodes": BUILT_IN["nodes"] - {"degree"}}
+_OF_VARIABLES = {**BUILT_IN, "nodes": BUILT_IN["nodes"] - DEGREES}
 """The same of what a variable holds: the degree is known where nodes are found."""
 
 
@@ -172,10 +180,16 @@ def _namable(built_in: Collection[str], known: Mapping[str, Attribute]) -> tuple
     return (*(name for name in sorted(built_in) if len(name) > 3), *known)
 
 
-def _bare_on_path(context: Context, place: _Place, schema: Schema, span: Span, severity: Severity) -> Diagnostic:
-    """Report a plain attribute in a condition on paths, which have none themselves."""
+def _bare_on_path(
+    context: Context, place: _Place, schema: Schema, span: Span, severity: Severity, *, in_test: bool
+) -> Diagnostic:
+    """Report a plain attribute of paths, which have none themselves."""
     name = format_key(Path(place.path))
     message = f"a path has no attribute {name}"
+    if not in_test:
+        return context.found(
+            "GASL070", message, span, "paths have source, target, length, nodes and edges", severity=severity
+        )
     hints, edits = ["paths have source.x, target.x, length, ANY node.x and ANY edge.x"], []
     for whose, known in (("node", schema.node_attributes), ("edge", schema.edge_attributes)):
         if whose == "node" and place.kept:

@@ -3,11 +3,14 @@
 from collections.abc import Iterator, Sequence
 
 from ... import gasl
-from ...diagnostic import Diagnostic, Edit
+from ...conditions import Field, NullTest
+from ...diagnostic import Diagnostic, Edit, Severity
 from ...gasl import Command, Name, Path
 from ...printer.gasl import format_key
+from ...source import Span
 from .flow import Use
 from .registry import Context, Lint, lint
+from .tests_of import leaves, tested
 
 __all__ = ["LINTS", "fields_of"]
 
@@ -19,6 +22,10 @@ _WORDS: dict[type, str] = {
     gasl.FindPaths: "FIND paths", gasl.SelectFields: "SELECT", gasl.SelectWhere: "SELECT", gasl.Count: "COUNT",
     gasl.Aggregate: "AGGREGATE", gasl.Rank: "RANK", gasl.Join: "JOIN", gasl.Process: "PROCESS", gasl.Classify: "CLASSIFY",
 }  # fmt: skip
+
+
+_OFFERED = 30
+"""Fields that a hint lists at most."""
 
 
 @lint("GASL059")
@@ -74,12 +81,33 @@ def unknown_column(context: Context) -> Iterator[Diagnostic]:
             use = step.use_of(name)
             if use is None or use.kind != "rows" or use.columns is None or _is_in(path, use.columns):
                 continue
-            near = context.suggestion(path.text, use.columns)
-            edits = [Edit(path.span, format_key(Path((near,))))] if near else []
-            hint = f"did you mean {near}?" if near else f"there are: {', '.join(use.columns[:20])}"
-            yield context.found(
-                "GASL073", f"the rows of {use.name} have no field {path.text}", path.span, hint, edits=edits
-            )
+            yield _unknown(context, use, path, path.span, "error")
+    for step, _ in context.commands(gasl.SelectWhere):
+        for condition, on in tested(step):
+            use = step.uses[0] if step.uses else None
+            if on != "rows" or use is None or use.columns is None:
+                continue
+            for leaf in leaves(condition):
+                field = leaf.test.left
+                if (
+                    not isinstance(field, Field)
+                    or field.quantifier is not None
+                    or _is_in(Path(field.path), use.columns)
+                ):
+                    continue
+                decides = leaf.must and not isinstance(leaf.test, NullTest)
+                yield _unknown(context, use, Path(field.path), field.span, "error" if decides else "warning")
+
+
+def _unknown(context: Context, use: Use, path: Path, span: Span, severity: Severity) -> Diagnostic:
+    columns = use.columns or ()
+    near = context.suggestion(path.text, columns)
+    edits = [Edit(span, format_key(Path(tuple(near.split(".")))))] if near and all(near.split(".")) else []
+    more = f" and {len(columns) - _OFFERED} more" if len(columns) > _OFFERED else ""
+    hints = [f"did you mean {near}?"] if near else []
+    hints.append(f"there are: {', '.join(columns[:_OFFERED])}{more}" if columns else "they have no fields")
+    message = f"the rows of {use.name} have no field {path.text}"
+    return context.found("GASL073", message, span, *hints, edits=edits, severity=severity)
 
 
 def _is_in(path: Path, columns: Sequence[str]) -> bool:

@@ -116,8 +116,8 @@ def _numbers(command: gasl.Command) -> Iterator[tuple[str, int, str]]:
     elif isinstance(command, gasl.FindPaths):
         if command.limit is not None:
             yield "LIMIT", command.limit, "max_paths"
-        if command.max_length is not None:
-            yield "MAXLEN", command.max_length, "max_path_length"
+        if command.max_length is not None:  # the shortest paths are found whatever their length
+            yield "MAXLEN", command.max_length, "" if command.shortest else "max_path_length"
     elif isinstance(command, gasl.Walk) and command.depth is not None:
         yield "DEPTH", command.depth, "max_path_length"
     elif isinstance(command, gasl.Subgraph):

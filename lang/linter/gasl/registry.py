@@ -81,7 +81,7 @@ class Context:
     def flow(self) -> Flow:
         """The variables of the program as it runs."""
         perhaps = () if self.is_whole else _names_behind_as(self.program.source.text)
-        return trace(self.program.items, self.variables, perhaps)
+        return trace(self.program.items, self.variables, perhaps, schema=self.schema)
 
     @property
     def steps(self) -> list[Step]:

@@ -1,6 +1,6 @@
 """The names and values that a place of a GASL command takes: variables, keys, fields and values of the graph, measures, settings."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from functools import cached_property, partial
 from itertools import islice
 
@@ -9,8 +9,8 @@ from attrs import frozen
 from ... import gasl
 from ...conditions import Comparison, Constant, Field, NullTest, Variable
 from ...gasl import Key, Name, Path, Statement
-from ...linter.gasl.flow import Step, Use, trace
-from ...linter.gasl.graph import BUILT_IN
+from ...linter.gasl.flow import Flow, Step, Use, trace
+from ...linter.gasl.graph import BUILT_IN, DEGREES
 from ...linter.gasl.kinds import fields_of
 from ...linter.gasl.limits import MEASURES
 from ...linter.gasl.tests_of import tested
@@ -85,12 +85,16 @@ class GaslScope:
     def _columns(self, name: str) -> tuple[str, ...]:
         if name in self.known.variables and name not in self.bound.variables:
             return self.known.variables[name].fields
-        flow = trace(statements_for(self.text, [name], self.bound), self.known.variables)
+        flow = self._flow(statements_for(self.text, [name], self.bound))
         bound = next((each for each in reversed(flow.bindings) if each.name == name), None)
         if bound is None or bound.columns or self.known.schema is None:
             return bound.columns or () if bound is not None else ()
         known = {"nodes": self._node, "edges": self._edge}.get(bound.kind)
         return () if known is None else tuple(dict.fromkeys((*known, *sorted(BUILT_IN[bound.kind]))))
+
+    def _flow(self, items: Iterable[Statement]) -> Flow:
+        given = {name: variable.fields for name, variable in self.known.variables.items() if variable.fields}
+        return trace(items, self.known.variables, schema=self.known.schema, fields=given)
 
     def keys(self) -> Iterator[Candidate]:
         """Yield the declared keys of the state."""
@@ -153,7 +157,7 @@ class GaslScope:
         at = self._fields_at(way, items, test.left)
         known = next((each for parts, each, _ in at if each is not None and ".".join(parts) == name), None)
         if known is None:
-            is_count = test.left.path[-1] in ("degree", "length") and self.known.schema is not None
+            is_count = test.left.path[-1] in (*DEGREES, "length") and self.known.schema is not None
             return frozenset() if is_count else None
         return frozenset({"TRUE", "FALSE"}) if "boolean" in known.types else frozenset()
 
@@ -183,7 +187,7 @@ class GaslScope:
         nodes = [node for node, _ in way]
         words = {name.text for node in nodes for name in _names_of(node)}
         before = statements_for(self.text, [name for name in words if name != MARK], self.bound)
-        flow = trace((*before, *items), self.known.variables)
+        flow = self._flow((*before, *items))
         return next((step for step in reversed(flow.steps) if any(step.command is node for node in nodes)), None)
 
     def _of(
@@ -191,7 +195,7 @@ class GaslScope:
     ) -> Iterator[tuple[tuple[str, ...], Attribute | None, str]]:
         columns = self._columns_of(use)
         if columns:
-            yield from (((name,), None, "a field of these rows") for name in columns)
+            yield from ((_parts(name), None, "a field of these rows") for name in columns)
         if self.known.schema is None:
             return
         if quantified:
@@ -243,6 +247,12 @@ def _names_of(node: object) -> Iterator[Name]:
         name = getattr(node, attribute, None)
         if isinstance(name, Name):
             yield name
+
+
+def _parts(name: str) -> tuple[str, ...]:
+    """Return a column's name as a path is written: ``right.weight`` needs no backticks."""
+    parts = tuple(name.split("."))
+    return parts if all(parts) else (name,)
 
 
 def _can_be_written(name: str) -> bool:

@@ -15,7 +15,7 @@ from ...records import ExecutionResult, Status
 from ...session import Session
 from ..bindings import Refused, refusing
 from ..evidence import Lazy, united
-from ..excerpts import excerpt
+from ..excerpts import clipped, excerpt
 from .answers import analysis
 from .asking import Answer, Asker, Unanswered
 from .showing import own_id, shown
@@ -60,6 +60,9 @@ async def run_analyze(command: Analyze, session: Session) -> ExecutionResult:
     text = "\n".join(f"{reference} {line}" for reference, line in zip(references, lines, strict=True))
     if omitted:
         text += f"\n… [{omitted}]"
+    reasons = dict.fromkeys(reason for each in snapshot.declared(key) for reason in each.incomplete)
+    if reasons:
+        text += f"\n… [the data is incomplete: {clipped('; '.join(reasons), _PART)}]"
     prompt, schema = build_analyze_prompt(text, command.instruction, first=references[0]), analyze_schema(references)
     known, asker = seen.known(range(len(parts))), Asker(session)
     answer, found, cited, faults = await _asked(asker, prompt, schema, known)
@@ -82,7 +85,7 @@ async def run_analyze(command: Analyze, session: Session) -> ExecutionResult:
             Value(value, Lazy(1, evidence)),
             1,
             {"count": 1, "shown": len(parts), "cited": len(cited)},
-            message=f"evidence was left out: {'; '.join(faults[:3])}" if faults else "",
+            message=f"evidence was left out: {'; '.join(faults[:3])}" if faults else omitted,
             failed_items=tuple({"id": None, "reason": fault} for fault in faults),
         )
     )
@@ -196,7 +199,7 @@ def _own_evidence(snapshot: Snapshot, part: _Part) -> Sequence[Evidence]:
     if not beside:
         return ()
     if snapshot.kind(part.key) == "COUNTER":
-        return list(beside)
+        return united([[piece] for piece in beside])
     wanted = identity(part.value)
     index = next((at for at, item in enumerate(snapshot.get(part.key)) if identity(item) == wanted), None)
     return beside[index] if index is not None and index < len(beside) else ()

@@ -34,6 +34,7 @@ def fixed(text):
         'FIND paths WHERE ALL node.entity_type = "PERSON" AND ANY edge.weight > 1 AND source.age > 1 AS v',
         'FIND nodes WHERE name = "Cy" AS v',
         'FIND nodes WHERE mixed = 1 OR mixed > "0" AS v',
+        "FIND nodes ORDER BY in_degree, out_degree AS u",
         "FIND nodes ORDER BY age DESC, degree, id AS v\nSELECT v FIELDS id, age, address.city AS w\nCOUNT v BY entity_type AS c",
         "FIND edges AS v\nSELECT v WHERE source = 'a' AND weight > 1 AS w\nAGGREGATE w BY relation COMPUTE sum(weight) AS c",
         "FIND paths AS p\nSELECT p WHERE ANY edge.weight > 1 AND length < 3 AND source = 'a' AND source.id = 'a' AS q",
@@ -72,11 +73,15 @@ def test_what_the_graph_has(text):
         ("FIND paths WHERE age > 1 AS v", "GASL070 error age: a path has no attribute age",
          "FIND paths WHERE ANY node.age > 1 AS v"),
         ("WALK g VIA wieght > 1 AS v", "GASL070 error wieght: no edge has an attribute wieght", "WALK g VIA weight > 1 AS v"),
-        ("FIND nodes ORDER BY agee AS v", "GASL070 warning agee: no node has an attribute agee", "FIND nodes ORDER BY age AS v"),
+        ("FIND nodes ORDER BY agee AS v", "GASL070 error agee: no node has an attribute agee", "FIND nodes ORDER BY age AS v"),
         ("FIND nodes AS v\nSELECT v FIELDS id, agee AS w", "GASL070 error agee: no node has an attribute agee",
          "FIND nodes AS v\nSELECT v FIELDS id, age AS w"),
         ("FIND nodes AS v\nCOUNT v BY weight AS w", "GASL070 error weight: no node has an attribute weight", None),
-        ("FIND nodes AS v\nRANK v BY degree AS w", "GASL070 warning degree: the nodes of a variable have no degree", None),
+        ("FIND nodes AS v\nRANK v BY in_degree AS w", "GASL070 error in_degree: the nodes of a variable have no in_degree", None),
+        ("FIND edges ORDER BY source.agee AS v", "GASL070 error source.agee: no node has an attribute agee",
+         "FIND edges ORDER BY source.age AS v"),
+        ("FIND paths AS p\nRANK p BY weight AS v", "GASL070 error weight: a path has no attribute weight", None),
+        ("FIND nodes AS v\nRANK v BY degree AS w", "GASL070 error degree: the nodes of a variable have no degree", None),
         ("FIND nodes AS v\nSELECT v WHERE agee > 1 AS w", "GASL070 error agee: no node has an attribute agee",
          "FIND nodes AS v\nSELECT v WHERE age > 1 AS w"),
     ],
@@ -158,7 +163,7 @@ def test_a_graph_without_attributes():
     schema = Schema(False, False, 3, 2, {}, {})
     assert found('FIND nodes WHERE id = "a" AND degree > 1 AS v', schema) == []
     (diagnostic,) = found("FIND nodes WHERE name = 'a' AS v", schema)
-    assert diagnostic.hints == ("nodes have no attributes here",)
+    assert diagnostic.hints == ("nodes have no attributes here, only degree, id, in_degree, out_degree",)
 
 
 def test_a_degree_is_a_number_whatever_the_graph():

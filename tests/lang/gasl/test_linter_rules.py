@@ -4,6 +4,7 @@ import pytest
 from knotwork.lang.diagnostic import apply_edits
 from knotwork.lang.linter.gasl import check
 from knotwork.lang.parse.gasl import parse_gasl
+from knotwork.lang.schema import Attribute, Schema
 
 
 def report(text, **options):
@@ -208,6 +209,31 @@ def test_fields_of_rows():
     assert codes("AGGREGATE a BY count COMPUTE count(), sum(x.y) AS v\nSELECT v FIELDS `by.count`, count, `sum_x.y` AS w",
                  variables=("a",)) == []  # fmt: skip
     assert codes("JOIN a WITH a ON id AS v\nSELECT v FIELDS anything AS w", variables=("a",)) == []
+
+
+@pytest.mark.parametrize(
+    ("use", "found"),
+    [
+        ("SELECT j FIELDS source, weight, right.weight, right.target AS x", []),
+        ("SELECT j WHERE right.weight > 3 AND right.sourse IS NULL AS x", ["GASL073 right.sourse"]),
+        ("RANK j BY right.source AS x", ["GASL073 right.source"]),
+        ("AGGREGATE j BY source COMPUTE sum(right.wieght) AS x", ["GASL073 right.wieght"]),
+        ("COUNT j BY relation AS x", []),
+        ("JOIN j WITH a ON source AS k\nRANK k BY right.right.weight AS x", []),
+        ("JOIN j WITH a ON source AS k\nRANK k BY right.right.right.weight AS x", ["GASL073 right.right.right.weight"]),
+        ("CLASSIFY j BY 'q' INTO ('y', 'n') AS k\nSELECT k FIELDS label, right.weight, lable AS x", ["GASL073 lable"]),
+        ("UNION j WITH j AS k\nCOUNT k BY wait AS x", ["GASL073 wait"]),
+        ("EXCEPT j WITH a AS k\nCOUNT k BY wait AS x", ["GASL073 wait"]),
+    ],
+)
+def test_fields_of_joined_rows(use, found):
+    text = f"FIND edges AS a\nJOIN a WITH a ON source AS j\n{use}"
+    schema = Schema(False, False, 2, 1, {}, {"weight": Attribute("weight", 1, {"integer": 1}),
+                                             "relation": Attribute("relation", 1, {"text": 1})})  # fmt: skip
+    program = parse_gasl(text)
+    told = [d for d in check(program, schema=schema) if d.code in ("GASL070", "GASL073")]
+    assert [f"{d.code} {program.source.slice(d.span)}" for d in told] == found
+    assert all(hint.startswith("there are: source, target, weight") for d in told for hint in d.hints[-1:])
 
 
 def test_fields_listed_twice():

@@ -26,6 +26,11 @@ GASL = [
     ("FIND nodes AS a\nCOUNT |", ["a", "given"]),
     ("COUNT given BY |", ["id", "score"]),
     ("COUNT given BY score AS s\nSELECT s FIELDS |", ["score", "count"]),
+    ("FIND edges AS e\nJOIN e WITH given ON source = id AS j\nSELECT j FIELDS sc|", ["score", "source"]),
+    (
+        "COUNT given BY id AS n\nJOIN n WITH given ON count = score AS j\nRANK j BY |",
+        ["id", "count", "right.id", "score"],
+    ),
     ("SELECT given WHERE sc|", ["score", "${given.score}"]),
     ("AGGREGATE given BY id COMPUTE m|", ["median", "mean", "min", "max"]),
     ("MEASURE graph USING |", ["pagerank", "degree"]),

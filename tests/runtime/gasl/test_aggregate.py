@@ -73,9 +73,12 @@ def test_min_of_texts_and_numbers_together_is_a_mismatch() -> None:
 
 
 def test_a_field_that_no_item_has_is_a_mismatch() -> None:
-    assert run("AGGREGATE v BY shop COMPUTE sum(prize) AS y", v=SALES).hint == "did you mean price?"
-    assert run("COUNT v BY shp AS y", v=SALES).hint == "did you mean shop?"
-    assert run("RANK v BY prce AS y", v=SALES).hint == "did you mean price?"
+    assert (
+        run("AGGREGATE v BY shop COMPUTE sum(prize) AS y", v=SALES).hint
+        == "did you mean price? there are: id, shop, price, day"
+    )
+    assert run("COUNT v BY shp AS y", v=SALES).hint == "did you mean shop? there are: id, shop, price, day"
+    assert run("RANK v BY prce AS y", v=SALES).hint == "did you mean price? there are: id, shop, price, day"
 
 
 @pytest.mark.parametrize("values", [[1e308, 1e308], [math.inf, -math.inf], [10**400, 1.5]])

@@ -161,3 +161,32 @@ def test_united_keeps_order_and_drops_what_is_the_same() -> None:
 
 def test_items_without_evidence_have_none() -> None:
     assert evidence(run("SELECT v FIELDS n AS x", v=[{"n": 1}])) == [[]]
+
+
+def test_each_count_of_a_counter_has_the_evidence_of_its_own_rows() -> None:
+    import networkx as nx
+
+    graph: nx.Graph[int] = nx.Graph()
+    graph.add_nodes_from(
+        (number, {"kind": "even" if number % 2 == 0 else "odd" if number < 7 else None}) for number in range(200)
+    )
+    at = session(graph)
+    for text in ("FIND nodes AS x", "COUNT x BY kind AS c", "DECLARE k AS COUNTER", "UPDATE k WITH c"):
+        run(text, at)
+    pieces = at.state.snapshot().evidence("k")
+    nodes: dict[str, list[int]] = {}
+    for each in pieces:
+        nodes.setdefault(each["key"], []).extend(each["nodes"])
+    assert nodes == {"even": list(range(0, 128, 2)), "odd": [1, 3, 5], "null": list(range(7, 135, 2))}
+    assert {each["key"]: each["more"] for each in pieces if "more" in each} == {"even": 36, "null": 33}
+
+
+def test_a_counter_of_many_keys_has_bounded_evidence_and_says_so() -> None:
+    rows = [{"kind": f"k{number}", "count": 50} for number in range(2_000)]
+    proof = [[piece(f"{number}.{at}") for at in range(50)] for number in range(2_000)]
+    at = session(variables={"c": Value(rows, proof)})
+    for text in ("DECLARE k AS COUNTER", "UPDATE k WITH c"):
+        run(text, at)
+    pieces = at.state.snapshot().evidence("k")
+    assert len(pieces) == 2_000 * 8
+    assert [each.get("more") for each in pieces[:8]] == [None] * 7 + [42]

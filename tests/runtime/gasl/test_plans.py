@@ -122,7 +122,7 @@ ERROR = "ASSERT ${number} = 6"
             ["empty", "empty", "success"],
         ),
         (("FIND nodes LIMIT 2 AS two", PEOPLE), {}, ["success", "success"]),
-        (("SET adapter.caps.max_results = 2", PEOPLE, COUNT), {}, ["success", "partial", "success"]),
+        (("SET adapter.caps.max_results = 2", PEOPLE, COUNT), {}, ["success", "partial", "partial"]),
     ],
 )  # fmt: skip
 def test_what_stops_a_plan(commands: Any, config: Any, expected: list[str]) -> None:

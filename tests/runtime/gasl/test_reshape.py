@@ -30,8 +30,8 @@ def test_a_field_named_with_a_dot_wins_over_a_nested_one() -> None:
 @pytest.mark.parametrize(
     ("field", "hint"),
     [
-        ("borne", "did you mean born?"),
-        ("at.citty", "did you mean at.city?"),
+        ("borne", "did you mean born? there are: id, born, at, at.city, a.b"),
+        ("at.citty", "did you mean at.city? there are: id, born, at, at.city, a.b"),
         ("zzz", "there are: id, born, at, at.city, a.b"),
     ],
 )
@@ -73,7 +73,7 @@ def test_an_object_is_a_list_of_one_and_a_scalar_is_none() -> None:
 
 
 def test_items_that_are_no_objects_have_no_fields() -> None:
-    assert run("SELECT v FIELDS a AS x", v=["a", 1]).hint == "they are no objects"
+    assert run("SELECT v FIELDS a AS x", v=["a", 1]).hint == "they are not objects"
     assert plain(run("SELECT v WHERE a IS NULL AS x", v=["a", {"a": 1}])) == ["a"]
 
 

@@ -2,6 +2,7 @@
 
 from typing import Any
 
+import networkx as nx
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from knotwork.adapters.graph import Caps
@@ -28,9 +29,51 @@ def test_null_joins_nothing() -> None:
     assert run("JOIN a WITH b ON x AS y", a=[{"x": None}, {"x": 1}], b=[{"x": None}, {"x": 2}]).status == "empty"
 
 
-def test_a_shared_field_that_is_the_same_is_kept_once() -> None:
+def test_a_shared_field_is_there_twice_also_where_its_values_are_equal() -> None:
     result = run("JOIN a WITH b ON id AS y", a=[{"id": 1, "n": 5}], b=[{"id": 1, "n": 5, "m": 6}])
-    assert plain(result) == [{"id": 1, "n": 5, "m": 6}]
+    assert plain(result) == [{"id": 1, "n": 5, "right.n": 5, "m": 6}]
+
+
+def test_every_row_has_every_field_and_null_where_an_item_lacks_it() -> None:
+    left = [{"id": 1, "n": 5}, {"id": 2}, {"id": 3, "n": 7, "only": True}]
+    right = [{"id": 1, "n": 5, "m": 6}, {"id": 2, "n": 0}, {"id": 9, "far": 1}]
+    assert plain(run("JOIN a WITH b ON id AS y", a=left, b=right)) == [
+        {"id": 1, "n": 5, "only": None, "right.n": 5, "m": 6, "far": None},
+        {"id": 2, "n": None, "only": None, "right.n": 0, "m": None, "far": None},
+    ]
+
+
+def test_both_fields_of_an_on_with_two_names_are_kept() -> None:
+    result = run("JOIN a WITH b ON x = y AS z", a=[{"x": 1, "y": 2}], b=[{"x": 3, "y": 1}])
+    assert plain(result) == [{"x": 1, "y": 2, "right.x": 3, "right.y": 1}]
+
+
+ROWS = st.lists(st.dictionaries(st.sampled_from(["k", "n", "right.n", "m"]), st.sampled_from([None, 1, 2]), min_size=1))
+
+
+@given(ROWS, ROWS, st.permutations(["k", "n", "right.n", "m"]))
+def test_names_depend_on_the_fields_alone(left: list[Any], right: list[Any], order: list[str]) -> None:
+    left, right = [*left, {"k": 1}], [*right, {"k": 1}]
+    rows = plain(run("JOIN a WITH b ON k AS y", a=left, b=right))
+    other = [{name: item[name] for name in order if name in item} for item in right]
+    reordered = plain(run("JOIN a WITH b ON k AS y", a=left, b=other))
+    assert rows == reordered
+    every = {name for item in left for name in item}
+    assert len({tuple(sorted(row)) for row in rows}) == 1
+    assert len(rows[0]) == len(every) + len({name for item in right for name in item} - {"k"})
+
+
+def test_an_edge_joined_with_itself_gives_the_same_sums_on_both_sides() -> None:
+    graph = nx.les_miserables_graph()
+    at = session(graph)
+    run("FIND edges WHERE source = 'Valjean' AS a", at)
+    run("JOIN a WITH a ON source AS j", at)
+    made = plain(run("AGGREGATE j BY source COMPUTE sum(weight), sum(right.weight) AS m", at))
+    edges = [data["weight"] for source, _, data in graph.edges(data=True) if source == "Valjean"]
+    total = len(edges) * sum(edges)
+    assert made == [{"source": "Valjean", "sum_weight": total, "sum_right.weight": total}]
+    assert all(row["right.weight"] > 3 for row in plain(run("SELECT j WHERE right.weight > 3 AS x", at)))
+    assert plain(run("RANK j BY right.weight DESC LIMIT 1 AS x", at))[0]["right.weight"] == max(edges)
 
 
 def test_joining_twice_does_not_overwrite() -> None:

@@ -66,7 +66,7 @@ def test_a_small_model_writes_under_a_grammar_of_the_graphs_own_fields() -> None
     model = Small()
     made = ask_sync("nx:karate_club", QUESTION, llm=model)
     assert (made.status, made.answer) == ("complete", "33")
-    assert "(id|degree|club)" in str(model.options[0]["grammar"])
+    assert "(id|degree|in_degree|out_degree|club)" in str(model.options[0]["grammar"])
     assert "schema" not in model.options[0]
     assert max(map(len, model.prompts)) <= 9_000
     model = Small()

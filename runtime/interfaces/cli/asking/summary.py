@@ -39,7 +39,9 @@ def finish(made: Asked, calls: Calls, asked: Question, unkept: str = "") -> int:
         _searched(made.search, whole=asked.search.tree == "-")
     _report(made, calls, asked, unkept)
     code = _CODES[made.status]
-    if unkept and code == Exit.DONE:
+    if made.incomplete and code == Exit.DONE:
+        code = Exit.PARTIAL
+    if unkept and code in (Exit.DONE, Exit.PARTIAL):
         code = Exit.FAILED
     return (
         code
@@ -88,6 +90,9 @@ def _report(made: Asked, calls: Calls, asked: Question, unkept: str) -> None:
             say(printable(f"  {_told(found)}"))
         if len(made.evidence) > _FINDINGS:
             say(f"  and {len(made.evidence) - _FINDINGS} more; --format json has them")
+    if not made.calls:  # told again from what was kept: no warning was shown
+        for reason in made.incomplete:
+            say(printable(f"the answer may not be the whole one: {reason}"))
     status = paint(made.status, _STYLES[made.status], colour(sys.stderr))
     steps = f"{len(made.steps)} step{'' if len(made.steps) == 1 else 's'}"
     parts = [

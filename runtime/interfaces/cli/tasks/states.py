@@ -49,7 +49,16 @@ def _show_keys(store: StateStore, form: Form) -> int:
 
     declared = store.snapshot().declared()
     if form == "json":
-        rows = [{"key": d.key, "type": d.type, "size": d.size, "description": d.description} for d in declared]
+        rows = [
+            {
+                "key": d.key,
+                "type": d.type,
+                "size": d.size,
+                "description": d.description,
+                "incomplete": list(d.incomplete),
+            }
+            for d in declared
+        ]
         write(json_text({"hash": store.hash, "steps": len(store.history), "keys": rows}))
         return Exit.DONE
     if declared:

@@ -105,6 +105,7 @@ class StateKey(BaseModel):
     type: Literal["LIST", "DICT", "COUNTER"]
     size: int
     description: str | None = None
+    incomplete: list[str] = Field(default_factory=list, description="Why it is not the whole answer")
 
 
 class Entry(BaseModel):
@@ -178,7 +179,11 @@ async def _show(call: Call, asked: ShowArguments) -> StateShown:
 def _key(found: Declaration) -> StateKey:
     said = found.description
     return StateKey(
-        key=found.key, type=found.type, size=found.size, description=None if said is None else cut(said, 500)
+        key=found.key,
+        type=found.type,
+        size=found.size,
+        description=None if said is None else cut(said, 500),
+        incomplete=[cut(each, 500) for each in found.incomplete],
     )
 
 
@@ -203,6 +208,11 @@ def _entry(entry: Mapping[str, Any]) -> Entry:
 def _evidence(state: Snapshot, key: str, page: Page) -> Any:
     beside = state.evidence(key)
     if isinstance(beside, list):
+        if state.kind(key) == "COUNTER" and page.kind == "object" and any("key" in piece for piece in beside):
+            return {
+                str(name): [excerpt(piece, 200) for piece in beside if piece.get("key", name) == name][:LIMIT]
+                for name in page.value
+            }
         shown = beside if state.kind(key) == "COUNTER" else beside[page.offset : page.offset + page.shown]
         return [excerpt(pieces, 200) for pieces in shown[:LIMIT]]
     return {
