@@ -56,6 +56,7 @@ class Log:
     _records: Records | None
     _read_only: bool = False
     _broken: str = ""
+    _beyond: bool = False  # bytes of a commit that failed may stand behind the end
     _pid: int = field(factory=os.getpid)
 
     @classmethod
@@ -131,33 +132,38 @@ class Log:
 
         A record that is an ``orjson.Fragment`` is JSON text made of what went through the codec; it is not looked at once more.
         A write that failed is cut back, and the next one may succeed. After a failed sync nobody knows what is on the disk: the
-        record is taken back and the log refuses everything until it is opened again.
+        record is taken back and the log refuses everything until it is opened again. What can't be cut back is overwritten, so
+        that no opening takes it for a record.
         """
         self._check()
         written = encode_again(record) if isinstance(record, Fragment) else encode(record)
         digest, line = link(self._hash, wrapped(written, self._synced))
-        self._broken = "a commit was interrupted"
+        self._broken, self._beyond = "a commit was interrupted", True
+        step = "written"
         try:
             if self._files.write(self._file, line, self._end) != len(line):
                 raise OSError("the disk took only a part of it")
-        except OSError as error:
-            self._cut_back()
-            raise StoreError(
-                f"the commit can't be written: {reason(error)}",
-                hint="nothing of it was kept; make room and commit again",
-            ) from error
-        if sync:
-            try:
+            if sync:
+                step = "brought on the disk"
                 self._files.sync(self._file)
-            except OSError as error:
-                self._cut_back()
+        except BaseException as error:
+            left = self._take_back()
+            if not isinstance(error, OSError):
+                self._broken = "a commit was interrupted"
+                raise
+            if step != "written":
                 self._broken = f"the disk refused to sync: {reason(error)}"
-                raise StoreError(f"the commit can't be brought on the disk: {reason(error)}", hint=_REOPEN) from error
+            if left:
+                self._broken = f"a part of a commit can't be cut off: {left}"
+            hint = f"{_REOPEN}, and nothing of this commit" if self._broken else _AGAIN
+            raise StoreError(
+                f"the commit can't be {step}: {reason(error)}", hint=_IN_DOUBT if self._beyond else hint
+            ) from error
         self._end += len(line)
         self._hash = digest
         if sync:
             self._synced = self._end
-        self._broken = ""
+        self._broken, self._beyond = "", False
 
     def sync(self) -> None:
         """Wait until all that was appended is on the disk. Raises ``StoreError``, and then the log refuses everything."""
@@ -219,6 +225,8 @@ class Log:
             self._broken = self._broken or "it is closed"
             return
         try:
+            if self._beyond and self._pid == os.getpid():  # the disk may take now what it refused then
+                self._take_back()
             if not self._broken and self._pid == os.getpid():
                 self.sync()
         finally:
@@ -231,20 +239,27 @@ class Log:
         if self._read_only:
             raise StoreError("the state was opened for reading only")
         if self._broken:
-            hint = "" if self._lock < 0 else _REOPEN
+            hint = "" if self._lock < 0 else _IN_DOUBT if self._beyond else _REOPEN
             raise StoreError(f"the state takes no more commits: {self._broken}", hint=hint)
         if self._pid != os.getpid():
             raise StoreError(
                 "the state belongs to the process that opened it", hint="open it in this process, after that one"
             )
 
-    def _cut_back(self) -> None:
+    def _take_back(self) -> str:
+        """Take away what a failed commit left behind the end. Return "", or why it can't be cut off; the log is broken then.
+
+        Where cutting fails the first byte is overwritten: what stands there is no record then, whatever follows. ``_beyond`` is
+        still true where that fails too.
+        """
         try:
             self._files.truncate(self._file, self._end)
         except OSError as error:
-            self._broken = f"a part of a commit can't be cut off: {reason(error)}"
-        else:
-            self._broken = ""
+            with suppress(OSError):
+                self._beyond = self._files.write(self._file, _NO_RECORD, self._end) != len(_NO_RECORD)
+            return reason(error)
+        self._broken, self._beyond = "", False
+        return ""
 
     def _put_off(self, error: OSError, unfinished: Path, path: Path, kept: Path) -> str:
         if kept.exists():  # a rename that said it failed, and did not
@@ -263,7 +278,11 @@ class Log:
             self._records = None
 
 
+_AGAIN = "nothing of it was kept; make room and run it again"
 _REOPEN = "open the state again: what was acknowledged is there"
+_IN_DOUBT = f"{_REOPEN}; look whether the commit that failed is there too before you run it again"
+_NO_RECORD = b"-"
+"""What no line begins with."""
 
 
 def _new_journal(files: Files, directory: Path) -> tuple[int, int, str]:
