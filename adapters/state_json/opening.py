@@ -6,10 +6,9 @@ from typing import Any
 
 from ..state import StoreError
 from .commits import Commits
-from .log.durable import Log
 from .log.files import Files
 from .moment import Moment, with_about
-from .recording import recovered
+from .rescue import opened
 from .seedform import from_text
 from .store import Durability, JSONStateStore, utc_now
 
@@ -68,24 +67,16 @@ def _imported(path: Path) -> Moment:
 def _in_directory(
     path: Path, durability: Durability, read_only: bool, clock: Callable[[], str], files: Files
 ) -> JSONStateStore:
-    log, found = Log.open(path, read_only=read_only, files=files)
-    try:
-        kept, commits = recovered(found, path)
-        if read_only:
-            log.close()  # all of it was read
-        now = _begun(kept, clock)
-        return JSONStateStore(
-            now,
-            kept,
-            log=None if read_only else log,
-            directory=path,
-            durability=durability,
-            clock=clock,
-            commits=commits,
-            read_only=read_only,
-            notices=list(found.notices),
-            files=files,
-        )
-    except BaseException:
-        log.close()
-        raise
+    log, kept, commits, notices = opened(path, read_only=read_only, files=files)
+    return JSONStateStore(
+        _begun(kept, clock),
+        kept,
+        log=log,
+        directory=path,
+        durability=durability,
+        clock=clock,
+        commits=commits,
+        read_only=read_only,
+        notices=notices,
+        files=files,
+    )

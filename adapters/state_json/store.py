@@ -18,6 +18,7 @@ from .patching import patch
 from .recording import applied, past, record
 from .seedform import as_json, replay_of
 from .snapshot import JSONSnapshot
+from .statefile import NAME as STATEFILE
 from .statefile import write_state
 from .summaries import summary
 from .values.changes import written
@@ -64,6 +65,7 @@ class JSONStateStore:
     _closed: bool = False
     _source: Mapping[str, Any] = field(factory=dict)
     _files: Files = field(factory=Files)
+    _beside: Mapping[str, str] = field(factory=dict)
 
     # Changing
 
@@ -203,7 +205,7 @@ class JSONStateStore:
         """See ``state.StateStore``. What is staged is not in it."""
         self._check_writable()
         if self._directory is not None:
-            write_state(self._files, self._directory / "state.json", self._kept)
+            self._beside = {STATEFILE: write_state(self._files, self._directory / STATEFILE, self._kept)}
 
     def close(self) -> None:
         """See ``state.StateStore``; more than once is fine. The lock is let go of whatever fails."""
@@ -214,11 +216,12 @@ class JSONStateStore:
                 self.commit()
                 if self._log is not None:
                     self._log.sync()
+                self._beside = {}
                 self.persist()
         finally:
             self._closed = True
             if self._log is not None:
-                self._log.close()
+                self._log.close(self._beside)
 
     # Seed 003's names
 

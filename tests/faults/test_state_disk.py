@@ -65,7 +65,7 @@ def test_a_full_disk_takes_nothing_away_and_commits_go_on_when_there_is_room(tmp
     )  # fmt: skip
     assert run.returncode == 0, run.stderr
     assert verify(directory).ok
-    assert sorted(path.name for path in directory.iterdir()) == ["LOCK", "wal-0.jsonl"]
+    assert sorted(path.name for path in directory.iterdir()) == ["CLOSED", "LOCK", "wal-0.jsonl"]
 
 
 @pytest.mark.skipif(not os.path.exists("/dev/full"), reason="no such device there")
@@ -146,7 +146,7 @@ def test_the_real_files_wait_for_the_real_disk(tmp_path: Path, monkeypatch: pyte
     assert during(lambda: log.append(2, sync=False)) == []
     assert during(lambda: log.compact(3)) == ["a/s/snap-1.json.new", "a/s/wal-1.jsonl", "a/s", "a/s"]
     log.append(4, sync=False)
-    assert during(log.close) == ["a/s/wal-1.jsonl"]
+    assert during(log.close) == ["a/s/wal-1.jsonl", "a/s/CLOSED.new"]
     log, _ = Log.open(tmp_path / "a" / "s")
     assert during(log.close) == []
 

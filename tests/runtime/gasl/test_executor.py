@@ -364,7 +364,13 @@ def test_a_command_that_a_full_disk_refused_and_that_is_run_again_counts_once(
 ) -> None:
     refused = 0
     with gasl.open(library(), tmp_path / "run") as opened:
-        for text in ("DECLARE n AS COUNTER", PEOPLE, "UPDATE n WITH people", "DECLARE m AS COUNTER", "UPDATE m WITH people"):
+        for text in (
+            "DECLARE n AS COUNTER",
+            PEOPLE,
+            "UPDATE n WITH people",
+            "DECLARE m AS COUNTER",
+            "UPDATE m WITH people",
+        ):
             with monkeypatch.context() as patch:
                 patch.setattr("os.pwrite", lambda file, data, at: 0)
                 for _ in range(3):
@@ -375,7 +381,13 @@ def test_a_command_that_a_full_disk_refused_and_that_is_run_again_counts_once(
         assert refused == 15
         counts = opened.state.get("n"), opened.state.get("m")
         with gasl.open(library()) as whole:
-            for text in ("DECLARE n AS COUNTER", PEOPLE, "UPDATE n WITH people", "DECLARE m AS COUNTER", "UPDATE m WITH people"):
+            for text in (
+                "DECLARE n AS COUNTER",
+                PEOPLE,
+                "UPDATE n WITH people",
+                "DECLARE m AS COUNTER",
+                "UPDATE m WITH people",
+            ):
                 whole.execute_one(text)
             assert counts == (whole.state.get("n"), whole.state.get("m"))
         assert len(opened.state.history) == 5
