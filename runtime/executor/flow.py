@@ -34,6 +34,8 @@ _DEEPEST = 64
 """Levels that commands may nest in each other."""
 _AHEAD = 9
 """Statements after a command among which its ONs stand: one for each status, and some to spare."""
+_TOLD = 40
+"""Lines about the reading of the graph that the history keeps."""
 _SIZES = 50
 """Declared keys whose sizes are told when the state changes."""
 
@@ -142,6 +144,8 @@ class Flow:
         self._told = True
         config = {"stop_on_error": self.stop_on_error, "continue_on_empty": self.continue_on_empty}
         told = {**config, "graph": self.session.graph.schema.hash, **settings.in_force(self.session)}
+        if changed := list(getattr(self.session.graph, "told", ()))[:_TOLD]:
+            told["graph_read"] = changed  # which columns loading rewrote
         if self.session.state.source:
             told["source"] = dict(self.session.state.source)
         return {"plan": told | self._given()}
