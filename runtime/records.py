@@ -30,7 +30,7 @@ class ExecutionResult:
     003's object for the history (``{"count": 1475}`` and what else is worth keeping). ``caps_hit`` names the caps that cut it
     short. ``message`` says in a sentence what was not as wanted, ``hint`` what is near or what to do; ``failed_items`` are
     items that a model gave nothing for (id and reason). ``used`` says how it was computed. ``kind`` is the kind of a model's error
-    (``LLMError.kind``) where that is what failed.
+    (``LLMError.kind``) where that is what failed. ``written``: what a command put into the state, None where it wrote nothing.
     """
 
     status: Status = "success"
@@ -48,6 +48,7 @@ class ExecutionResult:
     failed_items: tuple[Mapping[str, Any], ...] = ()
     diagnostic: Diagnostic | None = None
     kind: str = ""
+    written: Value | None = None
 
 
 @frozen

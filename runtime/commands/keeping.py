@@ -4,6 +4,7 @@ from collections.abc import Mapping, Sequence
 
 from ...adapters.state import DeclareKey, Evidence, MergeInto, ReplaceWith, ResetKey
 from ...lang.gasl import Declare, Reset, Update
+from ..context import Value
 from ..records import ExecutionResult
 from ..session import Session
 from .bindings import refusing, unbound
@@ -18,7 +19,9 @@ async def run_declare(command: Declare, session: Session) -> ExecutionResult:
     key = command.key.text
     session.state.stage(DeclareKey(key, command.type, command.description))
     size = _size(session, key)
-    return ExecutionResult("success", None, size, {"key": key, "type": command.type, "count": size})
+    return ExecutionResult(
+        "success", None, size, {"key": key, "type": command.type, "count": size}, written=Value(None)
+    )
 
 
 @refusing
@@ -28,7 +31,9 @@ async def run_reset(command: Reset, session: Session) -> ExecutionResult:
     before = _size(session, key)
     session.state.stage(ResetKey(key))
     size = _size(session, key)
-    return ExecutionResult("success", None, size, {"key": key, "count": size, "removed": before - size})
+    return ExecutionResult(
+        "success", None, size, {"key": key, "count": size, "removed": before - size}, written=Value(None)
+    )
 
 
 @refusing
@@ -53,7 +58,11 @@ async def run_update(command: Update, session: Session) -> ExecutionResult:
     session.state.stage(change(key, value.value, evidence))
     size = _size(session, key)
     return ExecutionResult(
-        "success", None, size, {"key": key, "count": size, "added": size - before, "mode": command.mode or "MERGE"}
+        "success",
+        None,
+        size,
+        {"key": key, "count": size, "added": size - before, "mode": command.mode or "MERGE"},
+        written=value,
     )
 
 

@@ -50,7 +50,7 @@ def test_info_as_json(quoted: str) -> None:
 
 
 def test_what_differs_in_long_values_is_shown(folder: Path) -> None:
-    (folder / "x.csv").write_text(f"source,target,description\na,b,{'long ' * 30}<SEP>more\n")
+    (folder / "x.csv").write_text(f"source,target,description\na,b,{'long ' * 30}<SEP>more\nb,c,a<SEP>b\n")
     row = next(line for line in call("graph", "info", "x.csv").out.splitlines() if "line break" in line)
     assert "<SEP>more" in row
     assert r"\nmore" in row

@@ -396,6 +396,24 @@ def test_a_command_that_a_full_disk_refused_and_that_is_run_again_counts_once(
         assert (opened.state.get("n"), opened.state.get("m")) == counts
 
 
+def test_every_command_that_writes_has_its_provenance_in_brief() -> None:
+    with executor() as opened:
+        for text in (
+            "DECLARE kept AS LIST",
+            PEOPLE,
+            "UPDATE kept WITH people",
+            "UPDATE kept WITH people REPLACE",
+            "RESET kept",
+        ):
+            opened.execute_one(text)
+        declared, found, updated, replaced, reset = (entry["provenance_summary"] for entry in opened.state.history)
+        assert declared == reset == {"items": 0, "sources": 0}
+        assert found["items"] == len(opened.context.get("people")) > 0
+        assert updated == replaced == found
+        opened.execute_one("TRY\n  UPDATE kept WITH people\nEND")
+        assert opened.state.history[-1]["provenance_summary"] == {**found, "commands": 1}
+
+
 def test_only_the_last_records_keep_their_values() -> None:
     with executor() as opened:
         for _ in range(60):
