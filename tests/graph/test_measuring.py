@@ -192,7 +192,9 @@ def test_the_check_without_a_graph_knows_the_same_algorithms() -> None:
     assert set(named) == set(MEASURES)
 
 
-@pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")  # hypothesis' own, in a collection of garbage
+@pytest.mark.filterwarnings(
+    "ignore::pytest.PytestUnraisableExceptionWarning"
+)  # hypothesis' own, in a collection of garbage
 @pytest.mark.parametrize("algorithm", [name for name, each in MEASURES.items() if not each.directed])
 def test_every_algorithm_ends_near_its_time_limit(algorithm: str) -> None:
     """On a graph on which most would take minutes: what is done in the time is there, or it says that nothing is."""
@@ -214,7 +216,9 @@ def large() -> Any:
     return nx.gnm_random_graph(60_000, 300_000, seed=1)
 
 
-@pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")  # hypothesis' own, in a collection of garbage
+@pytest.mark.filterwarnings(
+    "ignore::pytest.PytestUnraisableExceptionWarning"
+)  # hypothesis' own, in a collection of garbage
 def test_louvain_that_runs_out_of_time_has_its_last_level_or_says_so(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(measuring, "_LOUVAIN_STEPS_A_SECOND", 10**9)
     try:
