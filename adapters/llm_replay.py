@@ -17,8 +17,9 @@ No key and no header of a call is ever in a cassette.
 """
 
 from collections.abc import Mapping
+from io import FileIO
 from pathlib import Path
-from typing import Any, TextIO, Unpack
+from typing import Any, Unpack
 
 import orjson
 from attrs import define, field, frozen
@@ -241,7 +242,9 @@ class RecordModel(Layer):
         self.path = Path(path)
         self.spec = spec
         super().__init__(inner)
-        self._file: TextIO | None = None
+        self._file: FileIO | None = None
+        self._end = 0
+        self._torn = ""
         self._check()
 
     async def generate(self, prompt: str, **options: Unpack[Options]) -> Completion:
@@ -288,16 +291,28 @@ class RecordModel(Layer):
     def _write(self, prompt: str, options: Options, came: dict[str, Any]) -> None:
         if not _is_text(prompt):
             return  # it was refused, and can't be written either
+        line = canonical({"request": {"prompt": prompt, **asked_for(options)}, **came}) + b"\n"
+        if self._end == 0:
+            line = canonical({_HEADER: 1, "made_by": "knotwork", "model": self.spec}) + b"\n" + line
         try:
+            if self._torn:
+                raise OSError(0, self._torn)
             if self._file is None:
                 self.path.parent.mkdir(parents=True, exist_ok=True)
-                self._file = self.path.open("w", encoding="utf-8", newline="\n")
-                self._line({_HEADER: 1, "made_by": "knotwork", "model": self.spec})
-            self._line({"request": {"prompt": prompt, **asked_for(options)}, **came})
-            self._file.flush()
+                self._file = self.path.open("wb", buffering=0)
+            self._append(self._file, line)
         except OSError as error:
-            raise NotConfigured(f"the cassette {self.path} can't be written: {error.strerror}") from None
+            raise NotConfigured(f"the cassette {self.path} can't be written: {error.strerror or error}") from None
 
-    def _line(self, entry: dict[str, Any]) -> None:
-        assert self._file is not None  # noqa: S101 - opened by the only caller
-        self._file.write(canonical(entry).decode() + "\n")
+    def _append(self, file: FileIO, line: bytes) -> None:
+        """Write a line with one write; of one that fails nothing stays, so that an answer asked for again is there once."""
+        try:
+            if file.write(line) != len(line):
+                raise OSError(0, "the disk took only a part of a line")
+        except OSError as error:
+            self._torn = f"a part of a line stands at its end: {error.strerror or error}"
+            file.truncate(self._end)
+            file.seek(self._end)
+            self._torn = ""
+            raise
+        self._end += len(line)

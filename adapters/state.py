@@ -199,8 +199,11 @@ class StateStore(Protocol):
         """Take the variables and provenance back to the mark. Entries noted since stay, with ``"rolled_back": true``."""
         ...
 
-    def commit(self) -> str:
-        """Make all that is staged and noted durable as one record, and return the state's hash. Raises ``StoreError``.
+    def commit(self, *, found: bool = True) -> str:
+        """Make all that is staged and noted durable as one record, and return the state's hash.
+
+        Raises ``StoreError``, and then the state is as it was after the last commit: what was staged and noted is gone, and has to be
+        staged again. What ``configure`` set stays. ``found`` false: nothing new was found, so ``source`` is not looked at.
 
         What changed no variable is written without waiting for the disk (a killed process loses nothing, a power cut may).
         """
@@ -285,6 +288,10 @@ class StateStore(Protocol):
 
         Nothing new is found by that: it leaves the configuration as it is.
         """
+        ...
+
+    def restore(self, to: "Snapshot | str") -> None:
+        """Do what ``rollback`` does, and leave the commit (``found`` false) to the caller, who notes with it what it was for."""
         ...
 
     def as_json(self) -> dict[str, Any]:

@@ -31,7 +31,7 @@ class ExecutionResult:
     short. ``message`` says in a sentence what was not as wanted, ``hint`` what is near or what to do; ``failed_items`` are
     items that a model gave nothing for (id and reason). ``used`` says how it was computed. ``kind`` is the kind of a model's error
     (``LLMError.kind``) where that is what failed. ``incomplete_from`` names the variables and keys that it was computed from and that
-    are not the whole answer themselves.
+    are not the whole answer themselves. ``written``: what a command put into the state, None where it wrote nothing.
     """
 
     status: Status = "success"
@@ -50,6 +50,7 @@ class ExecutionResult:
     diagnostic: Diagnostic | None = None
     kind: str = ""
     incomplete_from: tuple[str, ...] = ()
+    written: Value | None = None
 
 
 @frozen

@@ -5,7 +5,7 @@ Adapters are imported when a spec names them, so that a run pays for (and needs)
 
 import os
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -22,12 +22,13 @@ from ..adapters.llm_layers import Again, Client, Throttled, Validated
 
 if TYPE_CHECKING:
     from ..adapters.graph_networkx import Loaded, NetworkXAdapter
-    from ..adapters.state_json.log.durable import VerifyReport
+    from ..adapters.state_json.audit import Audit
     from ..adapters.state_json.store import Durability, JSONStateStore
 
 __all__ = [
     "SPECS", "Ledger", "ModelSettings", "NetworkXAdapter", "Price", "default_spec", "fork_state", "identity_of", "named_graphs",
     "open_adapter", "open_graph", "open_model", "open_state", "read_brief", "read_state", "verify_state",
+    "with_check",
 ]  # fmt: skip
 
 
@@ -251,6 +252,13 @@ def open_state(
     return open_store(path, query=query, config=config, durability=durability, read_only=read_only)
 
 
+def with_check(told: Mapping[str, Any]) -> dict[str, Any]:
+    """Return seed 003's object as it is written to a file: with a check over itself, which opening and verifying look at."""
+    from ..adapters.state_json.seedform import with_check as checked
+
+    return checked(told)
+
+
 def read_state(path: Path | str) -> dict[str, Any]:
     """Return seed 003's object of a directory or a ``state.json``, which may be in use. Raises ``StoreError``."""
     from ..adapters.state import StoreError
@@ -281,8 +289,23 @@ def fork_state(source: Path | str, into: Path | str) -> str:
     return fork_directory(Path(source), Path(into))
 
 
-def verify_state(directory: Path | str) -> "VerifyReport":
-    """Check a state's files byte by byte. Raises ``StoreError`` only where there is nothing to look at."""
-    from ..adapters.state_json.log.durable import verify
+def verify_state(path: Path | str) -> "Audit":
+    """Check all files of a state's directory, or an exported state, byte by byte and against each other.
 
-    return verify(Path(directory))
+    Raises ``StoreError`` only where there is nothing to look at.
+    """
+    from ..adapters.state_json.audit import audit
+
+    return audit(Path(path), _questions)
+
+
+def _questions(folder: Path) -> Iterator[tuple[Path, str | None]]:
+    """Yield the files below a folder beside a state, the runs of its questions, each with what is wrong with it."""
+    from .journal import Damage, records
+
+    for path in sorted(each for each in folder.rglob("*") if each.is_file()):
+        if path.suffix != ".jsonl":
+            yield path, None
+            continue
+        found = next((each for each in records(path) if isinstance(each, Damage)), None)
+        yield path, "" if found is None else f"it is damaged at byte {found.start}: {found.reason}"

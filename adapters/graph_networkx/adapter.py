@@ -28,13 +28,14 @@ class NetworkXAdapter:
 
     What is computed from the graph (columns, indexes, adjacency) is kept beside it until NetworkX's methods change it.
     ``strict`` keeps nothing and looks at the live graph every time, for graphs whose attributes are written directly
-    (``graph.nodes[a]["x"] = 1``); ``invalidate`` is for one who writes them now and then.
+    (``graph.nodes[a]["x"] = 1``); ``invalidate`` is for one who writes them now and then. ``told`` is what loading changed, in words.
     """
 
-    def __init__(self, graph: "nx.Graph[Any]", name: str = "", strict: bool = False) -> None:
+    def __init__(self, graph: "nx.Graph[Any]", name: str = "", strict: bool = False, told: Sequence[str] = ()) -> None:
         self.graph = graph
         self.name = name
         self.strict = strict
+        self.told = tuple(told)
 
     def __repr__(self) -> str:
         return f"<NetworkXAdapter {self.name or type(self.graph).__name__}>"

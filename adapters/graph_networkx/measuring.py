@@ -8,14 +8,17 @@ import math
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from itertools import islice
 from numbers import Real
+from random import Random
 from types import MappingProxyType
-from typing import Any
+from typing import Any, TypeAlias
 
 import networkx as nx
 from attrs import define, field, frozen
 
 from ...lang.diagnostic import nearest
 from ..graph import DEFAULT_CAPS, AdapterError, Caps, Found, NodeId
+from .alarm import Alarm, Ended, Late
+from .pathsums import PathSums
 from .rows.jsonable import node_id
 from .rows.scan import Deadline
 from .walking import resolved
@@ -29,7 +32,13 @@ _STEPS_A_SECOND = 1_000_000
 _LOUVAIN_STEPS_A_SECOND = 20_000
 """Nodes and ends of edges that louvain deals with in a second, all its rounds taken together, roughly."""
 
+_GRACE = 0.25
+"""Seconds behind the limit after which an algorithm is ended: those that look at the clock themselves are through by then."""
+
 _SEED = 0
+
+
+Values: TypeAlias = Mapping[Any, Any]
 
 
 @define
@@ -43,6 +52,8 @@ class _Task:
     seconds: float
     notes: list[str] = field(factory=list)
     caps_hit: list[str] = field(factory=list)
+    partial: Callable[[], Values] | None = None
+    """Gives what is done so far, where that is worth something when the time is over."""
 
     def simple(self, *, directed: bool = True, loops: bool = True, rows: bool = False) -> Any:
         """Return the graph as the algorithm needs it, without attributes (parallel edges as one), and so that it can be ended.
@@ -82,15 +93,12 @@ class _Task:
         return "weight" if seen else None
 
 
-Values = Mapping[Any, Any]
-
-
 def measure(graph: Any, algorithm: str, among: Sequence[NodeId] | None = None, *, caps: Caps = DEFAULT_CAPS) -> Found:
     """Return ``{"id", algorithm: value}`` for each node, or each of ``among``, in that order. ``Stoppable`` caps can end it.
 
     The whole graph is measured in both cases; ``among`` chooses what is shown. Values are integers for counts and groups, else
     floats. What time did not suffice for is left out, or estimated (betweenness, by the shortest paths from sampled nodes),
-    with ``timeout_s`` in ``caps_hit``. Raises ``AdapterError``.
+    with ``timeout_s`` in ``caps_hit``. Raises ``AdapterError``, also where the time sufficed for nothing.
     """
     name = algorithm.lower()
     if (known := MEASURES.get(name)) is None:
@@ -105,12 +113,32 @@ def measure(graph: Any, algorithm: str, among: Sequence[NodeId] | None = None, *
     capped = len(nodes) > caps.max_results
     task = _Task(graph, nodes[: caps.max_results], among is None, Deadline.of(caps), caps.timeout_s)
     try:
-        values = known.compute(task) if task.nodes else {}
+        values = (
+            Alarm[Values](caps.timeout_s + _GRACE, task.deadline.ended).run(lambda: known.compute(task))
+            if task.nodes
+            else {}
+        )
+    except Late:
+        values = _done_in_time(task, name)
     except (nx.NetworkXException, ArithmeticError, ImportError) as error:
         raise AdapterError(f"{name} can't be computed on this graph: {str(error)[:200]}") from None
     items = [{"id": node_id(node), name: values[node]} for node in task.nodes if node in values]
     hit = (*(["max_results"] if capped else []), *task.caps_hit)
     return Found(items, hit, ", ".join([name, *task.notes]), graph.number_of_nodes())
+
+
+def _done_in_time(task: _Task, name: str) -> Values:
+    """Return what an algorithm has when its time is over. Raises ``AdapterError`` where that is nothing."""
+    values = task.partial() if task.partial is not None else {}
+    if not values:
+        raise AdapterError(
+            f"{name} did not end within {task.seconds:g} s on {task.graph.number_of_nodes():,} nodes and "
+            f"{task.graph.number_of_edges():,} edges",
+            hint=f"more time: SET adapter.caps.timeout_s = {math.ceil(task.seconds * 10)}, or measure a part of the graph",
+        )
+    if "timeout_s" not in task.caps_hit:
+        task.caps_hit.append("timeout_s")
+    return values
 
 
 # -- algorithms ---------------------------------------------------------------------------------------------------------
@@ -171,16 +199,28 @@ def _out_degree(task: _Task) -> Values:
 
 def _betweenness(task: _Task) -> Values:
     graph = task.simple()
-    cost = graph.number_of_nodes() + 2 * graph.number_of_edges()
-    sources = int(task.seconds * _STEPS_A_SECOND / max(1, cost))
-    if sources >= graph.number_of_nodes():
-        exact: Values = nx.betweenness_centrality(graph)
-        return exact
-    sources = max(1, sources)
-    task.notes.append(f"estimated from {sources:,} sampled nodes (seed {_SEED})")
-    task.caps_hit.append("timeout_s")
-    estimated: Values = nx.betweenness_centrality(graph, k=sources, seed=_SEED)
-    return estimated
+    if nx.config.backend_priority.algos:
+        values: Values = nx.betweenness_centrality(graph)
+        return values
+    sums = PathSums(graph)
+    count, cost = len(sums.nodes), graph.number_of_nodes() + 2 * graph.number_of_edges()
+    enough = int(task.seconds * _STEPS_A_SECOND / max(1, cost))
+    sources = list(range(count))
+    if enough < 4 * count:  # the time may not suffice: then the first ones stand for all
+        sources = Random(_SEED).sample(sources, max(1, min(enough, count)))  # noqa: S311 - a sample, no secret
+
+    def estimated() -> Values:
+        if sums.done < count:
+            task.notes.append(f"estimated from {sums.done:,} sampled nodes (seed {_SEED})")
+            task.caps_hit.append("timeout_s")
+        return sums.values()
+
+    task.partial = estimated
+    for source in sources:
+        if task.deadline.ended():
+            raise Ended
+        sums.add(source)
+    return estimated()
 
 
 def _closeness(task: _Task) -> Values:
@@ -188,6 +228,7 @@ def _closeness(task: _Task) -> Values:
     towards = graph.reverse(copy=False) if graph.is_directed() else graph
     count = graph.number_of_nodes()
     values: dict[Any, float] = {}
+    task.partial = lambda: _so_far(task, values)
     for node in task.nodes:
         if task.deadline.passed():
             _out_of_time(task, len(values))
@@ -228,12 +269,19 @@ def _triangles(task: _Task) -> Values:
 
 def _by_pieces(task: _Task, compute: Callable[[list[Any]], Values]) -> Values:
     values: dict[Any, Any] = {}
+    task.partial = lambda: _so_far(task, values)
     nodes = iter(task.nodes)
     while piece := list(islice(nodes, 256)):
         if task.deadline.passed():
             _out_of_time(task, len(values))
             break
         values.update(compute(piece))
+    return values
+
+
+def _so_far(task: _Task, values: Values) -> Values:
+    if values:
+        _out_of_time(task, len(values))
     return values
 
 
@@ -262,6 +310,13 @@ def _communities(task: _Task) -> Values:
     weight = task.weight()
     # Integers for nodes: louvain goes through sets, whose order must not hang on how texts are hashed in this process.
     nodes = list(task.graph)
+    levels: list[Iterable[Collection[int]]] = []
+
+    def coarse() -> Values:
+        task.notes.append("not refined to the end")
+        return _numbered(task.graph, ([nodes[at] for at in group] for group in levels[-1])) if levels else {}
+
+    task.partial = coarse
     place = {node: at for at, node in enumerate(nodes)}
     made: Any = nx.Graph()
     made.add_nodes_from(range(len(nodes)))
@@ -277,11 +332,14 @@ def _communities(task: _Task) -> Values:
         return _numbered(task.graph, ({node} for node in nodes))
     return _numbered(
         task.graph,
-        ([nodes[at] for at in group] for group in _partition(task, watched(made, task.deadline.ended, rows=True))),
+        (
+            [nodes[at] for at in group]
+            for group in _partition(task, watched(made, task.deadline.ended, rows=True), levels)
+        ),
     )
 
 
-def _partition(task: _Task, graph: Any) -> Iterable[Collection[int]]:
+def _partition(task: _Task, graph: Any, levels: list[Iterable[Collection[int]]]) -> Iterable[Collection[int]]:
     if task.seconds * _LOUVAIN_STEPS_A_SECOND < graph.number_of_nodes() + 2 * graph.number_of_edges():
         task.notes.append(f"by label propagation, as louvain would take too long (seed {_SEED})")
         task.caps_hit.append("timeout_s")
@@ -293,6 +351,7 @@ def _partition(task: _Task, graph: Any) -> Iterable[Collection[int]]:
     found: Iterable[Collection[int]] = []
     for level in nx.community.louvain_partitions(graph, seed=_SEED):
         found = level
+        levels.append(level)
         if task.deadline.passed():
             task.notes.append("not refined to the end")
             task.caps_hit.append("timeout_s")

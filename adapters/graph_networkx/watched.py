@@ -8,11 +8,9 @@ from collections.abc import Callable, Iterator
 from functools import cached_property
 from typing import Any
 
+from .alarm import Ended
+
 __all__ = ["Ended", "watched"]
-
-
-class Ended(Exception):
-    """Nobody wants the result any more."""
 
 
 def watched(graph: Any, ended: Callable[[], bool], *, rows: bool = False) -> Any:

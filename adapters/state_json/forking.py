@@ -10,7 +10,7 @@ from ..state import StoreError
 from .log.durable import Log
 from .log.files import Files, reason
 from .moment import Moment
-from .recording import recovered
+from .rescue import opened
 from .seedform import as_json, from_text
 
 __all__ = ["fork_directory", "moment_of"]
@@ -50,11 +50,7 @@ def moment_of(source: Path) -> Moment:
             return from_text(source.read_bytes(), str(source))
         except OSError as error:
             raise StoreError(f"{source} can't be read: {reason(error)}") from error
-    log, found = Log.open(source, read_only=True)
-    try:
-        return recovered(found, source)[0]
-    finally:
-        log.close()
+    return opened(source, read_only=True)[1]
 
 
 def _write(directory: Path, snapshot: object, files: Files) -> None:

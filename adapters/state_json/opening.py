@@ -6,9 +6,9 @@ from typing import Any
 
 from ..state import StoreError
 from .commits import Commits
-from .log.durable import Log
+from .log.files import Files
 from .moment import Moment, with_about
-from .recording import recovered
+from .rescue import opened
 from .seedform import from_text
 from .store import Durability, JSONStateStore, utc_now
 
@@ -23,12 +23,13 @@ def open_store(
     durability: Durability = "command",
     read_only: bool = False,
     clock: Callable[[], str] = utc_now,
+    files: Files | None = None,
 ) -> JSONStateStore:
     """Open a state. Raises ``StoreError``: locked, damaged, or no state.
 
     ``path`` None: a new one in memory. A directory, or what is not there yet: the state that its journal keeps. A file: what a
     ``state.json`` says, in memory; the file itself is never written. ``query`` and ``config`` are set where they are given.
-    ``clock`` gives the times in the state, ISO 8601 in UTC.
+    ``clock`` gives the times in the state, ISO 8601 in UTC; ``files`` does what is asked of the system.
     """
     if durability not in ("command", "plan"):
         raise ValueError(f'durability is "command" or "plan", not {durability!r}')
@@ -37,7 +38,7 @@ def open_store(
     elif Path(path).is_file():
         store = _in_memory(_imported(Path(path)), read_only, clock)
     else:
-        store = _in_directory(Path(path), durability, read_only, clock)
+        store = _in_directory(Path(path), durability, read_only, clock, files or Files())
     if not read_only and (query or config):
         store.configure(query=query or None, config=config)
     return store
@@ -63,24 +64,19 @@ def _imported(path: Path) -> Moment:
     return from_text(text, str(path))
 
 
-def _in_directory(path: Path, durability: Durability, read_only: bool, clock: Callable[[], str]) -> JSONStateStore:
-    log, found = Log.open(path, read_only=read_only)
-    try:
-        kept, commits = recovered(found, path)
-        if read_only:
-            log.close()  # all of it was read
-        now = _begun(kept, clock)
-        return JSONStateStore(
-            now,
-            kept,
-            log=None if read_only else log,
-            directory=path,
-            durability=durability,
-            clock=clock,
-            commits=commits,
-            read_only=read_only,
-            notices=list(found.notices),
-        )
-    except BaseException:
-        log.close()
-        raise
+def _in_directory(
+    path: Path, durability: Durability, read_only: bool, clock: Callable[[], str], files: Files
+) -> JSONStateStore:
+    log, kept, commits, notices = opened(path, read_only=read_only, files=files)
+    return JSONStateStore(
+        _begun(kept, clock),
+        kept,
+        log=log,
+        directory=path,
+        durability=durability,
+        clock=clock,
+        commits=commits,
+        read_only=read_only,
+        notices=notices,
+        files=files,
+    )

@@ -2,13 +2,14 @@
 
 ``variables`` are ``{key: {"_meta": {"type", "description", "incomplete"?}, ...}}``: a LIST has ``items``, a COUNTER ``value``, a DICT
 its fields and the keys declared in it. ``provenance`` is ``{key: evidence}``, ``answers`` stand under ``replay``; both only where there
-are any.
+are any. What is written to a file has a ``check`` over all the rest, so that a change is seen.
 """
 
 from collections.abc import Callable, Mapping
 from typing import Any
 
 from attrs import evolve
+from blake3 import blake3
 from orjson import Fragment
 
 from ..state import StateError, StoreError
@@ -16,6 +17,7 @@ from .log.codec import decode
 from .moment import About, Moment
 from .snapshot import JSONSnapshot
 from .values.counting import counted, summed
+from .values.hashing import canonical
 from .values.identities import Items, whole
 from .values.merging import check_name, with_proofs
 from .values.nodes import CounterNode, DictNode, ListNode, Node, find, put
@@ -23,12 +25,26 @@ from .values.tables import Table
 from .values.values import as_text, evidence_text, field_of, joined, parsed, texts_of, whole_text
 from .values.vectors import EMPTY, Vector
 
-__all__ = ["VERSION", "as_json", "from_json", "from_text", "node_of", "replay_of", "with_proof"]
+__all__ = [
+    "CHECK",
+    "VERSION",
+    "as_json",
+    "check_of",
+    "from_json",
+    "from_text",
+    "node_of",
+    "replay_of",
+    "with_check",
+    "with_proof",
+]
+
+CHECK = "check"
+"""The key of a file's check over itself."""
 
 VERSION = "0.1"
 
 _KEYS = frozenset(
-    {"version", "created_at", "updated_at", "query", "config", "variables", "history", "replay", "provenance"}
+    {"version", "created_at", "updated_at", "query", "config", "variables", "history", "replay", "provenance", CHECK}
 )
 
 
@@ -47,6 +63,17 @@ def as_json(moment: Moment, *, raw: bool = False) -> dict[str, Any]:
     }
     provenance = snapshot.provenance(raw=raw)
     return whole_state | ({"provenance": provenance} if provenance else {})
+
+
+def with_check(told: Mapping[str, Any]) -> dict[str, Any]:
+    """Return what ``as_json`` gave, as it is written to a file: with its check."""
+    return {**told, CHECK: check_of(told)}
+
+
+def check_of(told: Mapping[str, Any]) -> str:
+    """Return the check over all but itself. How the JSON is laid out does not count."""
+    rest = {name: part for name, part in told.items() if name != CHECK}
+    return f"blake3:{blake3(canonical(as_text(rest))).hexdigest()}"
 
 
 def replay_of(moment: Moment, *, raw: bool = False) -> dict[str, Any]:
@@ -83,7 +110,13 @@ def from_text(text: bytes, name: str) -> Moment:
     except (ValueError, RecursionError) as error:
         raise StoreError(f"{name} is no JSON: {error}") from None
     try:
-        return from_json(_checked(name, value))
+        told = _checked(name, value)
+        if isinstance(told, dict) and CHECK in told and told[CHECK] != check_of(told):
+            raise StoreError(
+                f"{name} is not as it was written: its check does not fit",
+                hint=f'bring it back from a copy; without the key "{CHECK}" it is taken as it is',
+            )
+        return from_json(told)
     except StateError as error:
         raise StoreError(f"{name} is no state: {error.message}", hint=error.hint) from None
 

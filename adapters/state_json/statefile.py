@@ -1,43 +1,44 @@
 """``state.json``: the state as people read it. Written whole and put in place at once; never read for a directory's state."""
 
-import os
 from contextlib import suppress
 from pathlib import Path
 
 import orjson
+from blake3 import blake3
 
 from ..state import StoreError
+from .log.files import Files, reason
+from .log.snapshots import put
 from .moment import Moment
-from .seedform import as_json
+from .seedform import as_json, with_check
 
-__all__ = ["write_state"]
+__all__ = ["NAME", "hash_of", "write_state"]
+
+NAME = "state.json"
 
 
-def write_state(path: Path, moment: Moment) -> None:
-    """Write seed 003's JSON object to ``path`` (0600): a file beside it, synced, renamed. Raises ``StoreError``."""
-    text = orjson.dumps(as_json(moment), option=orjson.OPT_INDENT_2 | orjson.OPT_APPEND_NEWLINE)
+def write_state(files: Files, path: Path, moment: Moment) -> str:
+    """Write seed 003's JSON object to ``path`` (0600): a file beside it, synced, renamed. Return its hash. Raises ``StoreError``."""
+    text = orjson.dumps(with_check(as_json(moment)), option=orjson.OPT_INDENT_2 | orjson.OPT_APPEND_NEWLINE)
     unfinished = path.with_name(f"{path.name}.new")
     try:
         with suppress(FileNotFoundError):
-            unfinished.unlink()
-        flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | getattr(os, "O_NOFOLLOW", 0)
-        with os.fdopen(os.open(unfinished, flags, 0o600), "wb") as file:
-            file.write(text)
-            file.flush()
-            os.fsync(file.fileno())
-        unfinished.replace(path)
-        _sync_directory(path.parent)
+            files.unlink(unfinished)
+        file = files.create_new(unfinished)
+        try:
+            put(files, file, text)
+            files.sync(file)
+        finally:
+            files.close(file)
+        files.rename(unfinished, path)
+        files.sync_directory(path.parent)
     except OSError as error:
         with suppress(OSError):
-            unfinished.unlink()
-        raise StoreError(f"{path} can't be written: {error.strerror or error}") from error
+            files.unlink(unfinished)
+        raise StoreError(f"{path} can't be written: {reason(error)}") from error
+    return hash_of(text)
 
 
-def _sync_directory(directory: Path) -> None:
-    if os.name == "nt":  # directories can't be opened there
-        return
-    file = os.open(directory, os.O_RDONLY)
-    try:
-        os.fsync(file)
-    finally:
-        os.close(file)
+def hash_of(text: bytes) -> str:
+    """Return the hash by which the mark of a clean close knows the file."""
+    return blake3(text).hexdigest()

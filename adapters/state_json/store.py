@@ -12,11 +12,13 @@ from ..state import Change, Difference, Evidence, MergeInto, ReplaceWith, Snapsh
 from .commits import Commits
 from .difference import differences
 from .log.durable import Log
-from .moment import Entries, Moment, flagged, with_about
+from .log.files import Files
+from .moment import About, Entries, Moment, flagged, with_about
 from .patching import patch
 from .recording import applied, past, record
 from .seedform import as_json, replay_of
 from .snapshot import JSONSnapshot
+from .statefile import NAME as STATEFILE
 from .statefile import write_state
 from .summaries import summary
 from .values.changes import written
@@ -62,6 +64,8 @@ class JSONStateStore:
     _number: int = 0
     _closed: bool = False
     _source: Mapping[str, Any] = field(factory=dict)
+    _files: Files = field(factory=Files)
+    _beside: Mapping[str, str] = field(factory=dict)
 
     # Changing
 
@@ -140,27 +144,33 @@ class JSONStateStore:
 
     # Keeping
 
-    def commit(self) -> str:
-        """See ``state.StateStore``. After a ``StoreError`` what was staged is still staged, and nothing of it is kept."""
+    def commit(self, *, found: bool = True) -> str:
+        """See ``state.StateStore``. What ``configure`` set stays for the next commit, also where this one fails."""
         self._check_writable()
-        if self._source and self._now.root.digest != self._kept.root.digest:
+        about = self._now.about
+        if found and self._source and self._now.root.digest != self._kept.root.digest:
             self.configure(config={"adapter": self._source})
-        return self._commit()
+        return self._commit(about)
 
     @property
     def source(self) -> Mapping[str, Any]:
         """See ``state.StateStore``."""
         return self._source
 
-    def _commit(self) -> str:
+    def _commit(self, about: About) -> str:
+        """Commit. Where that fails nothing of it is left, here as little as on the disk, and ``about`` is as given."""
         state = self.hash
         if not self._pending:
             return state
         changed = bool(self._staged) or self._now.about != self._kept.about
         self._now = with_about(self._now, updated_at=self._clock())
         if self._log is not None:
-            line = record(self._kept, self._now, self._staged, sorted(self._rolled_back))
-            self._log.append(line, sync=changed and self._durability == "command")
+            try:
+                line = record(self._kept, self._now, self._staged, sorted(self._rolled_back))
+                self._log.append(line, sync=changed and self._durability == "command")
+            except BaseException:
+                self._forget(about)
+                raise
         self._kept = self._now
         self._staged = []
         self._rolled_back = set()
@@ -171,6 +181,13 @@ class JSONStateStore:
             if put_off:
                 self.notices.append(put_off)
         return state
+
+    def _forget(self, about: About) -> None:
+        """Make the working moment the last committed one. The way back to a mark of before is what is staged then."""
+        self._now = evolve(self._kept, about=about)
+        self._staged = []
+        self._rolled_back = set()
+        self._number += 1
 
     @property
     def _pending(self) -> bool:
@@ -188,7 +205,7 @@ class JSONStateStore:
         """See ``state.StateStore``. What is staged is not in it."""
         self._check_writable()
         if self._directory is not None:
-            write_state(self._directory / "state.json", self._kept)
+            self._beside = {STATEFILE: write_state(self._files, self._directory / STATEFILE, self._kept)}
 
     def close(self) -> None:
         """See ``state.StateStore``; more than once is fine. The lock is let go of whatever fails."""
@@ -199,11 +216,12 @@ class JSONStateStore:
                 self.commit()
                 if self._log is not None:
                     self._log.sync()
+                self._beside = {}
                 self.persist()
         finally:
             self._closed = True
             if self._log is not None:
-                self._log.close()
+                self._log.close(self._beside)
 
     # Seed 003's names
 
@@ -278,13 +296,17 @@ class JSONStateStore:
 
     def rollback(self, to: Snapshot | str) -> None:
         """See ``state.StateStore``. Raises ``StateError`` (error) for a hash that no commit at hand has."""
+        self.restore(to)
+        self.commit(found=False)
+
+    def restore(self, to: Snapshot | str) -> None:
+        """See ``state.StateStore``. Raises ``StateError`` (error) for a hash that no commit at hand has."""
         self._check_writable()
         root = self._root(to)
         if root.digest != self._now.root.digest:
             if self._log is not None:
                 self._staged += [orjson.dumps(each) for each in patch(self._now.root, root)]
             self._now = evolve(self._now, root=root)
-        self._commit()
 
     def _root(self, which: Snapshot | str) -> DictNode:
         self._check()

@@ -22,7 +22,9 @@ async def run_declare(command: Declare, session: Session) -> ExecutionResult:
     key = command.key.text
     session.state.stage(DeclareKey(key, command.type, command.description))
     size = _size(session, key)
-    return ExecutionResult("success", None, size, {"key": key, "type": command.type, "count": size})
+    return ExecutionResult(
+        "success", None, size, {"key": key, "type": command.type, "count": size}, written=Value(None)
+    )
 
 
 @refusing
@@ -32,7 +34,9 @@ async def run_reset(command: Reset, session: Session) -> ExecutionResult:
     before = _size(session, key)
     session.state.stage(ResetKey(key))
     size = _size(session, key)
-    return ExecutionResult("success", None, size, {"key": key, "count": size, "removed": before - size})
+    return ExecutionResult(
+        "success", None, size, {"key": key, "count": size, "removed": before - size}, written=Value(None)
+    )
 
 
 @refusing
@@ -59,7 +63,11 @@ async def run_update(command: Update, session: Session) -> ExecutionResult:
     session.state.stage(change(key, value.value, evidence, tuple(dict.fromkeys(reasons))))
     size = _size(session, key)
     return ExecutionResult(
-        "success", None, size, {"key": key, "count": size, "added": size - before, "mode": command.mode or "MERGE"}
+        "success",
+        None,
+        size,
+        {"key": key, "count": size, "added": size - before, "mode": command.mode or "MERGE"},
+        written=value,
     )
 
 

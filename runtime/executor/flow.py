@@ -34,6 +34,8 @@ _DEEPEST = 64
 """Levels that commands may nest in each other."""
 _AHEAD = 9
 """Statements after a command among which its ONs stand: one for each status, and some to spare."""
+_TOLD = 40
+"""Lines about the reading of the graph that the history keeps."""
 _SIZES = 50
 """Declared keys whose sizes are told when the state changes."""
 
@@ -108,7 +110,7 @@ class Flow:
             entry["state"] = after
         state.note(entry)
         state.ran(text)
-        state.commit()
+        self._commit(opening)
         if after != before and self.session.events:
             declared = state.snapshot().declared()[:_SIZES]
             sizes = {each.key: each.size for each in declared}
@@ -119,11 +121,20 @@ class Flow:
         """Note a command that was not run because of what is wrong with it. ``replay`` does not have it."""
         if record.variable is not None:
             self.statuses[record.variable] = record.status
-        self.session.state.note(as_history(record) | self._opening() | {"refused": True})
-        self.session.state.commit()
+        opening = self._opening()
+        self.session.state.note(as_history(record) | opening | {"refused": True})
+        self._commit(opening)
         said = str((record.error or {}).get("message", ""))
         self.emit(CommandStarted(record.plan_id, record.label, record.command))
         self.emit(CommandFinished(record.plan_id, record.label, record.status, record.duration, None, said))
+
+    def _commit(self, opening: dict[str, Any]) -> None:
+        """Commit; where that fails the history does not have what the plan began with, and the next entry tells it."""
+        try:
+            self.session.state.commit()
+        except BaseException:
+            self._told = self._told and not opening
+            raise
 
     def _opening(self) -> dict[str, Any]:
         """Begin a command of the outermost level; return what the plan's first entry has for a replay to set before it."""
@@ -133,6 +144,8 @@ class Flow:
         self._told = True
         config = {"stop_on_error": self.stop_on_error, "continue_on_empty": self.continue_on_empty}
         told = {**config, "graph": self.session.graph.schema.hash, **settings.in_force(self.session)}
+        if changed := list(getattr(self.session.graph, "told", ()))[:_TOLD]:
+            told["graph_read"] = changed  # which columns loading rewrote
         if self.session.state.source:
             told["source"] = dict(self.session.state.source)
         return {"plan": told | self._given()}

@@ -68,7 +68,7 @@ def recorded(
     return ExecutionRecord(
         place.step, place.plan_id, place.text, place.why, result.status,
         _iso(clock.at), _iso(datetime.now(UTC)), round(seconds, 6),
-        _summary(result), _metrics(result), provenance_of(result.value), _error(result, source),
+        _summary(result), _metrics(result), _provenance(result, nested), _error(result, source),
         None if result.value is None else result.value.value, variable, tuple(nested), place.part,
     )  # fmt: skip
 
@@ -123,6 +123,22 @@ def shape_of(value: Any) -> dict[str, Any]:
 
 
 _SCALARS: Mapping[type, str] = {str: "text", bool: "boolean", int: "integer", float: "float"}
+
+
+def _provenance(result: ExecutionResult, nested: Sequence[ExecutionRecord]) -> dict[str, Any]:
+    """Return the provenance in brief of what a command bound, or of what it wrote: then it is never empty."""
+    if result.written is not None:
+        return provenance_of(result.written) or {"items": 0, "sources": 0}
+    found = provenance_of(result.value)
+    parts = [each.provenance_summary for each in nested if each.provenance_summary and not each.rolled_back]
+    if found or not parts:
+        return found
+    # Sources of several commands may be the same ones: at least those of the one that has most.
+    return {
+        "items": sum(part["items"] for part in parts),
+        "sources": max(part["sources"] for part in parts),
+        "commands": len(parts),
+    }
 
 
 def provenance_of(value: Value | None) -> dict[str, Any]:

@@ -3,7 +3,7 @@
 from datetime import UTC, datetime
 from typing import Any
 
-from ...adapters.state import Snapshot, StateStore
+from ...adapters.state import Snapshot, StateStore, StoreError
 from .grounds import ROLLBACK, origins
 
 __all__ = ["ROLLBACK", "roll_back"]
@@ -13,13 +13,13 @@ def roll_back(store: StateStore, to: Snapshot | str, command: str) -> int:
     """Make the state what it was and commit that; return in how many ways it differed, 0 where nothing was to be done.
 
     ``command`` is what the history says was done; the hash is put behind it. Raises ``StateError`` for a hash that no commit at
-    hand has, and ``StoreError``.
+    hand has, and ``StoreError``; the state is as it was then.
     """
     differences = len(store.diff(store.snapshot(), to))
     if not differences:
         return 0
-    before = origins(store)[-1:]
-    store.rollback(to)
+    before, config = origins(store)[-1:], store.replay_info()["config"]
+    store.restore(to)
     after = origins(store)[-1:]
     if [each.graph for each in after] != [each.graph for each in before]:  # the findings are another graph's again
         store.configure(config={"adapter": (after[0].source if after else None) or {"type": "networkx"}})
@@ -38,5 +38,9 @@ def roll_back(store: StateStore, to: Snapshot | str, command: str) -> int:
         "state": store.hash,
     }
     store.note(entry)
-    store.commit()
+    try:
+        store.commit(found=False)  # the one commit: the state is never taken back without the history telling it
+    except StoreError:
+        store.configure(config=config)
+        raise
     return differences

@@ -58,13 +58,14 @@ async def ask(
     rollout: "Rollout | None" = None,
     again: bool = False,
     force: bool = False,
+    raw: bool = False,
     events: "Events | None" = None,
     cancel: "asyncio.Event | None" = None,
 ) -> "Asked":
     """Answer ``question`` about ``graph``: suppose, plan, run the plan, look at what came of it, until there is an answer.
 
-    ``graph``, ``chunks``, ``caps`` and ``ceiling`` are as for ``gasl.open``. ``state``: a directory, in which findings and the loop
-    itself are kept: the same call goes on where it stood, and pays nothing twice; a question that has its answer gets it without a
+    ``graph``, ``raw``, ``chunks``, ``caps`` and ``ceiling`` are as for ``gasl.open``. ``state``: a directory, in which findings and the
+    loop itself are kept: the same call goes on where it stood, and pays nothing twice; a question that has its answer gets it without a
     call, unless ``again``, which begins anew. A state whose findings are of another graph is refused, unless ``force``. None keeps
     nothing. ``llm`` plans, and answers the plans' own commands: a spec (``openai:MODEL``, ``local`` ...) or a client.
 
@@ -114,13 +115,13 @@ async def ask(
         question, bounds, folder, again, None, spec, call_options(options or {}), as_json, choose or highest,
         searching(search, value, rollout), str(graph) if isinstance(graph, str | Path) else "", force,
     )  # fmt: skip
-    if (kept := answered_before(wanted, lambda: _hash_of(graph))) is not None:
+    if (kept := answered_before(wanted, lambda: _hash_of(graph, raw))) is not None:
         return kept
     warned = Warnings(events)
     async with Clients(llm, (), warned, **limits, price=price, cache=cache) as models:
         with gasl.open(
             graph, state, models.llm, chunks=chunks, caps=caps, ceiling=ceiling, query=question, events=events,
-            max_concurrency=max_concurrency, force=force,
+            max_concurrency=max_concurrency, force=force, raw=raw,
         ) as opened:  # fmt: skip
             made = await traverse(wanted, opened, models.llm, cancel=cancel)
     if made.stopped == "budget" and max_calls is not None and made.calls >= max_calls:
@@ -134,10 +135,11 @@ def ask_sync(graph: Any, question: str, **settings: Any) -> "Asked":
     return run_here(lambda: ask(graph, question, **settings), "ask")
 
 
-def _hash_of(graph: Any) -> str:
+def _hash_of(graph: Any, raw: bool) -> str:
+    from ..events import Events
     from . import gasl
 
-    with gasl.open(graph) as opened:
+    with gasl.open(graph, raw=raw, events=Events()) as opened:
         return str(opened.adapter.schema.hash)
 
 

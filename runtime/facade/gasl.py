@@ -7,7 +7,7 @@ from collections.abc import Collection, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
-from .shared import run_here, when_named
+from .shared import heard, run_here, when_named
 
 if TYPE_CHECKING:
     from ...adapters.graph import AdapterError, Caps, GraphAdapter
@@ -124,7 +124,8 @@ def open(
 ) -> "GASLExecutor":
     """Return an executor over a graph, a state and a model; ``close()`` it, or use it in ``with``.
 
-    ``graph``: a networkx graph, a file, ``"nx:les_miserables"``, or an adapter. ``raw`` leaves a file's values as they are,
+    ``graph``: a networkx graph, a file, ``"nx:les_miserables"``, or an adapter. ``raw`` leaves values as they are written (what is
+    rewritten without it is told as a warning, and stands in ``executor.adapter.told``),
     ``strict`` scans the graph for each command instead of keeping indexes. ``state``: a directory, which is made where there
     is none; None keeps it in memory; or a store, which is closed with the executor. ``query`` is kept in the state. ``llm``: a
     spec (``openai:MODEL``, ``local`` ...) or a client, as for ``lwt.run``; ``models`` are those that ``SET llm.model`` may
@@ -135,7 +136,7 @@ def open(
     """
     from .. import wiring
     from ..executor import GASLExecutor as Executor
-    from ..grounds.opening import open_ground
+    from ..grounds.opening import Telling, open_ground
     from ..grounds.values import Ground, Models
 
     owned: list[Any] = []
@@ -152,11 +153,11 @@ def open(
         asked = None if llm is None else client(llm)
         return Models(spec, asked, {name: client(model) for name, model in (models or {}).items()})
 
-    params = {**({} if caps is None else {"max_path_len": caps.max_path_length}), **({"raw": True} if raw else {})}
+    params = {} if caps is None else {"max_path_len": caps.max_path_length}
     ground = Ground(
         graph, state, chunks, query, force, raw=raw, strict=strict, durability=durability, params=params,
     )  # fmt: skip
-    opened = open_ground(ground, clients, needs_graph=True)
+    opened = open_ground(ground, clients, Telling(heard(events)), needs_graph=True)
     assert opened.adapter is not None  # noqa: S101 - it was needed
     try:
         return Executor(

@@ -96,6 +96,7 @@ async def run(
     graph: Any = None,
     state: Any = None,
     force: bool = False,
+    raw: bool = False,
     **options: "Unpack[RunOptions]",
 ) -> "Run":
     """Run a script.
@@ -103,7 +104,7 @@ async def run(
     ``input`` is a JSON value. A text is read strictly unless ``mode="lenient"``. ``llm`` is a spec (``openai:MODEL``,
     ``local`` ...) or anything with ``async generate(prompt, **options)`` that returns a text or a ``Completion``;
     ``models`` are the ones that ``model=`` may name. ``record=True`` keeps the run in a folder, for ``resume``. ``graph`` and
-    ``state`` are what ``GASL`` works on, and ``force`` is, as for ``gasl.open``. The other options are those of
+    ``state`` are what ``GASL`` works on, and ``force`` and ``raw`` are, as for ``gasl.open``. The other options are those of
     ``knotwork.runtime.scripts.run``.
 
     Raises ``ScriptError`` for a script with errors, before any call. A step that fails does not raise: see ``Run``.
@@ -118,7 +119,7 @@ async def run(
             scripts.require(read, input, clients.named)
         keep = _recorder(read, input, llm) if record is True else record or None
         try:
-            ground, asked = Ground(graph, state, force=force), Models(clients.spec, clients.llm, clients.named)
+            ground, asked = Ground(graph, state, force=force, raw=raw), Models(clients.spec, clients.llm, clients.named)
             run_id = keep.run_id if keep is not None else ""
             with on_graph(ground, asked, options.get("events"), run_id=run_id) as workshop:
                 return await scripts.run(
@@ -179,6 +180,7 @@ async def resume(
     force: bool = False,
     graph: Any = None,
     state: Any = None,
+    raw: bool = False,
     **options: "Unpack[RunOptions]",
 ) -> "Run":
     """Go on with a kept run: what is finished is reused, what is missing or failed runs again.
@@ -200,7 +202,7 @@ async def resume(
     keep = stored.resume(given, input=input, force=force)
     try:
         async with _Models(llm if llm is not None else stored.head["model"] or None, models) as clients:
-            ground, asked = Ground(graph, state, force=force), Models(clients.spec, clients.llm, clients.named)
+            ground, asked = Ground(graph, state, force=force, raw=raw), Models(clients.spec, clients.llm, clients.named)
             run_id = keep.run_id if keep is not None else ""
             with on_graph(ground, asked, options.get("events"), run_id=run_id) as workshop:
                 return await scripts.run(

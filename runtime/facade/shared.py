@@ -2,9 +2,12 @@
 
 from collections.abc import Callable, Coroutine, Mapping
 from importlib import import_module
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
-__all__ = ["run_here", "when_named"]
+if TYPE_CHECKING:
+    from ..events import Events
+
+__all__ = ["heard", "run_here", "when_named"]
 
 T = TypeVar("T")
 
@@ -33,3 +36,18 @@ def run_here(begin: Callable[[], Coroutine[Any, Any, T]], instead: str) -> T:
     except RuntimeError:
         return asyncio.run(begin())
     raise RuntimeError(f"an event loop is running here: use `await {instead}(...)`")
+
+
+def heard(events: "Events | None") -> Callable[[str], None]:
+    """Return who hears what a person should know of the opening: the subscribers, else the log, which is stderr where nobody set it up."""
+    if events is None:
+        import logging
+
+        return logging.getLogger("knotwork").warning
+
+    def warn(text: str) -> None:
+        from ..events import Warned
+
+        events.emit(Warned("", text))
+
+    return warn

@@ -5,6 +5,8 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from .shared import heard
+
 if TYPE_CHECKING:
     from ...lang.lwt import Script
     from ..events import Events
@@ -42,10 +44,10 @@ def on_graph(
         yield None
         return
     from ..executor import GASLExecutor
-    from ..grounds.opening import open_ground
+    from ..grounds.opening import Telling, open_ground
     from ..operations.workshop import Workshop
 
-    opened = open_ground(ground, lambda: models, telling, needs_graph=True)
+    opened = open_ground(ground, lambda: models, telling or Telling(heard(events)), needs_graph=True)
     adapter = opened.adapter
     assert adapter is not None  # noqa: S101 - it was needed
     try:

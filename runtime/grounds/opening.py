@@ -14,7 +14,7 @@ from ...adapters.state import StateStore, StoreError
 from ...lang.diagnostic import printable
 from ..executor.grounds import origins, told_of_findings
 from ..wiring import open_graph, open_state
-from .values import Chunks, Ground, Texts, chunks_of, graph_of
+from .values import Chunks, Ground, Texts, chunks_of, graph_of, raw_of
 
 __all__ = ["GivenUp", "M", "NoFolder", "NoGraph", "Opened", "OtherGraph", "Telling", "open_ground", "texts_of"]
 
@@ -95,7 +95,7 @@ def open_ground(
             "the state's folder is empty", hint="state takes a folder, . is the current one; None keeps it in memory"
         )
     if place is not None and not isinstance(place, str | Path):
-        adapter = None if ground.graph is None else _graph(ground.graph, ground, telling)
+        adapter = None if ground.graph is None else _graph(ground.graph, ground, telling, ground.raw)
         return Opened(adapter, _name(ground.graph, ground.name), place, texts_of(ground.chunks), models(), kept=True)
     read_only = ground.read_only and place is not None
     begin = partial(open_state, place, durability=ground.durability, read_only=read_only)
@@ -107,7 +107,8 @@ def open_ground(
         name = _name(source, ground.name)
         if source is None and needs_graph:
             raise NoGraph("there is no graph")
-        adapter = None if source is None else _graph(source, ground, telling)
+        raw = ground.raw or (ground.graph is None and raw_of(kept))  # the findings are of the graph as it was read
+        adapter = None if source is None else _graph(source, ground, telling, raw)
         if telling.given_up():
             raise GivenUp
         asked = models()
@@ -118,7 +119,7 @@ def open_ground(
         state = state or begin()
         for notice in state.notices:
             telling.warn(notice)
-        config = _config(source, name, texts, asked.spec, ground.params)
+        config = _config(source, name, texts, asked.spec, {**ground.params, **({"raw": True} if raw else {})})
         if not ground.read_only and (config or ground.query):
             made_with = config.pop("adapter", None) if stays else config.get("adapter")
             state.configure(query=ground.query or None, config=config, source=made_with)
@@ -166,13 +167,16 @@ _SLOW = 4 << 20
 """Bytes of a graph's file whose reading takes seconds."""
 
 
-def _graph(source: Any, ground: Ground, telling: Telling) -> GraphAdapter:
+def _graph(source: Any, ground: Ground, telling: Telling, raw: bool) -> GraphAdapter:
     if hasattr(source, "find_nodes") and hasattr(source, "explain"):
         adapter: GraphAdapter = source
         return adapter
     if isinstance(source, str | Path) and os.path.isfile(source) and (size := os.path.getsize(source)) > _SLOW:
         telling.announce(f"reading {printable(str(source))} ({size / 1e6:,.0f} MB)")
-    return open_graph(source, raw=ground.raw, strict=ground.strict).adapter
+    loaded = open_graph(source, raw=raw, strict=ground.strict)
+    for line in loaded.report.told:
+        telling.warn(f"graph {printable(str(loaded.report.source))}: {printable(line)}")
+    return loaded.adapter
 
 
 def _config(

@@ -11,7 +11,7 @@ if TYPE_CHECKING:
     from ...adapters.llm_budget import Ledger
     from ...adapters.state import StateStore
 
-__all__ = ["Chunks", "Ground", "Models", "Texts", "chunks_of", "close_models", "graph_of"]
+__all__ = ["Chunks", "Ground", "Models", "Texts", "chunks_of", "close_models", "graph_of", "raw_of"]
 
 Texts: TypeAlias = Callable[[str], str | None]
 """Gives the text of a chunk by its id."""
@@ -69,6 +69,12 @@ async def close_models(models: Models) -> None:
 def graph_of(state: Mapping[str, Any]) -> str | None:
     """Return the graph that a state's object, or what it says for a replay, names as the one it was made with."""
     return _text(_adapter(state).get("path"))
+
+
+def raw_of(state: Mapping[str, Any]) -> bool:
+    """Say whether a state's object says that its graph was read as it is written."""
+    params = _adapter(state).get("params")
+    return isinstance(params, Mapping) and params.get("raw") is True
 
 
 def chunks_of(state: Mapping[str, Any]) -> str | None:

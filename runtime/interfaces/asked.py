@@ -11,7 +11,7 @@ __all__ = ["Ground", "Limits"]
 class Ground:
     """What GASL runs on: a graph, a state's folder (None: in memory), the chunks' file, and the question that it is about.
 
-    ``force``: go on with a state whose findings are of another graph.
+    ``force``: go on with a state whose findings are of another graph; ``raw``: read the graph's values as they are written.
     """
 
     graph: str | None = None
@@ -19,10 +19,11 @@ class Ground:
     chunks: str | None = None
     query: str | None = None
     force: bool = False
+    raw: bool = False
 
     def wanted(self) -> Wanted:
         """Return it as it is opened."""
-        return Wanted(self.graph, self.state, self.chunks, self.query, self.force)
+        return Wanted(self.graph, self.state, self.chunks, self.query, self.force, raw=self.raw)
 
 
 @frozen

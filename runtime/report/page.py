@@ -36,6 +36,7 @@ def render(
         "page.html.j2",
         query=state.get("query") or "",
         graph=_of(config, "adapter", "path"),
+        graph_read=_read(history),
         model=_of(config, "llm", "model"),
         when=_when(state),
         counts=_counts(state, found, history),
@@ -47,6 +48,20 @@ def render(
         questions=questions,
         questions_left_out=questions_left_out,
     )
+
+
+_LOOKED = 100
+"""Entries at each end of the history in which a plan says how its graph was read."""
+
+
+def _read(history: Sequence[Mapping[str, Any]]) -> list[str]:
+    """Return what loading rewrote in the graphs, each once."""
+    told: dict[str, None] = {}
+    for entry in (*history[:_LOOKED], *history[max(_LOOKED, len(history) - _LOOKED) :]):
+        plan = entry.get("plan") if isinstance(entry, Mapping) else None
+        lines = plan.get("graph_read") if isinstance(plan, Mapping) else None
+        told |= dict.fromkeys(str(line) for line in lines) if isinstance(lines, list) else {}
+    return list(told)
 
 
 def _of(config: Any, part: str, name: str) -> str:

@@ -50,7 +50,7 @@ def test_info_as_json(quoted: str) -> None:
 
 
 def test_what_differs_in_long_values_is_shown(folder: Path) -> None:
-    (folder / "x.csv").write_text(f"source,target,description\na,b,{'long ' * 30}<SEP>more\n")
+    (folder / "x.csv").write_text(f"source,target,description\na,b,{'long ' * 30}<SEP>more\nb,c,a<SEP>b\n")
     row = next(line for line in call("graph", "info", "x.csv").out.splitlines() if "line break" in line)
     assert "<SEP>more" in row
     assert r"\nmore" in row
@@ -117,3 +117,40 @@ def test_values_can_not_move_the_cursor(folder: Path) -> None:
     out = call("graph", "schema", "x.json").out
     assert "\x1b" not in out
     assert "\\x1b[2J" in out
+
+
+@pytest.mark.parametrize("raw", [False, True])
+def test_what_loading_rewrites_is_told_once_by_every_command_and_left_with_raw(
+    folder: Path, quoted: str, raw: bool
+) -> None:
+    (folder / "a.gasl").write_text("DECLARE k AS LIST\nFIND nodes AS x\nUPDATE k WITH x\n")
+    more = ["--raw"] if raw else []
+    for command in (
+        ("gasl", "-c", "FIND nodes AS x", "--graph", quoted),
+        ("check", "a.gasl", "--graph", quoted),
+        ("run", "a.gasl", "--graph", quoted, "--state", "s"),
+    ):
+        done = call(*command, *more)
+        assert done.code == 0, done.err
+        told = [line for line in done.err.splitlines() if "quotes around the whole value removed" in line]
+        assert len(told) == (0 if raw else 2), done.err
+        assert raw or "--raw (in Python raw=True) leaves them as they are" in told[0]
+    kept = call("state", "export", "s").json
+    assert ("graph_read" in kept["history"][0]["plan"]) is not raw
+    assert (kept["variables"]["k"]["items"][0]["entity_type"] == '"PERSON"') is raw
+    again = call("run", "a.gasl", "--state", "s")  # the state knows how its graph was read
+    assert again.code == 0, again.err
+    assert call("replay", "s").code == 0
+    assert call("report", "s", "-o", "-").out.count("What loading the graph rewrote") == (0 if raw else 1)
+
+
+def test_a_type_that_graphml_does_not_have_and_what_is_not_finite_are_told(folder: Path) -> None:
+    text = GRAPHML.replace('attr.type="double"', 'attr.type="quad"')
+    assert text != GRAPHML
+    (folder / "x.graphml").write_text(text)
+    done = call("gasl", "-c", "FIND nodes AS x", "--graph", "x.graphml")
+    assert (done.code, 'attr.type="quad", which GraphML does not have' in done.err) == (0, True)
+    (folder / "x.graphml").write_text(GRAPHML.replace("0.5", "inf"))
+    done = call("gasl", "-c", "FIND edges WHERE weight > 1000 AS x", "--graph", "x.graphml", "--format", "json")
+    assert [row["weight"] for row in done.json] == [None]
+    assert "numbers that are not finite are null in results" in done.err

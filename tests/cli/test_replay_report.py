@@ -62,6 +62,7 @@ def test_a_state_that_is_not_there(folder: Path, kept: str, command: str) -> Non
 def test_a_state_that_names_no_graph(folder: Path, kept: str) -> None:
     made = call("state", "export", kept).json
     made["config"] = {}
+    del made["check"]  # or it would be refused as damaged
     (folder / "x.json").write_text(json.dumps(made))
     result = call("replay", "x.json")
     assert (result.code, "--graph FILE" in result.err) == (2, True)
@@ -72,6 +73,7 @@ def test_a_state_that_names_no_graph(folder: Path, kept: str) -> None:
 def test_a_configuration_that_was_changed_by_hand(folder: Path, kept: str, config: object) -> None:
     made = call("state", "export", kept).json
     made["config"] = config
+    del made["check"]  # or it would be refused as damaged
     (folder / "x.json").write_text(json.dumps(made))
     assert call("report", "x.json").code == 0
     assert call("replay", "x.json").code == 2
@@ -93,6 +95,7 @@ def test_a_report_lies_beside_the_state_or_where_it_is_asked_for(folder: Path, k
 def test_a_graph_that_has_gone_is_told_and_the_page_is_made(folder: Path, kept: str) -> None:
     made = call("state", "export", kept).json
     made["config"]["adapter"]["path"] = "gone.graphml"
+    del made["check"]  # or it would be refused as damaged
     (folder / "x.json").write_text(json.dumps(made))
     result = call("report", "x.json")
     assert result.code == 0

@@ -186,6 +186,9 @@ def test_what_is_whole_says_so_and_what_is_damaged_says_where(folder: Path, kept
     damaged = call("state", "verify", kept)
     assert damaged.code == 1
     assert "wal-0.jsonl at byte" in damaged.out
+    shown = call("state", "show", kept)
+    assert (shown.code, "The state was taken from state.json" in shown.err) == (0, True)
+    (folder / kept / "state.json").unlink()
     assert call("state", "verify", kept, "--format", "json").json["damage"][0]["file"] == "wal-0.jsonl"
     for args in (("state", "show", kept), ("run", "a.gasl", "--state", kept), ("report", kept), ("replay", kept)):
         result = call(*args)

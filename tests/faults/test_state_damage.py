@@ -9,9 +9,11 @@ from typing import Any
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
-from knotwork.adapters.state import StoreError
+from knotwork.adapters.state import DeclareKey, StoreError
+from knotwork.adapters.state_json import open_store
 from knotwork.adapters.state_json.log.durable import Log, verify
 from knotwork.adapters.state_json.log.journal import link
+from knotwork.runtime.wiring import verify_state
 from support.disk import Unsynced, scratch
 
 pytestmark = pytest.mark.slow
@@ -28,14 +30,14 @@ def place() -> Iterator[Path]:
 
 @pytest.fixture
 def store(place: Path) -> Path:
-    """A store with a snapshot of three records and a journal of four, the last two not waited for."""
+    """A store with a snapshot of three records and a journal of four, the last two not waited for. It was not closed in order."""
     directory = place / "store"
     log, _ = Log.open(directory, files=Unsynced())
     for number in range(1, WHOLE + 1):
         log.append({"n": number}, sync=number < WHOLE - 1)
         if number == COMPACTED:
             assert log.compact({"numbers": list(range(1, number + 1))}) == ""
-    log.close()
+    log.close(clean=False)
     return directory
 
 
@@ -292,3 +294,142 @@ def test_a_record_that_is_no_json_is_told_though_its_hash_is_right(store: Path, 
         assert numbers == []
         assert f"damaged at byte {position}" in said
     assert [damage.position for damage in verify(store).damage] == [position]
+
+
+# After a clean close
+
+
+def closed(directory: Path, *, compacted: bool = False) -> dict[str, bytes]:
+    """Make a state with a counter that was closed in order and that has an export beside it; return its files."""
+    store = open_store(directory)
+    store.stage(DeclareKey("k", "COUNTER"))
+    for step in range(3):
+        store.note({"step": step})
+        store.merge("k", 1)
+        if compacted and step == 1:
+            assert store._log.compact({"hash": store.hash, "state": store.as_json()}) == ""
+    store.close()
+    (directory / "export.json").write_bytes((directory / "state.json").read_bytes())
+    return {path.name: path.read_bytes() for path in directory.iterdir()}
+
+
+def laid(directory: Path, files: dict[str, bytes]) -> None:
+    for path in directory.iterdir():
+        if path.name not in files:
+            path.unlink()
+    for name, body in files.items():
+        (directory / name).write_bytes(body)
+
+
+@pytest.mark.parametrize("compacted", [False, True])
+@pytest.mark.parametrize("masks", [(0,), pytest.param(range(8), marks=pytest.mark.slow)])
+def test_whatever_bit_is_flipped_after_a_clean_close_it_is_told_and_no_commit_is_lost(
+    place: Path, masks: Iterable[int], compacted: bool
+) -> None:
+    files = closed(place / "s", compacted=compacted)
+    assert (files["LOCK"], len(files)) == (b"", 5 + compacted)
+    assert verify_state(place / "s").ok
+    for name, body in files.items():
+        for at in range(len(body)):
+            for bit in masks:
+                flip = bytearray(body)
+                flip[at] ^= 1 << ((bit + at) % 8)
+                laid(place / "s", {**files, name: bytes(flip)})
+                assert [each.file for each in verify_state(place / "s").damage] == [name]
+                if at % 7 == 0:
+                    for read_only in (True, False):
+                        store = open_store(place / "s", read_only=read_only)
+                        assert (store.get("k"), len(store.history)) == (3, 3)
+                        assert bool(store.notices) == (name not in ("state.json", "export.json"))
+                        store.close()
+                    assert open_store(place / "s", read_only=True).notices == []
+
+
+@pytest.mark.parametrize("compacted", [False, True])
+def test_a_journal_that_is_shorter_than_when_it_was_closed_is_told_and_the_state_is_there(
+    place: Path, compacted: bool
+) -> None:
+    files = closed(place / "s", compacted=compacted)
+    journal = f"wal-{int(compacted)}.jsonl"
+    for length in range(-1, len(files[journal])):
+        cut = {name: body for name, body in files.items() if name != journal or length >= 0}
+        laid(place / "s", cut | ({journal: files[journal][:length]} if length >= 0 else {}))
+        assert journal in [each.file for each in verify_state(place / "s").damage]
+        store = open_store(place / "s")
+        assert store.get("k") == 3
+        assert "was taken from state.json" in store.notices[0]
+        store.merge("k", 1)
+        store.close()
+        assert open_store(place / "s", read_only=True).get("k") == 4
+        aside = place / "s" / f"damaged-{journal}"
+        assert aside.exists() == (length >= 0)
+        assert length < 0 or aside.read_bytes() == files[journal][:length]
+
+
+def test_where_state_json_is_no_whole_state_either_damage_is_refused(place: Path) -> None:
+    files = closed(place / "s")
+    flip = bytearray(files["wal-0.jsonl"])
+    flip[-10] ^= 1
+    for other in (b"", files["state.json"].replace(b'"value": 3', b'"value": 9')):
+        laid(place / "s", {**files, "wal-0.jsonl": bytes(flip), "state.json": other})
+        before = {path.name: path.read_bytes() for path in (place / "s").iterdir() if path.name != "LOCK"}
+        for read_only in (True, False):
+            with pytest.raises(StoreError, match=r"wal-0.jsonl is damaged at byte .* when the state was closed"):
+                open_store(place / "s", read_only=read_only)
+        assert {path.name: path.read_bytes() for path in (place / "s").iterdir() if path.name != "LOCK"} == before
+
+
+def test_commits_after_the_mark_are_whole_torn_or_refused_but_never_dropped(place: Path) -> None:
+    closed(place / "s")
+    store = open_store(place / "s")
+    store.merge("k", 1)
+    kept = {path.name: path.read_bytes() for path in (place / "s").iterdir()}  # as a kill leaves it
+    store._log.close(clean=False)
+    journal, mark = kept["wal-0.jsonl"], verify(place / "s").seal
+    assert mark is not None
+    for at in range(len(journal)):
+        flip = bytearray(journal)
+        flip[at] ^= 4
+        laid(place / "s", {**kept, "wal-0.jsonl": bytes(flip)})
+        if at < mark.end:
+            with pytest.raises(StoreError, match="damaged at byte"):
+                open_store(place / "s")
+        else:  # the last record, of which no later one says that it was on the disk
+            store = open_store(place / "s")
+            assert store.get("k") == 3
+            assert "was torn at byte" in store.notices[0]
+            store._log.close(clean=False)
+            (aside,) = (place / "s").glob("torn-*")
+            assert aside.read_bytes() == bytes(flip)[mark.end :]
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "said"),
+    [
+        (b'"value": 3', b'"value": 4', "its check does not fit"),
+        (b'"step": 1', b'"step": 7', "its check does not fit"),
+        (b'"query": ""', b'"query": "x"', "its check does not fit"),
+    ],
+)
+def test_an_export_that_was_changed_is_told_and_not_opened(place: Path, old: bytes, new: bytes, said: str) -> None:
+    files = closed(place / "s")
+    export = place / "export.json"
+    export.write_bytes(files["state.json"].replace(old, new, 1))
+    assert said in verify_state(export).damage[0].reason
+    with pytest.raises(StoreError, match=said):
+        open_store(export)
+    laid(place / "s", {**files, "state.json": export.read_bytes()})
+    (damage,) = verify_state(place / "s").damage
+    assert (damage.file, said in damage.reason) == ("state.json", True)
+
+
+def test_state_json_that_is_older_than_the_journal_is_whole(place: Path) -> None:
+    files = closed(place / "s")
+    store = open_store(place / "s")
+    store.merge("k", 1)
+    store._log.close(clean=False)
+    found = verify_state(place / "s")
+    assert (found.ok, [each.status for each in found.files if each.name == "state.json"]) == (True, ["whole"])
+    assert "not closed in order since the last commits" in found.notices[0]
+    (place / "s" / "state.json").write_bytes(files["state.json"].replace(b'"value": 3', b'"value": 4'))
+    assert [each.file for each in verify_state(place / "s").damage] == ["state.json"]

@@ -1,19 +1,28 @@
 """The state on a real disk that is full, with two processes that want to write, and with readers while it is compacted."""
 
+import contextlib
+import errno
 import itertools
 import os
 import subprocess
 import sys
 import textwrap
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
+from typing import Any
+from unittest import mock
 
 import pytest
-from knotwork.adapters.state import StoreError
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+from knotwork.adapters.state import DeclareKey, StoreError
+from knotwork.adapters.state_json import open_store
+from knotwork.adapters.state_json.log import durable
 from knotwork.adapters.state_json.log.durable import Log, verify
 from support import state_child
 from support.command import environment
+from support.disk import Unsynced, scratch
 from support.state_kills import begun
 
 FULL = """
@@ -56,7 +65,7 @@ def test_a_full_disk_takes_nothing_away_and_commits_go_on_when_there_is_room(tmp
     )  # fmt: skip
     assert run.returncode == 0, run.stderr
     assert verify(directory).ok
-    assert sorted(path.name for path in directory.iterdir()) == ["LOCK", "wal-0.jsonl"]
+    assert sorted(path.name for path in directory.iterdir()) == ["CLOSED", "LOCK", "wal-0.jsonl"]
 
 
 @pytest.mark.skipif(not os.path.exists("/dev/full"), reason="no such device there")
@@ -137,6 +146,147 @@ def test_the_real_files_wait_for_the_real_disk(tmp_path: Path, monkeypatch: pyte
     assert during(lambda: log.append(2, sync=False)) == []
     assert during(lambda: log.compact(3)) == ["a/s/snap-1.json.new", "a/s/wal-1.jsonl", "a/s", "a/s"]
     log.append(4, sync=False)
-    assert during(log.close) == ["a/s/wal-1.jsonl"]
+    assert during(log.close) == ["a/s/wal-1.jsonl", "a/s/CLOSED.new"]
     log, _ = Log.open(tmp_path / "a" / "s")
     assert during(log.close) == []
+
+
+class Failing(Unsynced):
+    """Real files; ``faults`` says of one operation after the other how it ends: "" well, "error", "full", or "short" (half a write)."""
+
+    def __init__(self, faults: Iterator[str]) -> None:
+        self.faults = faults
+        self.names: list[str] = []
+
+    def _next(self, name: str) -> str:
+        self.names.append(name)
+        if fault := next(self.faults, ""):
+            if fault == "short" and name == "write":
+                return fault
+            raise OSError(errno.ENOSPC if fault == "full" else errno.EIO, "it fails")
+        return ""
+
+    def write(self, file: int, data: bytes, at: int) -> int:
+        return super().write(file, data[: len(data) // 2] if self._next("write") else data, at)
+
+    def sync(self, file: int) -> None:
+        self._next("sync")
+
+    def sync_directory(self, path: Path) -> None:
+        self._next("sync directory")
+
+    def close(self, file: int) -> None:
+        real = os.close
+
+        def close(number: int) -> None:
+            real(number)  # as the system does: the file is closed whatever it says
+            self._next("close")
+
+        with mock.patch("os.close", close):
+            super().close(file)
+
+
+def _failing(name: str) -> Callable[..., Any]:
+    def call(self: Failing, *given: Any) -> Any:
+        self._next(name)
+        return getattr(Unsynced, name)(self, *given)
+
+    return call
+
+
+for _name in ("make_directory", "create", "create_new", "open_or_create", "open", "truncate", "rename", "unlink"):
+    setattr(Failing, _name, _failing(_name))
+
+
+def counted(directory: Path, files: Failing, steps: int) -> int:
+    """Add 1 to a counter again and again, in a store that may fail; what fails is tried again. Return what was acknowledged.
+
+    After each attempt the state in memory, and a fork of it, have what was acknowledged. A store that refuses everything is opened anew.
+    """
+    acknowledged, store = 0, None
+    for _ in range(steps):
+        for _ in range(60):  # attempts
+            try:
+                if store is None:
+                    store = open_store(directory, files=files)
+                store.stage(DeclareKey("k", "COUNTER"))
+                assert store.get("k") == acknowledged
+                store.merge("k", 1)
+                acknowledged += 1
+                break
+            except StoreError:
+                if store is not None and store.snapshot().kind("k") is not None:
+                    assert store.get("k") == acknowledged == store.fork().get("k")
+                if store is not None and store._log._broken:
+                    with contextlib.suppress(StoreError):
+                        store.close()
+                    store = None
+        else:
+            raise AssertionError("it never went on")
+        assert store.get("k") == acknowledged == store.fork().get("k")
+        assert open_store(directory, read_only=True).get("k") == acknowledged
+    with contextlib.suppress(StoreError):
+        store.close()
+    return acknowledged
+
+
+def kept_in(directory: Path) -> Any:
+    """Return what a process that opens the state anew finds, for reading and for writing."""
+    for read_only in (True, False):
+        store = open_store(directory, read_only=read_only)
+        found = store.get("k")
+        store.close()
+    assert verify(directory).ok
+    return found
+
+
+@pytest.fixture
+def small(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(durable, "SMALLEST", 1_500)
+
+
+@pytest.mark.parametrize("fault", ["error", "full", "short"])
+def test_whatever_fails_once_the_counter_is_what_was_acknowledged(fault: str, small: None) -> None:
+    with scratch() as place:
+        (whole := Failing(iter(()))).names.clear()
+        assert counted(place / "whole", whole, 12) == 12
+        assert {"write", "sync", "rename", "unlink", "create", "close", "sync directory"} <= set(whole.names)
+        for number in range(len(whole.names) + 1):
+            files = Failing(iter([*[""] * number, fault]))
+            assert kept_in_after(place / str(number), files) == 12
+
+
+def kept_in_after(directory: Path, files: Failing) -> Any:
+    acknowledged = counted(directory, files, 12)
+    assert kept_in(directory) == acknowledged, files.names
+    return acknowledged
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("kind", ["write", "truncate", "sync", "rename", "unlink", "create", "close", "sync directory"])
+@pytest.mark.parametrize("length", [2, 5, 20])
+def test_what_fails_again_and_again_is_never_applied_later(kind: str, length: int, small: None) -> None:
+    """One kind of operation fails ``length`` times from some moment on, with cutting off beside it."""
+
+    class Kind(Failing):
+        def _next(self, name: str) -> str:
+            self.names.append(name)
+            if name in (kind, "truncate") and self.names.count(name) in range(self.begin, self.begin + length):
+                raise OSError(errno.EIO, "it fails")
+            return ""
+
+        begin = 0
+
+    with scratch() as place:
+        for begin in range(1, 25, 3):
+            files = Kind(iter(()))
+            files.begin = begin
+            assert kept_in_after(place / str(begin), files) == 12
+
+
+@settings(max_examples=100, deadline=None, suppress_health_check=list(HealthCheck))
+@given(st.lists(st.sampled_from([""] * 12 + ["error", "full", "short"]), max_size=400))
+def test_after_any_sequence_of_faults_the_counter_is_what_was_acknowledged(faults: list[str]) -> None:
+    with scratch() as place, pytest.MonkeyPatch.context() as patch:
+        patch.setattr(durable, "SMALLEST", 1_500)
+        kept_in_after(place / "s", Failing(iter(faults)))

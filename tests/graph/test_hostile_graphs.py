@@ -2,6 +2,7 @@
 
 import contextlib
 import json
+import math
 import tempfile
 import time
 from collections.abc import Iterator
@@ -111,7 +112,7 @@ def test_values_of_the_wrong_type(old: str, new: str) -> None:
 
 def test_numbers_that_are_none_or_too_large_are_made_fit(tmp_path: Path) -> None:
     graph, report = read_graph(write(tmp_path, "x.graphml", GRAPHML.replace("0.5", "NaN").replace("41", "9" * 300)))
-    assert graph.edges["ann", "bob"]["weight"] is None
+    assert math.isnan(graph.edges["ann", "bob"]["weight"])  # conditions see it; in results it is null
     assert graph.nodes["ann"]["age"] == "9" * 300
     assert {change.kind for change in report.changes} == {"non-finite", "values"}
 

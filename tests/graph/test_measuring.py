@@ -1,7 +1,9 @@
 """``MEASURE``: algorithms by name, equal to NetworkX's own."""
 
+import functools
 import subprocess
 import sys
+import time
 from typing import Any
 
 import networkx as nx
@@ -9,6 +11,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from knotwork.adapters.graph import AdapterError, Caps
+from knotwork.adapters.graph_networkx import measuring
 from knotwork.adapters.graph_networkx.measuring import MEASURES, measure, power_iteration
 from support.graphs import people
 
@@ -187,3 +190,46 @@ def test_the_check_without_a_graph_knows_the_same_algorithms() -> None:
     from knotwork.lang.linter.gasl.limits import MEASURES as named
 
     assert set(named) == set(MEASURES)
+
+
+@pytest.mark.filterwarnings(
+    "ignore::pytest.PytestUnraisableExceptionWarning"
+)  # hypothesis' own, in a collection of garbage
+@pytest.mark.parametrize("algorithm", [name for name, each in MEASURES.items() if not each.directed])
+def test_every_algorithm_ends_near_its_time_limit(algorithm: str) -> None:
+    """On a graph on which most would take minutes: what is done in the time is there, or it says that nothing is."""
+    graph = large()
+    began, spent = time.monotonic(), time.process_time()
+    try:
+        found = measure(graph, algorithm, caps=Caps(timeout_s=0.5))
+    except AdapterError as error:
+        assert "did not end within 0.5 s" in error.message or "does not settle" in error.message
+        assert "adapter.caps.timeout_s" in (error.hint or "")
+    else:
+        assert len(found.items) == len(graph) or "timeout_s" in found.caps_hit
+    assert time.process_time() - spent < 2.5
+    assert time.monotonic() - began < 10, "the machine may be busy; a minute it would be without the limit"
+
+
+@functools.cache
+def large() -> Any:
+    return nx.gnm_random_graph(60_000, 300_000, seed=1)
+
+
+@pytest.mark.filterwarnings(
+    "ignore::pytest.PytestUnraisableExceptionWarning"
+)  # hypothesis' own, in a collection of garbage
+def test_louvain_that_runs_out_of_time_has_its_last_level_or_says_so(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(measuring, "_LOUVAIN_STEPS_A_SECOND", 10**9)
+    try:
+        found = measure(large(), "communities", caps=Caps(timeout_s=1.5))
+    except AdapterError as error:
+        assert "communities did not end within 1.5 s" in error.message
+    else:
+        assert found.caps_hit == ("timeout_s",)
+
+
+def test_betweenness_is_what_networkx_computes() -> None:
+    for graph in (nx.karate_club_graph(), nx.gnm_random_graph(40, 200, seed=2, directed=True), nx.path_graph(2)):
+        expected = nx.betweenness_centrality(graph)
+        assert values(graph, "betweenness") == pytest.approx(expected)

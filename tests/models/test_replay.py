@@ -1,8 +1,11 @@
 """Cassettes: recorded, read, written by hand, and faulty."""
 
 import asyncio
+import itertools
 import json
+import pathlib
 import time
+from io import FileIO
 
 import pytest
 from knotwork.adapters.llm import BY_HAND, BadAnswer, Completion, NotConfigured, NotRecorded, Refused, Truncated, Usage
@@ -51,6 +54,32 @@ def test_what_was_recorded_comes_back_in_order_and_then_the_last(path):
     assert replay(path, *calls) == came
     again = replay(path, *[calls[0]] * 4, ("hi", {"system": "s", "sample": 0}), ("hi", {"system": "s", "sample": 1}))
     assert [answer.text for answer in again] == ["one", "two", "two", "two", "one", "two"]
+
+
+@pytest.mark.parametrize("failing", [{1}, {2, 3}, {1, 2, 4}])
+def test_an_answer_that_could_not_be_written_and_is_asked_again_is_there_once(path, failing, monkeypatch):
+    writes = itertools.count(1)
+
+    class Full(FileIO):
+        def write(self, data):
+            return super().write(data[: len(data) // 2] if next(writes) in failing else data)
+
+    monkeypatch.setattr(pathlib.Path, "open", lambda path, mode, **_: Full(path, mode))
+    recorder = RecordModel(Scripted(*"abcdefgh"), path, "openai:m")
+
+    async def main():
+        came = [await one(recorder, "hi", {}) for _ in range(5)]
+        await recorder.aclose()
+        return came
+
+    came = asyncio.run(main())
+    monkeypatch.undo()
+    kept = [answer.text for answer in came if not isinstance(answer, Exception)]
+    assert len(kept) == 5 - len(failing)
+    assert all("took only a part of a line" in str(answer) for answer in came if isinstance(answer, Exception))
+    header, *lines = [json.loads(line) for line in path.read_text().splitlines()]
+    assert header["cassette"] == 1
+    assert [line["answer"]["text"] for line in lines] == kept
 
 
 def test_a_cassette_is_reviewable(path):

@@ -1,6 +1,7 @@
 """Which graph a state's findings are of: the one on which they were changed last, whatever was opened, read or taken back since."""
 
 import json
+import os
 import shutil
 from pathlib import Path
 from typing import Any
@@ -8,7 +9,7 @@ from typing import Any
 import networkx
 import pytest
 from knotwork import gasl
-from knotwork.adapters.state import StateStore
+from knotwork.adapters.state import StateStore, StoreError
 from knotwork.runtime.executor.grounds import Origin, origins, told_of_findings
 from knotwork.runtime.executor.rollback import roll_back
 from knotwork.runtime.grounds.opening import OtherGraph, Telling, open_ground
@@ -87,6 +88,25 @@ def test_what_is_taken_back_is_the_first_graph_s_again(state: Path) -> None:
         assert named(executor.state) == ([FOUND_IN, OTHER], OTHER)
         executor.state.rollback(before)  # past the commands, in Python
         assert [each.name for each in origins(executor.state)] == [FOUND_IN]
+
+
+def test_a_rollback_that_a_full_disk_refused_leaves_nothing(state: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    before = open_state(state, read_only=True).hash
+    run(state, OTHER, *CHANGE)
+    store = open_state(state)
+    kept = store.as_json()
+    for written in range(2):  # every write fails, from the first or from the second on
+        real, writes = os.pwrite, iter(range(100))
+        with monkeypatch.context() as patch:
+            patch.setattr("os.pwrite", lambda *given, w=written, n=writes, r=real: r(*given) if next(n) < w else 0)
+            try:
+                roll_back(store, before, ".undo")
+            except StoreError:
+                assert store.as_json() == kept
+    assert store.hash == before
+    assert store.history[-1]["command"] == f".undo {before[:12]}"
+    assert named(store) == ([FOUND_IN], FOUND_IN)
+    store.close()
 
 
 def test_taken_back_by_another_process_and_forked_it_is_known(state: Path, tmp_path: Path) -> None:

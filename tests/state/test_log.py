@@ -54,7 +54,7 @@ def test_a_compaction_keeps_the_state_and_forgets_the_records(directory: Path) -
     log.append(3, sync=False)
     log.close()
     assert contents(directory) == ({"sum": 3}, [3], ())
-    assert sorted(path.name for path in directory.iterdir()) == ["LOCK", "snap-2.json", "wal-2.jsonl"]
+    assert sorted(path.name for path in directory.iterdir()) == ["CLOSED", "LOCK", "snap-2.json", "wal-2.jsonl"]
 
 
 def test_a_snapshot_may_be_any_json(directory: Path) -> None:
@@ -164,8 +164,8 @@ def test_a_reader_writes_nothing_and_needs_no_lock(directory: Path) -> None:
     writer.append(2, sync=True)
     assert list(recovered.records) == [1]  # what was there when it was opened
     reader.close()
-    writer.close()
     assert {path.name for path in directory.iterdir()} == set(before)
+    writer.close()
 
 
 def test_files_are_the_users_own(directory: Path) -> None:
@@ -419,7 +419,7 @@ def test_a_reader_waits_for_the_line_that_is_just_written(directory: Path, monke
     journal = directory / "wal-0.jsonl"
     half = journal.read_bytes()[: begun + 60]
     os.truncate(journal, begun)
-    log.close()
+    log.close(clean=False)
     log, _ = Log.open(directory)
     log.append(2, sync=True)
     log.append(3, sync=True)

@@ -31,12 +31,12 @@ def values(recovered: Recovered) -> list[int]:
 
 
 def stored(directory: Path, count: int) -> list[int]:
-    """Make a store with records 1 to ``count`` and return their numbers."""
+    """Make a store with records 1 to ``count``, as a kill leaves it, and return their numbers."""
     directory.parent.mkdir(parents=True)
     log, _ = Log.open(directory, files=Unsynced())
     for number in range(1, count + 1):
         log.append(record(number), sync=True)
-    log.close()
+    log.close(clean=False)
     return list(range(1, count + 1))
 
 

@@ -166,7 +166,9 @@ class _Reader:
             written = attributes.get("attr.type", "string")
             if written not in _TYPES:
                 self.tell(
-                    f"type {written}", f'"{_cut(written)}" is no type of GraphML; "{_cut(named)}" is read as text'
+                    f"type of {id}",
+                    f'the key "{_cut(id)}" ("{_cut(named)}") has attr.type="{_cut(written)}", which GraphML does not have: '
+                    f"its values are read as text; write one of {', '.join(_TYPES)}",
                 )
             key = _Key(named, _TYPES.get(written, "text"), attributes.get("for", "all"))
         self.key_open = (id, self.parser.CurrentLineNumber, key)

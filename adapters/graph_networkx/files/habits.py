@@ -1,36 +1,60 @@
 """Habits of tools that write graphs, undone column by column: quotes, ``<SEP>``, numbers written as text.
 
 Seen in nano-graphrag and LightRAG: a whole value in quotes (\'"PERSON"\'), texts joined by ``<SEP>`` where several chunks spoke of
-one thing, and "16.0". A column of names or ids that has ``<SEP>`` anywhere becomes lists throughout; prose becomes lines, so
-that CONTAINS still finds words in it. Other formats (CSV) have no types to begin with.
+one thing, and "16.0". One value never decides: a column is rewritten only where all of it says so.
+
+- Quotes go where every text of the column is quoted as a whole, and all its values are texts, empty or null.
+- ``<SEP>`` is undone where every text of the column has it (and there are several), where every part is quoted, or where the column
+  is one that these tools join: their names (``JOINED``) in a graph that has their mark, a ``source_id`` of names without blanks. There
+  most values have one part only, so that no share of them could tell. A column of names or ids becomes lists, prose becomes lines, so
+  that CONTAINS still finds words in it.
+- Numbers are read where every text is one. Other formats (CSV) have no types to begin with.
 """
 
 import math
 import re
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
 from ..rows.fitting import LARGEST
 from .report import ChangeLog
 
-__all__ = ["stripper", "without_habits"]
+__all__ = ["JOINED", "is_marked", "stripper", "without_habits"]
 
 SEPARATOR = "<SEP>"
 _NUMBER = re.compile(r"-?(?:0|[1-9][0-9]*)(\.[0-9]+)?([eE][+-]?[0-9]+)?", re.ASCII)
 _PROSE_NAMES = frozenset({"description", "summary", "content", "text", "abstract"})
 
 
-def without_habits(values: list[Any], kinds: set[type], where: str, log: ChangeLog) -> list[Any]:
+JOINED = frozenset(
+    {"source_id", "source_ids", "chunk_id", "chunk_ids", "doc_id", "file_path", "file_paths", "description", "keywords"}
+)
+"""Columns in which nano-graphrag and LightRAG join what several chunks said."""
+
+_MARK = "source_id"
+
+
+def is_marked(columns: Mapping[Any, Sequence[Any]]) -> bool:
+    """Say whether nodes or edges with these columns come from a tool that joins: their sources are names without blanks."""
+    sources = columns.get(_MARK)
+    if not sources:
+        return False
+    return all(type(value) is str and not any(map(str.isspace, value)) for value in sources if value is not None)
+
+
+def without_habits(
+    values: list[Any], kinds: set[type], where: str, log: ChangeLog, *, marked: bool = False
+) -> list[Any]:
     """Return a column's values with its habits undone and noted under ``where``; the list itself where there are none.
 
-    ``kinds`` are the types of the values, text among them.
+    ``kinds`` are the types of the values, text among them. ``marked``: the graph is from a tool that joins texts.
     """
+    if not kinds <= {str, type(None)}:
+        return values  # other types among them: not the whole column is text
     texts = [value for value in values if type(value) is str]
-    pieces: list[str] = texts
-    joined = any(SEPARATOR in text for text in texts)
-    if joined:
-        pieces = [piece for text in texts for piece in text.split(SEPARATOR)]
-    strip = stripper(pieces)
+    joined = _is_joined(texts, where, marked)
+    pieces = [piece for text in texts for piece in text.split(SEPARATOR)] if joined else texts
+    strip = stripper(pieces) if joined or not any(SEPARATOR in text for text in texts) else None
     if not joined and strip is None:
         return _as_numbers(values, kinds, where, log)
     prose = joined and _is_prose(where, pieces)
@@ -54,26 +78,31 @@ def without_habits(values: list[Any], kinds: set[type], where: str, log: ChangeL
     return new if joined else _as_numbers(new, kinds, where, log)
 
 
-def stripper(texts: Iterable[str]) -> Callable[[str], str] | None:
-    """Return what takes the quotes off, or None where no text has them.
+def _is_joined(texts: Sequence[str], where: str, marked: bool) -> bool:
+    having = sum(SEPARATOR in text for text in texts)
+    if marked and having and where.partition(" ")[2] in JOINED:
+        return True
+    if having > 1 and having == sum(1 for text in texts if text):
+        return True
+    return bool(having) and stripper(piece for text in texts for piece in text.split(SEPARATOR)) is not None
 
-    Quotes inside the quotes leave a text alone ('"a" and "b"'), unless more than half of the column is quoted.
+
+def stripper(texts: Iterable[str]) -> Callable[[str], str] | None:
+    """Return what takes the quotes off, or None unless every text has them around all of it; empty ones apart.
+
+    In \'"a" and "b"\' they stand around two parts, not around all.
     """
-    filled = quoted = 0
+    quoted = 0
     for text in texts:
         if text:
-            filled += 1
-            quoted += len(text) > 1 and text[0] == '"' == text[-1]
-    if not quoted:
-        return None
-    usual = 2 * quoted > filled
+            if len(text) < 2 or not text[0] == '"' == text[-1] or _PARTS.search(text) is not None:
+                return None
+            quoted += 1
+    return (lambda text: text[1:-1]) if quoted else None
 
-    def strip(text: str) -> str:
-        if len(text) > 1 and text[0] == '"' == text[-1] and (usual or '"' not in text[1:-1]):
-            return text[1:-1]
-        return text
 
-    return strip
+_PARTS = re.compile(r'\A"[^"]*\S"\s[^"]*\s"[^"\s]')
+"""A text that begins with a quoted part, goes on without quotes, and has another quoted part."""
 
 
 def _is_prose(where: str, pieces: Sequence[str]) -> bool:

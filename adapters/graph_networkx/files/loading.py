@@ -53,7 +53,7 @@ def load(
     from ..adapter import NetworkXAdapter
 
     graph, report = read_graph(source, raw=raw, largest=largest)
-    return Loaded(NetworkXAdapter(graph, name=report.source, strict=strict), report)
+    return Loaded(NetworkXAdapter(graph, name=report.source, strict=strict, told=report.told), report)
 
 
 def read_graph(

@@ -4,15 +4,16 @@ A column (an attribute over all nodes, or over all edges) is treated as one, so 
 merge: where two would become equal, both stay as they were, with a warning.
 """
 
+import math
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterable
 from typing import Any
 
 import networkx as nx
 
 from ..rows.fields import reserved
 from ..rows.fitting import LARGEST, digits, fit_id, fit_text, is_fit, json_value
-from .habits import stripper, without_habits
+from .habits import is_marked, stripper, without_habits
 from .report import HABITS, Change, ChangeLog
 
 __all__ = ["normalise"]
@@ -134,17 +135,36 @@ def _relabelled(graph: "nx.Graph[Any]", ids: dict[Any, Any], keys: dict[Any, Any
 
 def _attributes(graph: "nx.Graph[Any]", log: ChangeLog, raw: bool, *, write: bool) -> None:
     multi = graph.is_multigraph()
-    _columns("node", [data for _, data in graph.nodes(data=True)], reserved("nodes", multi), log, raw, write)
-    _columns("edge", [data for _, _, data in graph.edges(data=True)], reserved("edges", multi), log, raw, write)
+    nodes, edges = (
+        _grouped(data for _, data in graph.nodes(data=True)),
+        _grouped(data for *_, data in graph.edges(data=True)),
+    )
+    marked = not raw and any(
+        is_marked({name: [row[name] for row in rows] for name, rows in columns.items() if name == "source_id"})
+        for columns in (nodes, edges)
+    )
+    _columns("node", nodes, reserved("nodes", multi), log, raw, write, marked)
+    _columns("edge", edges, reserved("edges", multi), log, raw, write, marked)
 
 
-def _columns(
-    kind: str, rows: Sequence[dict[Any, Any]], own: frozenset[str], log: ChangeLog, raw: bool, write: bool
-) -> None:
+def _grouped(rows: Iterable[dict[Any, Any]]) -> dict[Any, list[dict[Any, Any]]]:
+    """Return by attribute the nodes' or edges' data that have it."""
     columns: dict[Any, list[dict[Any, Any]]] = {}
     for row in rows:
         for name in row:
             columns.setdefault(name, []).append(row)
+    return columns
+
+
+def _columns(
+    kind: str,
+    columns: dict[Any, list[dict[Any, Any]]],
+    own: frozenset[str],
+    log: ChangeLog,
+    raw: bool,
+    write: bool,
+    marked: bool,
+) -> None:
     renamed: dict[Any, str] = {}
     for name in columns:
         final = fit_text(name) if isinstance(name, str) else str(name)
@@ -156,7 +176,7 @@ def _columns(
             renamed[name] = final
     for name, owners in columns.items():
         where = f"{kind} {renamed.get(name, name)}"
-        changed = _column([row[name] for row in owners], where, log, raw)
+        changed = _column([row[name] for row in owners], where, log, raw, marked)
         if changed is not None and write:
             for row, value in zip(owners, changed, strict=True):
                 row[name] = value
@@ -172,12 +192,12 @@ def _columns(
         )
 
 
-def _column(values: list[Any], where: str, log: ChangeLog, raw: bool) -> list[Any] | None:
+def _column(values: list[Any], where: str, log: ChangeLog, raw: bool, marked: bool) -> list[Any] | None:
     """Return the column's new values, or None where nothing changes."""
     kinds = set(map(type, values))
     new = values
     if str in kinds and not raw:
-        new = without_habits(new, kinds, where, log)
+        new = without_habits(new, kinds, where, log, marked=marked)
     return _needed(new, where, log, values)
 
 
@@ -186,8 +206,15 @@ def _needed(values: list[Any], where: str, log: ChangeLog, given: list[Any]) -> 
     if kinds <= {bool, type(None)}:
         return None if values is given else values
     fit = [value if is_fit(value) else json_value(value) for value in values]
+    if float in kinds:  # conditions and orders mean them; only what leaves as JSON can't have them
+        fit = [
+            before if after is None and type(before) is float else after
+            for before, after in zip(values, fit, strict=True)
+        ]
     for before, after in zip(values, fit, strict=True):
-        if after is not before:
+        if type(before) is float and not math.isfinite(before):
+            log.add("non-finite", where, before, None)
+        elif after is not before:
             log.add("non-finite" if isinstance(before, float) and after is None else "values", where, before, after)
     if values is given and all(map(lambda a, b: a is b, fit, given)):
         return None

@@ -16,7 +16,7 @@ _SAYS: dict[ChangeKind, str] = {
     "numbers": "numbers written as text made numbers",
     "ids": "ids that are neither text nor integer written as text",
     "names": "attributes renamed, as a field of the item has their name",
-    "non-finite": "numbers that are not finite made null",
+    "non-finite": "numbers that are not finite are null in results, as JSON has none; conditions and ORDER BY see them",
     "values": "values that JSON can't hold converted",
 }
 
@@ -40,6 +40,13 @@ class Change:
     def says(self) -> str:
         """What was done, in words."""
         return _SAYS[self.kind]
+
+    @property
+    def told(self) -> str:
+        """Where, what, how many, one example, and what leaves it alone: a line for whoever loads the graph."""
+        example = "".join(f", {_short(before)} -> {_short(after)}" for before, after in self.examples[:1])
+        switch = "; --raw (in Python raw=True) leaves them as they are" if self.habit else ""
+        return f"{self.where}: {self.says} ({self.count:,} value{'' if self.count == 1 else 's'}{example}){switch}"
 
     @property
     def habit(self) -> bool:
@@ -94,6 +101,11 @@ class LoadReport:
     def kind(self) -> str:
         """The graph's kind in words: "directed multigraph"."""
         return f"{'directed' if self.directed else 'undirected'} {'multigraph' if self.multi else 'graph'}"
+
+    @property
+    def told(self) -> tuple[str, ...]:
+        """What a person should know of the loading though nobody asked: each change, and each warning. Ids come in any form."""
+        return (*(change.told for change in self.changes), *self.warnings)
 
     def as_lines(self) -> Iterator[str]:
         """Say it for a person, a line each."""

@@ -4,10 +4,11 @@
 snapshot and every acknowledged record behind it, in order, or refuses with the place of the damage.
 """
 
+import errno
 import os
 import stat
 import sys
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable, Mapping
 from contextlib import suppress
 from pathlib import Path
 from typing import Any
@@ -21,6 +22,8 @@ from .files import Files, reason
 from .journal import NOTHING, link, wrapped
 from .locking import lock
 from .recovery import Found, Records, begin, find, generations, journal_path, settle, snapshot_path
+from .seal import SEAL, Seal
+from .seal import write as write_seal
 from .snapshots import encoded
 from .snapshots import write as write_snapshot
 from .verify import Damage, VerifyReport, verify
@@ -56,6 +59,9 @@ class Log:
     _records: Records | None
     _read_only: bool = False
     _broken: str = ""
+    _beyond: bool = False  # bytes of a commit that failed may stand behind the end
+    _seal: Seal | None = None
+    _unsettled: str = ""  # why what was found could not be brought on the disk: it was full
     _pid: int = field(factory=os.getpid)
 
     @classmethod
@@ -73,7 +79,8 @@ class Log:
             records = _records_of(found)
             log = cls(files, directory, -1, -1, found.generation, found.end, found.hash, found.end, 0, records, True)
             torn = found.torn
-            notices = () if torn is None else (
+            unsealed = (found.unsealed,) if found.unsealed else ()
+            notices = unsealed if torn is None else (
                 f"{found.path.name} ends at byte {found.end} in {found.size - found.end} bytes that are no whole record "
                 f"({torn.reason}): a commit under way, or one that a crash tore",
             )  # fmt: skip
@@ -94,16 +101,19 @@ class Log:
     @classmethod
     def _locked(cls, files: Files, directory: Path, held: int) -> "tuple[Log, Recovered]":
         found = find(directory, alone=True)
-        file = -1
+        unsettled = ""
         try:
             if found is None:
                 file, end, digest = _new_journal(files, directory)
                 return cls(files, directory, held, file, 0, end, digest, end, SMALLEST, None), Recovered(None, (), ())
-            file = files.open(found.path)
-            notices = settle(files, directory, found, file)
+            try:
+                file, notices = settle(files, directory, found)
+            except OSError as error:
+                if error.errno not in _FULL:
+                    raise
+                file, unsettled = files.open(found.path), reason(error)
+                notices = [f"{directory} takes no commits before there is room: {unsettled}"]
         except BaseException as error:
-            if file >= 0:
-                files.close(file)
             if found is not None:
                 found.file.close()
             if isinstance(error, OSError):
@@ -112,9 +122,27 @@ class Log:
         state, size = (found.kept.state, found.kept.size) if found.kept else (None, 0)
         records = _records_of(found)
         log = cls(
-            files, directory, held, file, found.generation, found.end, found.hash, found.end, max(SMALLEST, size), records
+            files, directory, held, file, found.generation, found.end, found.hash, found.end, max(SMALLEST, size), records,
+            seal=found.seal, unsettled=unsettled,
         )  # fmt: skip
         return log, Recovered(state, records, tuple(notices))
+
+    @classmethod
+    def begun_again(cls, directory: Path, seal: Seal, ready: Callable[[], None], snapshot: Any, files: Files) -> "Log":
+        """Open a directory whose journal is damaged, with a snapshot of the state that it had when it was closed.
+
+        ``ready`` makes room for that once the lock is held. Raises ``StoreError`` and ``OSError``.
+        """
+        held = lock(files, directory / "LOCK")
+        log = cls(files, directory, held, -1, seal.generation, 0, seal.hash, 0, SMALLEST, None)
+        try:
+            ready()
+            if put_off := log.compact(snapshot):
+                raise StoreError(f"the state can't be written: {put_off}")
+        except BaseException:
+            log.close(clean=False)
+            raise
+        return log
 
     @property
     def size(self) -> int:
@@ -131,38 +159,45 @@ class Log:
 
         A record that is an ``orjson.Fragment`` is JSON text made of what went through the codec; it is not looked at once more.
         A write that failed is cut back, and the next one may succeed. After a failed sync nobody knows what is on the disk: the
-        record is taken back and the log refuses everything until it is opened again.
+        record is taken back and the log refuses everything until it is opened again. What can't be cut back is overwritten, so
+        that no opening takes it for a record.
         """
         self._check()
+        if self._unsettled:
+            self._settle()
         written = encode_again(record) if isinstance(record, Fragment) else encode(record)
         digest, line = link(self._hash, wrapped(written, self._synced))
-        self._broken = "a commit was interrupted"
+        self._broken, self._beyond = "a commit was interrupted", True
+        step = "written"
         try:
             if self._files.write(self._file, line, self._end) != len(line):
                 raise OSError("the disk took only a part of it")
-        except OSError as error:
-            self._cut_back()
-            raise StoreError(
-                f"the commit can't be written: {reason(error)}",
-                hint="nothing of it was kept; make room and commit again",
-            ) from error
-        if sync:
-            try:
+            if sync:
+                step = "brought on the disk"
                 self._files.sync(self._file)
-            except OSError as error:
-                self._cut_back()
+        except BaseException as error:
+            left = self._take_back()
+            if not isinstance(error, OSError):
+                self._broken = "a commit was interrupted"
+                raise
+            if step != "written":
                 self._broken = f"the disk refused to sync: {reason(error)}"
-                raise StoreError(f"the commit can't be brought on the disk: {reason(error)}", hint=_REOPEN) from error
+            if left:
+                self._broken = f"a part of a commit can't be cut off: {left}"
+            hint = f"{_REOPEN}, and nothing of this commit" if self._broken else _AGAIN
+            raise StoreError(
+                f"the commit can't be {step}: {reason(error)}", hint=_IN_DOUBT if self._beyond else hint
+            ) from error
         self._end += len(line)
         self._hash = digest
         if sync:
             self._synced = self._end
-        self._broken = ""
+        self._broken, self._beyond = "", False
 
     def sync(self) -> None:
         """Wait until all that was appended is on the disk. Raises ``StoreError``, and then the log refuses everything."""
         self._check()
-        if self._synced == self._end:
+        if self._synced == self._end or self._unsettled:
             return
         try:
             self._files.sync(self._file)
@@ -180,6 +215,8 @@ class Log:
         the very end, what is on it is unclear and the log refuses the next commits until it is opened again.
         """
         self._check()
+        if self._unsettled:
+            self._settle()
         number = self._generation + 1
         kept, path = snapshot_path(self._directory, number), journal_path(self._directory, number)
         unfinished = kept.with_name(f"{kept.name}.new")
@@ -212,39 +249,82 @@ class Log:
                 self._files.unlink(leftover)
         return ""
 
-    def close(self) -> None:
-        """Wait for the disk and let go of the lock; more than once is fine. Raises ``StoreError``, closed all the same."""
+    def close(self, beside: Mapping[str, str] | None = None, *, clean: bool = True) -> None:
+        """Wait for the disk, mark the end as whole, and let go of the lock; more than once is fine.
+
+        ``beside``: hashes of files that were written with the state as it is. ``clean`` false: what is there is not as it should be,
+        and nothing is marked. Raises ``StoreError``, closed all the same.
+        """
         self._let_go()
         if self._lock < 0:
             self._broken = self._broken or "it is closed"
             return
         try:
+            if self._beyond and self._pid == os.getpid():  # the disk may take now what it refused then
+                self._take_back()
             if not self._broken and self._pid == os.getpid():
                 self.sync()
+                if clean and not self._unsettled:
+                    self._mark(beside or {})
+                with suppress(OSError):
+                    self._files.truncate(self._lock, 0)  # nobody holds it
         finally:
             self._broken = "it is closed"
             file, self._file, held, self._lock = self._file, -1, self._lock, -1
             self._files.close(file)
             self._files.close(held)
 
+    def _mark(self, beside: Mapping[str, str]) -> None:
+        seal = Seal(self._generation, self._end, self._hash, dict(beside))
+        if seal == self._seal:
+            return
+        try:
+            write_seal(self._files, self._directory, seal)
+        except OSError as error:
+            raise StoreError(
+                f"the mark that the state was closed can't be written: {reason(error)}",
+                hint="all that was acknowledged is there",
+            ) from error
+
+    def _settle(self) -> None:
+        """Do what opening could not do on a full disk. Raises ``StoreError``."""
+        found = find(self._directory, alone=True)
+        if found is None or (found.end, found.hash) != (self._end, self._hash):
+            raise StoreError(f"{self._directory} is not as it was when it was opened", hint=_REOPEN)
+        try:
+            file, _ = settle(self._files, self._directory, found)
+        except OSError as error:
+            raise StoreError(f"the commit can't be written: {reason(error)}", hint=_AGAIN) from error
+        finally:
+            found.file.close()
+        self._files.close(self._file)
+        self._file, self._unsettled = file, ""
+
     def _check(self) -> None:
         if self._read_only:
             raise StoreError("the state was opened for reading only")
         if self._broken:
-            hint = "" if self._lock < 0 else _REOPEN
+            hint = "" if self._lock < 0 else _IN_DOUBT if self._beyond else _REOPEN
             raise StoreError(f"the state takes no more commits: {self._broken}", hint=hint)
         if self._pid != os.getpid():
             raise StoreError(
                 "the state belongs to the process that opened it", hint="open it in this process, after that one"
             )
 
-    def _cut_back(self) -> None:
+    def _take_back(self) -> str:
+        """Take away what a failed commit left behind the end. Return "", or why it can't be cut off; the log is broken then.
+
+        Where cutting fails the first byte is overwritten: what stands there is no record then, whatever follows. ``_beyond`` is
+        still true where that fails too.
+        """
         try:
             self._files.truncate(self._file, self._end)
         except OSError as error:
-            self._broken = f"a part of a commit can't be cut off: {reason(error)}"
-        else:
-            self._broken = ""
+            with suppress(OSError):
+                self._beyond = self._files.write(self._file, _NO_RECORD, self._end) != len(_NO_RECORD)
+            return reason(error)
+        self._broken, self._beyond = "", False
+        return ""
 
     def _put_off(self, error: OSError, unfinished: Path, path: Path, kept: Path) -> str:
         if kept.exists():  # a rename that said it failed, and did not
@@ -263,7 +343,12 @@ class Log:
             self._records = None
 
 
+_FULL = (errno.ENOSPC, errno.EFBIG, getattr(errno, "EDQUOT", errno.ENOSPC))
+_AGAIN = "nothing of it was kept; make room and run it again"
 _REOPEN = "open the state again: what was acknowledged is there"
+_IN_DOUBT = f"{_REOPEN}; look whether the commit that failed is there too before you run it again"
+_NO_RECORD = b"-"
+"""What no line begins with."""
 
 
 def _new_journal(files: Files, directory: Path) -> tuple[int, int, str]:
@@ -310,7 +395,8 @@ _BESIDE = frozenset({"LOCK", "asks"})
 def _check_ours(directory: Path) -> None:
     """Refuse a directory with somebody's files in it and nothing of a state: a state would lie among them. Raises ``StoreError``."""
     found = generations(directory)
-    if found.current is None and not found.unfinished and not set(os.listdir(directory)) <= _BESIDE:
+    names = set(os.listdir(directory))
+    if found.current is None and not found.unfinished and SEAL not in names and not names <= _BESIDE:
         hint = "a state gets a directory of its own: an empty one, or one that is not there yet"
         raise StoreError(f"{directory} is not empty, and holds no state", hint=hint)
 

@@ -7,6 +7,7 @@ import errno
 import os
 import stat
 import sys
+from contextlib import suppress
 from pathlib import Path
 from typing import BinaryIO
 
@@ -85,8 +86,9 @@ class Files:
         os.unlink(path)
 
     def close(self, file: int) -> None:
-        """Close a file."""
-        os.close(file)
+        """Close a file. What counts was synced before, so an error here says nothing of it, and the file is closed all the same."""
+        with suppress(OSError):
+            os.close(file)
 
 
 def open_to_read(path: Path) -> BinaryIO:

@@ -17,10 +17,23 @@ from attrs import define, field, frozen
 from ...state import StoreError
 from .files import Files, open_to_read, reason
 from .journal import NOTHING, Damaged, Fault, Line, checked, expect, header, lines, link, opened, written_later
+from .seal import Seal
+from .seal import read as read_seal
 from .snapshots import Kept, put
 from .snapshots import read as read_snapshot
 
-__all__ = ["Found", "Generations", "Records", "begin", "find", "generations", "journal_path", "settle", "snapshot_path"]
+__all__ = [
+    "Found",
+    "Generations",
+    "Missing",
+    "Records",
+    "begin",
+    "find",
+    "generations",
+    "journal_path",
+    "settle",
+    "snapshot_path",
+]
 
 _NAME = re.compile(r"(snap|wal)-(0|[1-9][0-9]{0,14})\.(?:json|jsonl)(\.new)?")
 _TRIES = 60
@@ -71,7 +84,8 @@ class Found:
     """A generation, read: its snapshot, its journal's file, and where that ends.
 
     ``end`` is behind the last whole record, ``size`` where the file ends, ``torn`` what is wrong in between. Up to ``synced`` the
-    journal was on the disk when its last record was written.
+    journal was on the disk when its last record was written, or when it was closed. ``seal``: the mark of the last closing, whatever
+    generation it is of, ``marked`` the hash of the line that ends where it says; ``unsealed`` why it can't be read.
     """
 
     generation: int
@@ -84,6 +98,9 @@ class Found:
     synced: int
     count: int
     torn: Fault | None
+    marked: str
+    seal: Seal | None = None
+    unsealed: str = ""
 
     @property
     def size(self) -> int:
@@ -138,15 +155,21 @@ def find(directory: Path, *, alone: bool) -> Found | None:
             return _read(directory, there, alone)
         except (FileNotFoundError, _Missing) as error:
             if alone or there == before:
-                raise StoreError(
-                    str(error) if isinstance(error, _Missing) else f"{error.filename} is missing",
-                    hint="bring the directory back from a copy; knotwork state verify shows what is whole",
-                ) from error
+                raise Missing(str(error) if isinstance(error, _Missing) else f"{error.filename} is missing") from error
             before = there
             time.sleep(0.001 * (attempt + 1))
         except OSError as error:
             raise StoreError(f"{directory} can't be read: {reason(error)}") from error
     raise StoreError(f"{directory} changes faster than it can be read")
+
+
+class Missing(StoreError):
+    """A file is gone that was there."""
+
+    def __init__(self, message: str) -> None:
+        super().__init__(
+            message, hint="bring the directory back from a copy; knotwork state verify shows what is whole"
+        )
 
 
 class _Missing(Exception):
@@ -155,6 +178,15 @@ class _Missing(Exception):
 
 def _read(directory: Path, there: Generations, alone: bool) -> Found | None:
     current = there.current
+    unsealed: Damaged | None = None
+    try:
+        seal = read_seal(directory)
+    except Damaged as error:
+        seal, unsealed = None, error
+    if seal is not None and seal.generation > (-1 if current is None else current):
+        raise _Missing(
+            f"{journal_path(directory, seal.generation)} is missing, which was there when the state was closed"
+        )
     if current is None:
         return None
     for later in sorted(number for number in there.journals if number > current):
@@ -167,14 +199,23 @@ def _read(directory: Path, there: Generations, alone: bool) -> Found | None:
     file = open_to_read(path)
     try:
         kept = read_snapshot(snapshot_path(directory, current), current) if current else None
-        return _followed(path, file, current, kept, 0 if alone else 3)
+        found = _followed(path, file, current, kept, 0 if alone else 3, seal.end if seal is not None else -1)
+        if unsealed is not None and found.torn is not None:
+            raise unsealed  # whether a crash tore it, or something that was whole is damaged, nobody can say
+        found.unsealed = "" if unsealed is None else unsealed.message
+        _hold(found, seal)
+        return found
     except BaseException:
         file.close()
         raise
 
 
-def _followed(path: Path, file: BinaryIO, generation: int, kept: Kept | None, patience: int) -> Found:
-    """Follow the journal's chain to its end, or to what is torn there. Raises ``StoreError`` for damage before whole records."""
+def _followed(path: Path, file: BinaryIO, generation: int, kept: Kept | None, patience: int, mark: int) -> Found:
+    """Follow the journal's chain to its end, or to what is torn there. Raises ``StoreError`` for damage before whole records.
+
+    ``mark``: the position whose line end's hash is wanted.
+    """
+    marked = ""
     first: Line | None = None
     last: Line | None = None
     previous, position, count, tries = kept.chain if kept else NOTHING, 0, 0, patience
@@ -185,6 +226,8 @@ def _followed(path: Path, file: BinaryIO, generation: int, kept: Kept | None, pa
                 fault = line
                 break
             previous, position = line.hash, line.end
+            if position == mark:
+                marked = previous
             if first is None:
                 first = line
                 checked(first, path, "journal", generation)
@@ -205,7 +248,21 @@ def _followed(path: Path, file: BinaryIO, generation: int, kept: Kept | None, pa
         time.sleep(0.001)  # a writer may just be writing this line
     begun = expect(first or fault, path, 0)
     synced = max(begun.end, last.synced) if last else begun.end
-    return Found(generation, kept, path, file, begun, position, previous, synced, count, fault)
+    return Found(generation, kept, path, file, begun, position, previous, synced, count, fault, marked)
+
+
+def _hold(found: Found, seal: Seal | None) -> None:
+    """Hold the journal to what it was when it was closed. Raises ``StoreError`` where something of that is gone or another."""
+    found.seal = seal
+    if seal is None or seal.generation != found.generation:
+        return
+    closed = f"when the state was closed {seal.end} bytes were whole"
+    if found.end < seal.end:
+        why = found.torn.reason if found.torn is not None else "it ends there"
+        raise Damaged(found.path, Fault(found.end, f"{why}; {closed}"))
+    if found.marked != seal.hash:
+        raise Damaged(found.path, Fault(seal.end, f"it is not the journal that was closed; {closed}"))
+    found.synced = max(found.synced, seal.end)
 
 
 def begin(files: Files, path: Path, generation: int, chain: str) -> tuple[int, int, str]:
@@ -221,41 +278,61 @@ def begin(files: Files, path: Path, generation: int, chain: str) -> tuple[int, i
     return file, len(line), digest
 
 
-def settle(files: Files, directory: Path, found: Found, file: int) -> list[str]:
+def settle(files: Files, directory: Path, found: Found) -> tuple[int, list[str]]:
     """Bring on the disk what was read, move a torn end aside, remove what is left over. Raises ``OSError``.
 
-    What a killed process wrote may still be on its way to the disk, names and bytes; nothing may be built on it before.
-    ``file``: the journal, open for writing.
+    Return the journal, open for writing, and what a person should know. What a killed process wrote may still be on its way to
+    the disk, names and bytes; nothing may be built on it before. The journal itself is never written into for that: after anything
+    but a clean close it is copied, and the copy takes its place.
     """
-    notices = []
+    notices = (
+        []
+        if not found.unsealed
+        else [f"{found.unsealed}; the journal is whole, and the next closing writes the mark anew"]
+    )
     files.sync_directory(directory)
     if found.torn is not None:
         lost = found.size - found.end
         aside = _set_aside(files, directory, found)
-        files.truncate(file, found.end)
         notices.append(
             f"{found.path.name} was torn at byte {found.end} ({found.torn.reason}): {lost} bytes that are no whole record "
             f"were moved to {aside.name}"
         )
-    _write_again(files, found, file)
-    files.sync(file)
+    clean = found.torn is None and found.synced == found.end
+    file = files.open(found.path) if clean else _copied(files, directory, found)
     there = generations(directory)
     old = [snapshot_path(directory, number) for number in there.snapshots if number != found.generation]
     old += [journal_path(directory, number) for number in there.journals if number != found.generation]
-    for path in (*old, *(directory / name for name in there.unfinished)):
+    old += [directory / name for name in there.unfinished]
+    for path in old:
         with suppress(OSError):  # it counts for nothing, and the next opening tries again
             files.unlink(path)
-    return notices
+    return file, notices
 
 
-def _write_again(files: Files, found: Found, file: int) -> None:
-    """Write the bytes again that may not be on the disk: after a failed sync the system takes them for written, and they are not."""
-    position = found.synced
-    while position < found.end:
-        found.file.seek(position)
-        part = found.file.read(min(_PIECE, found.end - position))
-        put(files, file, part, position)
-        position += len(part)
+def _copied(files: Files, directory: Path, found: Found) -> int:
+    """Put a copy of all that is whole in the journal's place, and return it open.
+
+    After a failed sync the system takes bytes for written that are not on the disk; only writing them again brings them there.
+    """
+    unfinished = found.path.with_name(f"{found.path.name}.new")
+    file = files.create(unfinished)
+    try:
+        position = 0
+        while position < found.end:
+            found.file.seek(position)
+            part = found.file.read(min(_PIECE, found.end - position))
+            put(files, file, part, position)
+            position += len(part)
+        files.sync(file)
+        files.rename(unfinished, found.path)
+        files.sync_directory(directory)
+    except BaseException:
+        files.close(file)
+        with suppress(OSError):
+            files.unlink(unfinished)
+        raise
+    return file
 
 
 def _set_aside(files: Files, directory: Path, found: Found) -> Path:

@@ -9,6 +9,8 @@ from ...state import StoreError
 from .files import open_to_read, reason
 from .journal import NOTHING, Damaged, Fault, Line, behind, checked, lines, opened, written_later
 from .recovery import Generations, generations, journal_path, snapshot_path
+from .seal import SEAL, Seal
+from .seal import read as read_seal
 from .snapshots import read as read_snapshot
 
 __all__ = ["Damage", "VerifyReport", "verify"]
@@ -27,8 +29,9 @@ class Damage:
 class VerifyReport:
     """What lies in the directory. ``records`` and ``journal_bytes`` count the journal of ``generation``; bytes are of whole lines.
 
-    ``torn`` is an end that a crash may leave and that opening for writing moves aside; ``damage`` is what makes opening refuse.
-    ``left_over`` are names that count for nothing.
+    ``torn`` is an end that a crash may leave and that opening for writing moves aside; ``damage`` is what makes opening refuse, or
+    take the state from elsewhere. ``left_over`` are names that count for nothing, ``counts`` those that were looked at.
+    ``seal``: the mark of the last clean close, ``closed`` whether nothing was written since.
     """
 
     directory: Path
@@ -40,6 +43,13 @@ class VerifyReport:
     damage: tuple[Damage, ...]
     torn: Damage | None
     left_over: tuple[str, ...]
+    counts: tuple[str, ...] = ()
+    seal: Seal | None = None
+
+    @property
+    def closed(self) -> bool:
+        """Whether the last writer closed the state in order."""
+        return self.seal is not None and (self.seal.generation, self.seal.end) == (self.generation, self.journal_bytes)
 
     @property
     def ok(self) -> bool:
@@ -65,15 +75,22 @@ def _verified(directory: Path, there: Generations) -> VerifyReport:
     if current is None:
         raise StoreError(f"{directory} holds no state")
     damage: list[Damage] = []
+    seal = _mark(directory, damage)
     snapshot = snapshot_path(directory, current)
     chain, snapshot_bytes = (NOTHING, 0) if current == 0 else _snapshot(snapshot, current, damage)
     path = journal_path(directory, current)
-    walked = _Walk(path, damage)
+    walked = _Walk(path, damage, seal.end if seal is not None and seal.generation == current else -1)
     try:
         with open_to_read(path) as file:
             walked.walk(file, current, chain)
     except FileNotFoundError:
         damage.append(Damage(path.name, 0, "it is missing"))
+    else:
+        if seal is not None:
+            _hold(walked, seal, current)
+    if seal is not None and seal.generation > current:
+        missing = journal_path(directory, seal.generation).name
+        damage.append(Damage(missing, 0, "it is missing, and was there when the state was closed"))
     left_over = set(there.unfinished)
     for number in there.journals - {current}:
         left_over.add(journal_path(directory, number).name)
@@ -82,8 +99,33 @@ def _verified(directory: Path, there: Generations) -> VerifyReport:
     left_over |= {snapshot_path(directory, number).name for number in there.snapshots - {current}}
     return VerifyReport(
         directory, current, snapshot_bytes, walked.bytes, walked.records, walked.chain, tuple(damage), walked.torn,
-        tuple(sorted(left_over)),
+        tuple(sorted(left_over)), (*((snapshot.name,) if current else ()), path.name, *((SEAL,) if _there(directory) else ())), seal,
     )  # fmt: skip
+
+
+def _there(directory: Path) -> bool:
+    return (directory / SEAL).exists()
+
+
+def _mark(directory: Path, damage: list[Damage]) -> Seal | None:
+    try:
+        return read_seal(directory)
+    except StoreError as error:
+        damage.append(_as_damage(directory / SEAL, error))
+    return None
+
+
+def _hold(walked: "_Walk", seal: Seal, current: int) -> None:
+    """Note what is not as it was when the state was closed."""
+    if seal.generation != current or any(each.file == walked.path.name for each in walked.damage):
+        return
+    closed = f"when the state was closed {seal.end} bytes were whole"
+    if walked.bytes < seal.end:
+        torn, walked.torn = walked.torn, None
+        at, why = (torn.position, torn.reason) if torn is not None else (walked.bytes, "it ends there")
+        walked.damage.append(Damage(walked.path.name, at, f"{why}; {closed}"))
+    elif walked.marked != seal.hash:
+        walked.damage.append(Damage(walked.path.name, seal.end, f"it is not the journal that was closed; {closed}"))
 
 
 def _snapshot(path: Path, generation: int, damage: list[Damage]) -> tuple[str | None, int]:
@@ -116,8 +158,10 @@ def _as_damage(path: Path, error: StoreError) -> Damage:
 class _Walk:
     """A walk over a journal that goes on behind what is damaged."""
 
-    def __init__(self, path: Path, damage: list[Damage]) -> None:
+    def __init__(self, path: Path, damage: list[Damage], mark: int) -> None:
         self.path = path
+        self.mark = mark
+        self.marked = ""
         self.damage = damage
         self.records = 0
         self.bytes = 0
@@ -164,6 +208,8 @@ class _Walk:
     def _count(self, line: Line) -> None:
         self.bytes += line.end - line.start
         self.chain = line.hash
+        if line.end == self.mark:
+            self.marked = line.hash
 
     def _note(self, fault: Fault) -> None:
         self.damage.append(Damage(self.path.name, fault.position, fault.reason))

@@ -6,6 +6,7 @@ import typer
 
 from .shared.params import (
     LIMITS,
+    AsWritten,
     ChunksFile,
     MaxConcurrency,
     MaxCost,
@@ -56,6 +57,7 @@ def ask(
     ] = 2,
     again: Annotated[bool, typer.Option("--again", help="Ask anew, whatever the state has of this question.")] = False,
     force: OnAnotherGraph = False,
+    raw: AsWritten = False,
     chunks: ChunksFile = None,
     output_format: Annotated[
         Literal["auto", "plain", "json"],
@@ -171,7 +173,7 @@ def ask(
     limits = Limits(max_calls, max_tokens, max_cost, price, rate, not no_cache)
     return run(
         Question(
-            question, Ground(graph, state, chunks, question, force), llm, max_steps, max_repairs, prompt_characters, time_limit, again,
+            question, Ground(graph, state, chunks, question, force, raw), llm, max_steps, max_repairs, prompt_characters, time_limit, again,
             output_format, max_concurrency, limits, Searched(search, width, branching, depth, value, enough, tree),
         )
     )  # fmt: skip

@@ -4,7 +4,7 @@ from typing import Annotated, Literal
 
 import typer
 
-from .shared.params import GraphSource, InputFile, Lenient, ScriptFiles, StateFolder
+from .shared.params import AsWritten, GraphSource, InputFile, Lenient, ScriptFiles, StateFolder
 
 __all__ = ["check"]
 
@@ -15,6 +15,7 @@ def check(
     lenient: Lenient = False,
     graph: GraphSource = None,
     state: StateFolder = None,
+    raw: AsWritten = False,
     output_format: Annotated[
         Literal["human", "json"], typer.Option("--format", help="Pictures for people, or one JSON array.")
     ] = "human",
@@ -32,6 +33,6 @@ def check(
     if graph is not None or state is not None:
         from .shared.programs import look_at
 
-        against = look_at(graph, state)
+        against = look_at(graph, state, raw)
     results = check_files(files, "lenient" if lenient else "strict", input_file, against, seeds=True)
     return report(results, output_format)

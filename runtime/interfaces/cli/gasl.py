@@ -4,7 +4,7 @@ from typing import Annotated, Literal
 
 import typer
 
-from .shared.params import ChunksFile, GraphSource, OnAnotherGraph, StateFolder
+from .shared.params import AsWritten, ChunksFile, GraphSource, OnAnotherGraph, StateFolder
 
 __all__ = ["gasl"]
 
@@ -25,6 +25,7 @@ def gasl(
     ] = None,
     chunks: ChunksFile = None,
     force: OnAnotherGraph = False,
+    raw: AsWritten = False,
     output_format: Annotated[
         Literal["auto", "table", "json"],
         typer.Option("--format", help="A table, or JSON. auto: a table where a person looks on, else JSON."),
@@ -39,4 +40,6 @@ def gasl(
     from ..asked import Ground
     from .programs.oneshot import run_commands
 
-    return run_commands(commands or [], bare or [], Ground(graph, state, chunks, force=force), llm, output_format)
+    return run_commands(
+        commands or [], bare or [], Ground(graph, state, chunks, force=force, raw=raw), llm, output_format
+    )

@@ -4,6 +4,8 @@ from typing import Annotated, Literal
 
 import typer
 
+from .shared.params import AsWritten
+
 __all__ = ["app"]
 
 app = typer.Typer(name="graph", no_args_is_help=True, help="Look at a graph: how it is loaded, and what it holds.")
@@ -15,11 +17,10 @@ Source = Annotated[
     ),
 ]
 Form = Annotated[Literal["table", "json"], typer.Option("--format", help="A table, or JSON.")]
-Raw = Annotated[bool, typer.Option("--raw", help="Leave quotes, <SEP> and numbers written as text as they are.")]
 
 
 @app.command("info")
-def info(graph: Source, raw: Raw = False, output_format: Form = "table") -> int:
+def info(graph: Source, raw: AsWritten = False, output_format: Form = "table") -> int:
     """Say what kind of graph it is, how large, and what loading it changed.
 
     Example: knotwork graph info nx:les_miserables
@@ -30,7 +31,7 @@ def info(graph: Source, raw: Raw = False, output_format: Form = "table") -> int:
 
 
 @app.command("schema")
-def schema(graph: Source, raw: Raw = False, output_format: Form = "table") -> int:
+def schema(graph: Source, raw: AsWritten = False, output_format: Form = "table") -> int:
     """List its labels, relations and attributes, with types and frequent values.
 
     Example: knotwork graph schema nx:karate_club

@@ -6,6 +6,7 @@ import typer
 
 from .shared.params import (
     LIMITS,
+    AsWritten,
     ChunksFile,
     GraphSource,
     MaxCalls,
@@ -31,6 +32,7 @@ def mcp(
         bool, typer.Option("--read-only", help="Only read the state: whatever would change it is refused.")
     ] = False,
     force: OnAnotherGraph = False,
+    raw: AsWritten = False,
     chunks: ChunksFile = None,
     llm: ModelSpec = None,
     models: Annotated[
@@ -99,7 +101,7 @@ def mcp(
     from .serving.mcp_starting import perform
 
     asked = McpAsked(
-        graph=graph, state=state, read_only=read_only, force=force, chunks=chunks, llm=llm, models=tuple(models or ()),
+        graph=graph, state=state, read_only=read_only, force=force, raw=raw, chunks=chunks, llm=llm, models=tuple(models or ()),
         no_model=no_model, port=port, host=host, keys=keys, rate_per_key=rate_per_key, log=log, max_runs=max_runs,
         time_limit=time_limit, max_calls=max_calls, max_tokens=max_tokens, max_cost=max_cost, price=price, cache=not no_cache,
     )  # fmt: skip

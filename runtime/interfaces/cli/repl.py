@@ -6,6 +6,7 @@ import typer
 
 from .shared.params import (
     LIMITS,
+    AsWritten,
     ChunksFile,
     InputFile,
     MaxCalls,
@@ -68,6 +69,7 @@ def repl(
     input_file: InputFile = None,
     chunks: ChunksFile = None,
     force: OnAnotherGraph = False,
+    raw: AsWritten = False,
     max_calls: MaxCalls = None,
     max_tokens: MaxTokens = None,
     max_cost: MaxCost = None,
@@ -90,7 +92,7 @@ def repl(
     from .repling.starting import perform
 
     desk = DeskAsked(
-        ground=Ground(graph, state, chunks, force=force), llm=llm, models=tuple(models or ()), mode=mode,
+        ground=Ground(graph, state, chunks, force=force, raw=raw), llm=llm, models=tuple(models or ()), mode=mode,
         limits=Limits(max_calls, max_tokens, max_cost, price, cache=not no_cache),
     )  # fmt: skip
     return perform(

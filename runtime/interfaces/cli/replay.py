@@ -4,7 +4,7 @@ from typing import Annotated, Literal
 
 import typer
 
-from .shared.params import ChunksFile, GraphSource
+from .shared.params import AsWritten, ChunksFile, GraphSource
 
 __all__ = ["replay"]
 
@@ -24,6 +24,7 @@ def replay(
         ),
     ] = None,
     chunks: ChunksFile = None,
+    raw: AsWritten = False,
     output_format: Annotated[Literal["table", "json"], typer.Option("--format", help="A table, or JSON.")] = "table",
 ) -> int:
     """Run a state's commands again, with the recorded answers of the model, and compare.
@@ -34,4 +35,4 @@ def replay(
     """
     from .tasks.replaying import replay_state
 
-    return replay_state(folder, graph, llm, chunks, output_format)
+    return replay_state(folder, graph, llm, chunks, raw, output_format)

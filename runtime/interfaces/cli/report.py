@@ -4,7 +4,7 @@ from typing import Annotated
 
 import typer
 
-from .shared.params import GraphSource
+from .shared.params import AsWritten, GraphSource
 
 __all__ = ["report"]
 
@@ -29,6 +29,7 @@ def report(
         ),
     ] = None,
     graph: GraphSource = None,
+    raw: AsWritten = False,
 ) -> int:
     """Write one HTML page.
 
@@ -42,4 +43,4 @@ def report(
     """
     from .tasks.reporting import write_report
 
-    return write_report(named, output, graph)
+    return write_report(named, output, graph, raw)

@@ -6,6 +6,7 @@ import typer
 
 from .shared.params import (
     LIMITS,
+    AsWritten,
     ChunksFile,
     GraphSource,
     InputFile,
@@ -78,6 +79,7 @@ def run(
             help="Resume though script or input changed, and ask again what is affected; go on with a state of another graph.",
         ),
     ] = False,
+    raw: AsWritten = False,
     dry_run: Annotated[
         bool,
         typer.Option("--dry-run", help="Print every prompt that can be known and the number of calls; call nothing."),
@@ -112,6 +114,6 @@ def run(
         Asked(
             file, input_file, llm, tuple(model or ()), output_format, resume, force, dry_run, schedule, max_concurrency,
             all_steps, lenient, Limits(max_calls, max_tokens, max_cost, price, rate, not no_cache),
-            Ground(graph, state, chunks, query, force),
+            Ground(graph, state, chunks, query, force, raw),
         )
     )  # fmt: skip

@@ -69,7 +69,7 @@ class Ground:
     def open(cls, settings: Settings, telling: Telling, environ: Mapping[str, str] = os.environ) -> "Ground":
         """Open what ``settings`` name. Raises ``AdapterError``, ``StoreError``, ``NotConfigured`` and ``Misused``."""
         wanted = Named(
-            settings.graph, settings.state, settings.chunks, force=settings.force,
+            settings.graph, settings.state, settings.chunks, force=settings.force, raw=settings.raw,
             read_only=settings.read_only and settings.state is not None,
         )  # fmt: skip
         made = opened(wanted, lambda: _models(settings, telling.warn, environ), telling)

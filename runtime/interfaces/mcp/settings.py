@@ -30,7 +30,7 @@ class Limits:
 @frozen
 class Settings:
     """All that ``Ground.open`` needs. ``graph``: a file or ``nx:NAME``; ``state``: a folder, None keeps it in memory.
-    ``force``: go on with one whose findings are of another graph.
+    ``force``: go on with one whose findings are of another graph. ``raw``: read the graph's values as they are written.
 
     ``spec`` is the model's, None: no command may ask one; ``models`` are those that may be named. ``chunks``: the texts that the
     graph was made from. Nothing else is read or written.
@@ -40,6 +40,7 @@ class Settings:
     state: Path | None = None
     read_only: bool = False
     force: bool = False
+    raw: bool = False
     spec: str | None = None
     models: Mapping[str, str] = field(factory=dict)
     chunks: str | None = None

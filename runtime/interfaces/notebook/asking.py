@@ -15,7 +15,7 @@ __all__ = ["CELL_FLAGS", "cell_flags", "file_asked", "open_flags", "opened", "wa
 
 _OPEN = (
     "%kw open [GRAPH] [--state DIR] [--llm SPEC] [--model NAME=SPEC] [--chunks FILE] [--max-calls N] [--max-tokens N]"
-    " [--max-cost USD] [--price IN/OUT] [--no-cache] [--force]"
+    " [--max-cost USD] [--price IN/OUT] [--no-cache] [--force] [--raw]"
 )
 
 
@@ -61,7 +61,7 @@ def opened(line: str) -> DeskAsked:
         flags = [flag for each in made for flag in each.option_strings]
         near = nearest(more[0].partition("=")[0], flags) if more[0].startswith("-") else None
         raise Misused(f"%kw open does not know {more[0]}", f"did you mean {near}?" if near is not None else _OPEN)
-    ground = Ground(found.graph, found.state, found.chunks, force=found.force)
+    ground = Ground(found.graph, found.state, found.chunks, force=found.force, raw=found.raw)
     limits = Limits(found.max_calls, found.max_tokens, found.max_cost, found.price, cache=not found.no_cache)
     return DeskAsked(ground=ground, llm=found.llm, models=tuple(found.model), limits=limits)
 
@@ -83,6 +83,7 @@ def _opening() -> tuple[_Parser, list[argparse.Action]]:
         parser.add_argument("--max-cost", type=_dollars),
         parser.add_argument("--no-cache", action="store_true"),
         parser.add_argument("--force", action="store_true"),
+        parser.add_argument("--raw", action="store_true"),
     ]
 
 

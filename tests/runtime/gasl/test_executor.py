@@ -359,6 +359,61 @@ def test_a_state_that_can_not_be_kept_is_raised_and_the_plan_ends() -> None:
         assert gasl.replay(opened.state.as_json(), library()).identical
 
 
+def test_a_command_that_a_full_disk_refused_and_that_is_run_again_counts_once(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    refused = 0
+    with gasl.open(library(), tmp_path / "run") as opened:
+        for text in (
+            "DECLARE n AS COUNTER",
+            PEOPLE,
+            "UPDATE n WITH people",
+            "DECLARE m AS COUNTER",
+            "UPDATE m WITH people",
+        ):
+            with monkeypatch.context() as patch:
+                patch.setattr("os.pwrite", lambda file, data, at: 0)
+                for _ in range(3):
+                    with pytest.raises(gasl.StoreError, match="can't be written"):
+                        opened.execute_one(text)
+                    refused += 1
+            opened.execute_one(text)
+        assert refused == 15
+        counts = opened.state.get("n"), opened.state.get("m")
+        with gasl.open(library()) as whole:
+            for text in (
+                "DECLARE n AS COUNTER",
+                PEOPLE,
+                "UPDATE n WITH people",
+                "DECLARE m AS COUNTER",
+                "UPDATE m WITH people",
+            ):
+                whole.execute_one(text)
+            assert counts == (whole.state.get("n"), whole.state.get("m"))
+        assert len(opened.state.history) == 5
+        assert gasl.replay(opened.state.as_json(), library()).identical
+    with gasl.open(library(), tmp_path / "run") as opened:
+        assert (opened.state.get("n"), opened.state.get("m")) == counts
+
+
+def test_every_command_that_writes_has_its_provenance_in_brief() -> None:
+    with executor() as opened:
+        for text in (
+            "DECLARE kept AS LIST",
+            PEOPLE,
+            "UPDATE kept WITH people",
+            "UPDATE kept WITH people REPLACE",
+            "RESET kept",
+        ):
+            opened.execute_one(text)
+        declared, found, updated, replaced, reset = (entry["provenance_summary"] for entry in opened.state.history)
+        assert declared == reset == {"items": 0, "sources": 0}
+        assert found["items"] == len(opened.context.get("people")) > 0
+        assert updated == replaced == found
+        opened.execute_one("TRY\n  UPDATE kept WITH people\nEND")
+        assert opened.state.history[-1]["provenance_summary"] == {**found, "commands": 1}
+
+
 def test_only_the_last_records_keep_their_values() -> None:
     with executor() as opened:
         for _ in range(60):

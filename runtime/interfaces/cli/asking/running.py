@@ -68,7 +68,7 @@ def run(asked: Question) -> int:
         wanted = Wanted(
             text, bounds, folder, asked.again, spec=spec or "", searching=search, graph=source, force=asked.ground.force
         )
-        before = answered_before(wanted, lambda: open_graph(source).adapter.schema.hash)
+        before = answered_before(wanted, lambda: open_graph(source, raw=asked.ground.raw).adapter.schema.hash)
     except RequestError as error:
         option = _OPTIONS.get(error.parameter, error.parameter)
         raise Misused(f"{option}: {error.message}", error.hint.replace("force", "--force")) from None

@@ -143,6 +143,7 @@ def _command(made: Asked, asked: Question) -> str:
     if asked.llm is not None:
         words += ["--llm", asked.llm]
     words += ["--force"] if asked.ground.force else []
+    words += ["--raw"] if asked.ground.raw else []
     words += _search_options(asked.search, made.stopped == "exhausted")
     if made.stopped == "refused" and not str(asked.llm).startswith(("replay:", "record:")):
         words += ["--no-cache"]  # the same prompt would find the same answer there

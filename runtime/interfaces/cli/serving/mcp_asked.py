@@ -13,6 +13,7 @@ class McpAsked:
     state: str | None
     read_only: bool
     force: bool
+    raw: bool
     chunks: str | None
     llm: str | None
     models: tuple[str, ...]

@@ -51,6 +51,7 @@ def _settings(asked: McpAsked) -> Settings:
         there(asked.state)
     return Settings(
         graph=asked.graph, state=Path(asked.state) if asked.state is not None else None, read_only=asked.read_only, force=asked.force,
+        raw=asked.raw,
         spec=_spec(asked), models={} if asked.no_model else named_specs(asked.models), chunks=asked.chunks, cache=asked.cache,
         limits=Limits(
             asked.max_calls, asked.max_tokens, asked.max_cost, price_of(asked.price), asked.time_limit, asked.max_runs

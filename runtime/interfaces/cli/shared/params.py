@@ -52,6 +52,13 @@ ChunksFile = Annotated[
 OnAnotherGraph = Annotated[
     bool, typer.Option("--force", help="Go on with a state whose findings are of another graph.")
 ]
+AsWritten = Annotated[
+    bool,
+    typer.Option(
+        "--raw",
+        help="Read the graph's values as they are written: leave quotes, <SEP> and numbers written as text alone.",
+    ),
+]
 ModelSpec = Annotated[
     str | None,
     typer.Option(

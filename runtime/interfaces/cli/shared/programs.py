@@ -23,12 +23,12 @@ class Against:
     state: Mapping[str, StateType] | None = None
 
 
-def look_at(graph: str | None, state: str | None) -> Against:
+def look_at(graph: str | None, state: str | None, raw: bool = False) -> Against:
     """Return what is known of a graph and of a state. Raises ``AdapterError``, ``StoreError`` and ``Misused``."""
-    from ....wiring import open_graph
+    from .graphs import loaded
     from .states import reading
 
-    schema = None if graph is None else open_graph(graph).adapter.schema
+    schema = None if graph is None else loaded(graph, raw).schema
     if state is None:
         return Against(schema)
     with reading(state) as store:

@@ -3,11 +3,11 @@
 from pathlib import Path
 from typing import Any, Literal
 
-from .....adapters.state import StateError, StoreError
+from .....adapters.state import StateError
 from .....lang.diagnostic import printable
 from ....executor.rollback import roll_back as undo
 from ....wiring import fork_state as fork
-from ....wiring import open_state
+from ....wiring import open_state, with_check
 from ....wiring import verify_state as verify
 from ...replacing import replace_file
 from ..shared.exit import Exit, Misused
@@ -50,7 +50,7 @@ def roll_back(folder: str, to: str) -> int:
 def export_state(folder: str, output: str | None) -> int:
     """Write the state's JSON object."""
     with reading(folder) as store:
-        text = json_text(store.as_json())
+        text = json_text(with_check(store.as_json()))
     if output is None or output == "-":
         write(text)
     else:
@@ -60,40 +60,25 @@ def export_state(folder: str, output: str | None) -> int:
 
 
 def verify_state(folder: str, form: Literal["table", "json"]) -> int:
-    """Check every byte, and that the state which the bytes give has the hash that it should have."""
-    told: dict[str, Any] = {"state": folder, "ok": True, "hash": None, "steps": None, "damage": [], "notices": []}
-    if there(folder).is_dir():
-        _look_at_bytes(folder, told)
-    if told["ok"]:
-        try:
-            with reading(folder) as store:
-                told |= {"hash": store.hash, "steps": len(store.history)}
-        except StoreError as error:
-            told["ok"] = False
-            told["damage"].append({"file": folder, "position": None, "reason": error.message})
+    """Check every file, byte by byte and against the others, and say of each what was found."""
+    there(folder)
+    found = verify(folder)
+    told: dict[str, Any] = {"state": folder, "ok": found.ok, "hash": found.hash, "steps": found.steps}
+    if (report := found.report) is not None:
+        told |= {
+            "records": report.records, "journal_bytes": report.journal_bytes, "snapshot_bytes": report.snapshot_bytes,
+            "closed": report.closed,
+        }  # fmt: skip
+    told["damage"] = [{"file": each.file, "position": each.position, "reason": each.reason} for each in found.damage]
+    told["files"] = [
+        {"file": each.name, "bytes": each.size, "status": each.status, "why": each.why} for each in found.files
+    ]
+    told["notices"] = found.notices
     if form == "json":
         write(json_text(told))
     else:
         _tell(told)
     return Exit.DONE if told["ok"] else Exit.FAILED
-
-
-def _look_at_bytes(folder: str, told: dict[str, Any]) -> None:
-    report = verify(folder)
-    told |= {
-        "ok": report.ok,
-        "records": report.records,
-        "journal_bytes": report.journal_bytes,
-        "snapshot_bytes": report.snapshot_bytes,
-        "damage": [{"file": d.file, "position": d.position, "reason": d.reason} for d in report.damage],
-    }
-    if (torn := report.torn) is not None:
-        told["notices"].append(
-            f"{torn.file} ends at byte {torn.position} in what is no whole record ({torn.reason}): a commit that is under way, or one "
-            "that was torn by a crash and never counted"
-        )
-    if report.left_over:
-        told["notices"].append(f"left over, of no account: {', '.join(report.left_over)}")
 
 
 def _tell(told: dict[str, Any]) -> None:
@@ -110,7 +95,10 @@ def _tell(told: dict[str, Any]) -> None:
     else:
         print(f"{name} is damaged:")
         for damage in told["damage"]:
-            place = "" if damage["position"] is None else f" at byte {damage['position']:,}"
-            print(printable(f"  {damage['file']}{place}: {damage['reason']}"))
+            print(printable(f"  {damage['file']} at byte {damage['position']:,}: {damage['reason']}"))
+    if "records" in told:
+        for file in told["files"]:
+            why = f": {file['why']}" if file["status"] == "not checked" else ""
+            print(printable(f"  {file['file']}  {file['bytes']:,} bytes, {file['status']}{why}"))
     for notice in told["notices"]:
         say(printable(notice))

@@ -7,10 +7,11 @@ from typing import Any, Literal
 
 from ....executor.rollback import ROLLBACK
 from ....facade import gasl
-from ....grounds.values import chunks_of, graph_of
+from ....grounds.values import chunks_of, graph_of, raw_of
 from ....replay import Verdict
 from ....wiring import read_state
 from ..shared.exit import Exit, Misused
+from ..shared.graphs import loaded
 from ..shared.output import json_text, say, write
 from ..shared.states import there
 
@@ -20,7 +21,7 @@ _CELL = 100
 
 
 def replay_state(
-    folder: str, graph: str | None, llm: str | None, chunks: str | None, form: Literal["table", "json"]
+    folder: str, graph: str | None, llm: str | None, chunks: str | None, raw: bool, form: Literal["table", "json"]
 ) -> int:
     """Replay and tell; the exit code says whether it came out the same.
 
@@ -30,7 +31,8 @@ def replay_state(
     source = graph or graph_of(recorded)
     if source is None:
         raise Misused("the state does not say which graph it was made with", "give it: --graph FILE")
-    verdict = asyncio.run(gasl.areplay(recorded, source, llm, chunks=chunks or chunks_of(recorded)))
+    adapter = loaded(source, raw or (graph is None and raw_of(recorded)))
+    verdict = asyncio.run(gasl.areplay(recorded, adapter, llm, chunks=chunks or chunks_of(recorded)))
     if form == "json":
         write(json_text(_json(verdict)))
     else:

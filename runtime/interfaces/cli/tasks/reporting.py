@@ -14,13 +14,14 @@ from .....adapters.state import StoreError
 from .....lang.diagnostic import nearest, printable
 from ....eventlog import LOG
 from ....folders import FILE, RunError, base_directory, find_folder
-from ....grounds.values import graph_of
+from ....grounds.values import graph_of, raw_of
 from ....hdt.keeping import FOLDER
 from ....report import Account, read_account, render, render_run
-from ....wiring import open_graph, read_brief
+from ....wiring import read_brief
 from ...replacing import replace_file
 from ..shared.exit import Exit, Misused
 from ..shared.files import STDIN
+from ..shared.graphs import loaded
 from ..shared.output import say
 from ..shared.states import there
 
@@ -31,7 +32,7 @@ _QUESTIONS = 20
 """Questions of a state that its page tells, the latest."""
 
 
-def write_report(named: str, output: str | None, graph: str | None) -> int:
+def write_report(named: str, output: str | None, graph: str | None, raw: bool = False) -> int:
     """Write the page and say where it is. Raises ``Misused``, ``StoreError``, ``AdapterError`` and ``OSError``."""
     if output is not None and output != STDIN and Path(output).is_dir():
         raise Misused(f"{output} is a folder", f"name a file in it: --output {Path(output) / _PAGE}")
@@ -41,7 +42,7 @@ def write_report(named: str, output: str | None, graph: str | None) -> int:
             raise Misused("--graph is for the report of a state", "a run's has no drawing of the graph")
         page, beside = _of_run(run), run / _PAGE
     else:
-        page, beside = _of_state(named, graph), _beside(Path(named))
+        page, beside = _of_state(named, graph, raw), _beside(Path(named))
     if output == STDIN:
         sys.stdout.write(page + "\n")
         return Exit.DONE
@@ -105,7 +106,7 @@ def _of_run(folder: Path) -> str:
         raise Misused(error.message, error.hint) from None
 
 
-def _of_state(folder: str, graph: str | None) -> str:
+def _of_state(folder: str, graph: str | None, raw: bool) -> str:
     path = there(folder)
     try:
         state = read_brief(path)
@@ -114,7 +115,7 @@ def _of_state(folder: str, graph: str | None) -> str:
             _no_run(folder, path)
         raise
     questions, left_out = _questions(Path(folder))
-    return render(state, _graph(state, graph), questions, left_out)
+    return render(state, _graph(state, graph, raw), questions, left_out)
 
 
 def _questions(state: Path) -> tuple[list[Account], int]:
@@ -136,15 +137,15 @@ def _beside(state: Path) -> Path:
     return state / _PAGE if state.is_dir() else state.with_suffix(".html")
 
 
-def _graph(state: Mapping[str, Any], named: str | None) -> GraphAdapter | None:
+def _graph(state: Mapping[str, Any], named: str | None, raw: bool) -> GraphAdapter | None:
     """Return the graph that was named, or the one that the state was made with, if it can still be read."""
     if named is not None:
-        return open_graph(named).adapter
+        return loaded(named, raw)
     source = graph_of(state)
     if source is None:
         return None
     try:
-        return open_graph(source).adapter
+        return loaded(source, raw or raw_of(state))
     except AdapterError as error:
         say(printable(f"the drawing has only what the evidence names: {error.message}; --graph names another"))
         return None
