@@ -81,6 +81,8 @@ class Outcome:
     reused: bool = False
     input_hash: str = ""
     failed_items: tuple[Failed, ...] = ()
+    raw: str = ""
+    """The model's answer as it came, where ``output`` is what was read in it."""
 
 
 @frozen
@@ -118,12 +120,17 @@ class Access:
     """How text was read as a value: for a reference, written up to its accessor, or for an answer's ``type=list``.
 
     ``how``: a rung of the ladder (json, python, fence, bracket list), "text" for a slice of plain text, "missing" where
-    the lenient reading put nothing, "skipped" for a way into a step that its condition left out.
+    the lenient reading put nothing, "skipped" for a way into a step that its condition left out. A typed answer that was read
+    otherwise than it is written has it in ``said`` (and its ``item`` in EACH); ``how`` may be thinking, fenced, embedded, literal
+    or coerced then.
     """
 
     step: str
     reference: str
     how: str
+    said: str = ""
+    item: int | None = None
+    output: str = ""
 
 
 @define
@@ -166,6 +173,11 @@ class Run:
     diagnostics: tuple[Diagnostic, ...] = ()
     warnings: tuple[str, ...] = ()
     run_id: str = ""
+
+    @property
+    def coerced(self) -> tuple[Access, ...]:
+        """The typed answers that were read otherwise than they are written."""
+        return tuple(access for access in self.trace.accesses if access.said)
 
     @property
     def output(self) -> str | None:
@@ -267,6 +279,17 @@ def run_json(run: Run, cached: int, source: Source, diagnostics: Sequence[Diagno
             "seconds": round(run.seconds, 3),
             "critical_path_seconds": round(run.critical_path_seconds, 3),
         },
+        "coerced": [
+            {
+                "step": each.step,
+                "item": each.item,
+                "type": each.reference.removeprefix("type="),
+                "how": each.how,
+                "said": each.said,
+                "output": each.output,
+            }
+            for each in run.coerced
+        ],
         "diagnostics": [as_json(diagnostic, source) for diagnostic in diagnostics],
         "warnings": list(run.warnings),
         "run": run.run_id,
