@@ -85,7 +85,7 @@ def _trouble(result: Mapping[str, Any]) -> str:
     reasons = [f"{error['step']}: {error['message']}" if error["step"] else error["message"] for error in errors[:1]]
     if len(errors) > 1:
         reasons.append(f"{len(errors) - 1} more")
-    if failed and not (errors and errors[0]["kind"] == "extraction"):
+    if failed and not (errors and errors[0]["kind"] in ("extraction", "review")):
         reasons.append(f"{many(len(failed), 'review')} not extracted: {failed[0]['failed']}")
     return f"({name}): {', '.join(reasons)}"
 
