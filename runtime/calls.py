@@ -120,14 +120,17 @@ class Caller:
 
     def _note(self, step: str, item: int | None, kind: str, fit: Fit, output: str) -> None:
         """Keep how a typed answer was read, and tell it where that is otherwise than it is written."""
-        how = fit.how or ""
-        if not fit.coerced:
-            self.trace.note(Access(step, f"type={kind}", how))
-            return
-        said, taken = (text if len(text) <= _SAID else f"{text[:_SAID]}…" for text in (fit.coerced, output))
-        self.trace.note(Access(step, f"type={kind}", how, said, item, taken))
+        if fit.coerced:
+            self.note(step, item, kind, fit.how or "", fit.coerced, output)
+        else:
+            self.trace.note(Access(step, f"type={kind}", fit.how or ""))
+
+    def note(self, step: str, item: int | None, kind: str, how: str, said: str, output: str) -> None:
+        """Keep that ``said`` was read as ``output``, which is not how it is written, and tell it."""
+        said, output = (text if len(text) <= _SAID else f"{text[:_SAID]}…" for text in (said, output))
+        self.trace.note(Access(step, f"type={kind}", how, said, item, output))
         if self.events:
-            self.events.emit(AnswerRead(step, kind, how, said, taken, item))
+            self.events.emit(AnswerRead(step, kind, how, said, output, item))
 
     def _fit(self, answer: Completion, kind: Type) -> Fit | Unfit:
         """Return the value of a typed answer: of one that a layer has read already, what that says of how it came."""

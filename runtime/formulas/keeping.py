@@ -29,7 +29,17 @@ from .reviews import Review
 if TYPE_CHECKING:
     from .running import Totals
 
-__all__ = ["RunError", "SeedRecorder", "StoredSeed", "contexts_hash", "file_hash", "load", "start"]
+__all__ = [
+    "RunError",
+    "SeedRecorder",
+    "StoredSeed",
+    "contexts_hash",
+    "file_hash",
+    "load",
+    "more_of",
+    "recalled",
+    "start",
+]
 
 
 def start(
@@ -153,12 +163,7 @@ class SeedRecorder:
         before, extraction, invalid, more = orjson.loads(kept)
         if before != digest:
             return None
-        return Extraction(
-            review.index, extraction, review.meta, invalid, excerpt=review.excerpt, id=review.id, invalid_meta=review.invalid_meta,
-            coerced=more.get("coerced", {}), read_as=more.get("read_as", "exact"), cut=more.get("cut", 0),
-            parts=tuple((begin, end) for begin, end in more.get("parts", ())),
-            decided={name: tuple(parts) for name, parts in more.get("decided", {}).items()},
-        )  # fmt: skip
+        return recalled(review, extraction, invalid, more)
 
     def extracted(self, context: int, read: Read) -> None:
         """Keep an extraction."""
@@ -168,7 +173,7 @@ class SeedRecorder:
                 "record": "extraction_done", "context": context, "review": found.review, "digest": read.digest,
                 "extraction": found.extraction, "invalid": found.invalid, "failed": found.failed, "calls": spent.calls,
                 "usage": [spent.usage.prompt_tokens, spent.usage.completion_tokens], "cost": spent.cost,
-                **({"more": more} if (more := _more(found)) else {}),
+                **({"more": more} if (more := more_of(found)) else {}),
             }
         )  # fmt: skip
 
@@ -201,7 +206,19 @@ class SeedRecorder:
         self._journal.close()
 
 
-def _more(found: Extraction) -> dict[str, Any]:
+def recalled(
+    review: Review, extraction: dict[str, Any], invalid: dict[str, str], more: Mapping[str, Any]
+) -> Extraction:
+    """Return a kept extraction of ``review``; ``more`` is what ``more_of`` gave of it."""
+    return Extraction(
+        review.index, extraction, review.meta, invalid, excerpt=review.excerpt, id=review.id, invalid_meta=review.invalid_meta,
+        coerced=more.get("coerced", {}), read_as=more.get("read_as", "exact"), cut=more.get("cut", 0),
+        parts=tuple((begin, end) for begin, end in more.get("parts", ())),
+        decided={name: tuple(parts) for name, parts in more.get("decided", {}).items()},
+    )  # fmt: skip
+
+
+def more_of(found: Extraction) -> dict[str, Any]:
     """Return what is known of few extractions: how they were read, and of which parts."""
     told = found.as_json()
     return {name: told[name] for name in ("coerced", "read_as", "cut", "parts", "decided") if name in told}

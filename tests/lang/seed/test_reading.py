@@ -10,7 +10,17 @@ from knotwork.lang.documents.seed import SEED_SCHEMA, SEED_SCHEMA_000, read_seed
 from knotwork.lang.expr import Expr
 from knotwork.lang.node import walk
 from knotwork.lang.printer.expr import format_expr
-from knotwork.lang.seed import IN_PARTS, Aggregate, Case, Const, DefineFilter, FilterUse, Formula, Lookup, ReviewHandling
+from knotwork.lang.seed import (
+    IN_PARTS,
+    Aggregate,
+    Case,
+    Const,
+    DefineFilter,
+    FilterUse,
+    Formula,
+    Lookup,
+    ReviewHandling,
+)
 from knotwork.lang.source import Source
 from support.seed_texts import diagnostics, of_form_000, of_form_002, seed_of
 

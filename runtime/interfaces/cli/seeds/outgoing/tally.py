@@ -63,7 +63,10 @@ class Tally:
         found = self.reviews
         parts = [f"{found['kept']:,} of {found['reviews']:,} kept", f"{found['extracted']:,} extracted"]
         parts += [f"{found['invalid']:,} with an invalid field"] if found["invalid"] else []
-        return " · ".join([*parts, *([f"{found['failed']:,} failed"] if found["failed"] else [])])
+        parts += [f"{found['failed']:,} failed"] if found["failed"] else []
+        parts += [f"{found['coerced']:,} with a coerced value"] if found["coerced"] else []
+        cut = f"{found['cut']:,} cut ({found['cut_characters']:,} characters were not read)"
+        return " · ".join([*parts, *([cut] if found["cut"] else [])])
 
     def tell_troubles(self) -> None:
         """Say on stderr which contexts are not complete, and why."""
