@@ -20,6 +20,8 @@ ReadAs = Literal["exact", "thinking", "fenced", "embedded", "literal"]
 MAX_ANSWER = 200_000
 """Characters of an answer that are read; a longer one is unreadable."""
 
+_MOST_CLOSINGS = 8
+"""Ends of thinking behind which the answer is tried as a whole."""
 _MOST_GROUPS = 1_000
 """Groups of braces in an answer that are looked at."""
 _TAG = re.compile(r"<(/?)(think|thinking|thought|thoughts|reasoning|analysis|scratchpad|reflection)\s*>", re.IGNORECASE)
@@ -90,6 +92,10 @@ def read_object(text: str, wanted: Collection[str] = ()) -> ObjectRead | Unreada
         return exact
     if exact is not None:
         return _object(exact[0], "exact")
+    for tag in [tag for tag in _TAG.finditer(whole) if tag[1]][-_MOST_CLOSINGS:]:
+        rest = whole[tag.end() :].strip()
+        if _is_braced(rest) and isinstance(exact := _parsed(rest), tuple):
+            return _object(exact[0], "thinking")
     complete: list[Span] = []
     if _TAG.search(whole):  # a tag within a value is no tag
         complete = [
@@ -100,9 +106,8 @@ def read_object(text: str, wanted: Collection[str] = ()) -> ObjectRead | Unreada
     answer = without_thinking(whole, complete)
     if isinstance(answer, CutOff):
         return answer
-    thought = len(answer) != len(whole)
     answer = answer.strip()
-    if thought and (exact := _parsed(answer)) is not None:
+    if len(answer) != len(whole) and (exact := _parsed(answer)) is not None:
         return exact if isinstance(exact, Unreadable) else _object(exact[0], "thinking")
     return _found(answer, wanted)
 
