@@ -119,13 +119,15 @@ class Computing:
                 yield ResultError("", "invalid", self._share(what, invalid + failed, kept, parts), _ALLOW)
         if failed and not told and failed / kept > self.allow_invalid:
             first = next(found.failed for found in extractions if found.failed)
-            yield ResultError(
-                "", "review", self._share("the extraction", failed, kept, [f"the first: {first}"]), _ALLOW
-            )
+            message = f"{failed:,} of {kept:,} kept reviews failed ({failed / kept:.1%}){self._allowed()}: {first}"
+            yield ResultError("", "review", message, _ALLOW)
 
     def _share(self, what: str, lacking: int, kept: int, parts: Sequence[str]) -> str:
-        allowed = f"; {self.allow_invalid:.1%} may" if self.allow_invalid else ""
-        return f"{what} is missing for {lacking:,} of {kept:,} kept reviews ({lacking / kept:.1%}): {', '.join(parts)}{allowed}"
+        share = f"{lacking:,} of {kept:,} kept reviews ({lacking / kept:.1%})"
+        return f"{what} is missing for {share}{self._allowed()}: {', '.join(parts)}"
+
+    def _allowed(self) -> str:
+        return f", where {self.allow_invalid:.1%} are allowed" if self.allow_invalid else ""
 
     def _provenance(self, name: str, good: Sequence[Extraction], context: Mapping[str, Any]) -> Provenance:
         told = explain(self.seed, [found.row for found in good], context, name)

@@ -20,7 +20,7 @@ def test_output_on_stdout_and_the_rest_on_stderr(cafes: str) -> None:
 def test_json_document(cafes: str) -> None:
     told = call("run", "cafes.lwt", "-i", "request.json", "--llm", cafes, "--format", "json").json
     assert told.keys() == {
-        "status", "output", "value", "final", "steps", "usage", "diagnostics", "warnings", "run",
+        "status", "output", "value", "final", "steps", "usage", "coerced", "diagnostics", "warnings", "run",
     }  # fmt: skip
     assert (told["status"], told["output"], told["value"]) == ("complete", "1", "1")
     assert told["steps"]["check"]["value"] == ["yes", "no"]

@@ -357,7 +357,9 @@ def test_a_cut_that_was_asked_for_is_counted() -> None:
     found = estimate(seed, [{"reviews": [{"text": "food " * 100}, {"text": "food"}, {"text": 3}]}])
     assert (found.cut, found.cut_characters, found.characters, found.unusable) == (1, 400, 504, 1)
     (told,) = [each for each in check(seed, {"reviews": [{"text": "food " * 100}]}) if each.code == "SEED071"]
-    assert told.message.startswith("review_handling: 1 of 1 kept reviews would be cut at 100 characters; 80% of the text")
+    assert told.message.startswith(
+        "review_handling: 1 of 1 kept reviews would be cut at 100 characters; 80% of the text"
+    )
 
 
 def test_one_bad_review_fails_alone_and_the_context_is_partial() -> None:
@@ -366,7 +368,10 @@ def test_one_bad_review_fails_alone_and_the_context_is_partial() -> None:
     assert (result.status, dict(result.outputs), result.values["ALL"]) == ("partial", {"N": 1}, 2)
     assert [found.review for found in result.extractions if found.failed] == [1, 2, 3, 4]
     assert [error.kind for error in result.errors] == ["review"]
-    assert "the extraction is missing for 4 of 6 kept reviews (66.7%)" in result.errors[0].message
+    assert (
+        result.errors[0].message
+        == '4 of 6 kept reviews failed (66.7%): text: its "text" can\'t be used: it is a number, not a text'
+    )
     assert one(LONG, reviews, allow_invalid=0.7).status == "complete"
 
 

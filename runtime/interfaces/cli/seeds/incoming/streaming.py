@@ -270,8 +270,6 @@ def _parsed(index: int, line: int, data: bytes) -> Item:
     except RecursionError:
         return Item(index, line, fault="it is nested too deeply")
     except ValueError as error:
-        fault = (
-            "NaN and Infinity are no JSON numbers" if "JSON compliant" in str(error) else str(error).partition(";")[0]
-        )
+        fault = "NaN or Infinity is no JSON number" if "JSON compliant" in str(error) else str(error).partition(";")[0]
         return Item(index, line, fault=f"it is not JSON: {fault}")
     return Item(index, line, value)
