@@ -438,7 +438,7 @@ _RETRACTED = re.compile(
     r"(?:^|[.!;:…—–\n]\s*+|-\s++)(?:or|wait|actually|no|nope|hmm+|scratch|correction|on\s+second|sorry|alternatively|rather|instead)(?!\w)"
     r"|\b(?:does|do|did|would|could|can)\s*(?:not|n['’]?t)\s+(?:apply|fit|match|describe)|\bnot\s+(?:applicable|the\s+(?:right|correct|best))"
     r"|\bruled\s+out\b|\bincorrect\b|\b(?:that|it|this)(?:['’]s|\s+is|\s+was|\s+would\s+be)\s+wrong\b|\bsecond\s+thoughts?\b"
-    r"|\bscratch\s+that\b|\blet\s+me\s+(?:re|think|correct)",
+    r"|\bscratch\s+that\b|\blet\s+me\s+(?:re|think|correct)|\b(?:not|no\s+one|nobody)\W*+\Z",
     re.IGNORECASE,
 )
 
