@@ -90,6 +90,8 @@ class Caller:
         digest = ""
         if self.record is not None:
             digest = request.digest()
+            if self.strict_types and request.kind != "text":
+                digest = f"{digest}-strict"  # what was taken in other words before is asked for again
             earlier = self.record.recall(step, item, digest)
             if earlier is not None:
                 return Outcome(earlier.output, earlier.value, reused=True, input_hash=digest)

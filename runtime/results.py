@@ -9,13 +9,14 @@ from typing import Any, Literal, Protocol
 from attrs import define, field, frozen
 
 from ..adapters.llm import Usage
-from ..lang.diagnostic import Diagnostic, as_json, has_errors, picture
+from ..lang.diagnostic import Diagnostic, as_json, has_errors, picture, printable
+from ..lang.literals import short
 from ..lang.lwt import Step
 from ..lang.source import Source, Span
 
 __all__ = [
     "Access", "Before", "Failed", "Outcome", "Record", "Recorded", "Run", "ScriptError", "Status", "StepFailed", "StepResult",
-    "Trace", "add_costs", "plain", "run_json",
+    "Trace", "add_costs", "coercions", "plain", "run_json",
 ]  # fmt: skip
 
 NO_USAGE = Usage()
@@ -249,6 +250,19 @@ class Record(Protocol):
 def add_costs(one: float | None, other: float | None) -> float | None:
     """Add what is known: None only where neither is."""
     return other if one is None else one if other is None else one + other
+
+
+def coercions(run: Run, most: int = 5) -> list[str]:
+    """Say which typed answers were read otherwise than they are written, the first ``most`` one by one."""
+    found = run.coerced
+    lines = []
+    for each in found[:most]:
+        item = "" if each.item is None else f" item {each.item}"
+        said, output = (printable(short(" ".join(text.split()))) for text in (each.said, each.output))
+        lines.append(f"({each.step}){item}: {said} was read as {output}")
+    if len(found) > most:
+        lines.append(f"{len(found) - most:,} more answers were read otherwise than they are written")
+    return lines
 
 
 def plain(value: Any) -> Any:

@@ -338,6 +338,12 @@ class _Run:
             extraction = extraction_of(review, failed=f"text: {review.fault}")
         elif self.record is not None:
             extraction = self.record.recall(index, review, self.extractor.digest(review))
+            if (
+                extraction is not None
+                and self.extractor.strict
+                and (extraction.coerced or extraction.read_as != "exact")
+            ):
+                extraction = None
             self.totals.reused += extraction is not None
         if extraction is None:
             read = await self.extractor.extract(opened.label, review)

@@ -4,8 +4,7 @@ import sys
 from typing import Any
 
 from .....lang.diagnostic import as_json, printable
-from .....lang.literals import short
-from ....results import Run, StepResult, run_json
+from ....results import Run, StepResult, coercions, run_json
 from ....runs import Recorder
 from ...counting import dollars
 from ..shared.checked import Checked
@@ -20,7 +19,6 @@ __all__ = ["document", "finish", "refusal"]
 
 _CODES = {"complete": Exit.DONE, "partial": Exit.PARTIAL, "failed": Exit.FAILED, "cancelled": Exit.INTERRUPTED}
 _STYLES = {"complete": "green", "partial": "yellow", "failed": "red", "cancelled": "yellow"}
-_COERCED = 5
 _LISTED = 20
 """Steps that are listed one by one; what is kept has them all."""
 
@@ -69,7 +67,8 @@ def _report(run: Run, tally: Tally, asked: Asked, recorder: Recorder, resume: st
             say(f"{paint('failed', 'red', on)} ({step}) item {failed.item}: {printable(failed.message)}")
     if len(items) > _LISTED:
         say(f"{paint('failed', 'red', on)} and {len(items) - _LISTED} more items")
-    for line in _coerced(run):
+    read = coercions(run)
+    for line in [*read, "refuse such answers with --strict-types"] if read else []:
         say(line)
     if tally.reached:
         say(f"the budget was reached: {raising(tally.reached)}")
@@ -82,19 +81,6 @@ def _report(run: Run, tally: Tally, asked: Asked, recorder: Recorder, resume: st
     say(f"kept in {printable(str(recorder.path))}")
     if run.status != "complete":
         say(f"go on with: {resume}")
-
-
-def _coerced(run: Run) -> list[str]:
-    """Return the lines about answers that were read otherwise than they are written."""
-    found = run.coerced
-    lines = []
-    for each in found[:_COERCED]:
-        item = "" if each.item is None else f" item {each.item}"
-        said, output = (printable(short(" ".join(text.split()))) for text in (each.said, each.output))
-        lines.append(f"({each.step}){item}: {said} was read as {output}")
-    if len(found) > _COERCED:
-        lines.append(f"and {len(found) - _COERCED:,} more answers were read otherwise than they are written")
-    return [*lines, "refuse such answers with --strict-types"] if found else []
 
 
 def _wanted(run: Run) -> list[StepResult]:
