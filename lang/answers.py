@@ -14,7 +14,10 @@ from attrs import frozen
 
 from .literals import MAX_DEPTH, Unreadable, is_too_deep, kind_of, read_literal, short
 
-__all__ = ["MAX_ANSWER", "CutOff", "ObjectRead", "ReadAs", "fenced_blocks", "read_object", "without_thinking"]
+__all__ = [
+    "BLANK", "MAX_ANSWER", "CutOff", "ObjectRead", "ReadAs", "bare_text", "fenced_blocks", "inner_text", "read_object",
+    "without_thinking",
+]  # fmt: skip
 
 ReadAs = Literal["exact", "thinking", "fenced", "embedded", "literal"]
 MAX_ANSWER = 200_000
@@ -265,3 +268,38 @@ def _behind_string(text: str, position: int, quote: str) -> int:
         if (close - slashes) % 2 == 0:
             return close + 1
         position = close + 1
+
+
+# Around a short answer
+
+BLANK = " \t\r\n\f\v\u00a0\ufeff\u200b\u200e\u200f\u2060"
+_AROUND = (
+    ("***", "***"), ("**", "**"), ("__", "__"), ("*", "*"), ("_", "_"), ("`", "`"), ('"', '"'), ("'", "'"), ("“", "”"),
+    ("‘", "’"), ("«", "»"), ("「", "」"),
+)  # fmt: skip
+_ROUNDS = 6
+
+
+def bare_text(text: str) -> str:
+    """Take off what models put around a short answer: blanks, pairs of quotes, Markdown's emphasis, one period."""
+    text, period = text.strip(BLANK), False
+    for _ in range(_ROUNDS):
+        if not period and text.endswith(".") and len(text) > 1:
+            text, period = text[:-1].rstrip(BLANK), True
+        inner = inner_text(text)
+        if inner is None:
+            break
+        text = inner
+    if not period and text.endswith(".") and len(text) > 1:
+        text = text[:-1].rstrip(BLANK)
+    return text
+
+
+def inner_text(text: str) -> str | None:
+    """Return what is within one pair of quotes, or of Markdown's emphasis, around all of ``text``; None where there is none."""
+    for opening, closing in _AROUND:
+        if len(text) > len(opening) + len(closing) and text.startswith(opening) and text.endswith(closing):
+            inner = text[len(opening) : -len(closing)]
+            if opening[0] not in inner and closing[0] not in inner:
+                return inner.strip(BLANK)
+    return None
