@@ -86,6 +86,8 @@ class Completion:
     cached: bool = False
     repaired: bool = False
     cost: float | None = None
+    raw: str = ""
+    """The answer as it came, where ``text`` is what was read in it; "" where it is the answer itself."""
 
     @property
     def tool(self) -> ToolCall | None:
@@ -154,6 +156,7 @@ class Options(TypedDict, total=False):
     tidy: Callable[
         [str], str
     ]  # makes an answer that nearly fits its schema fit, before it is judged; no part of the request
+    strict_types: bool  # whether an answer fits only as it stands: no prose around JSON, no choice in other words
     repairs: int  # how often an answer that does not fit goes back: 1, or 0; no part of the request
     notify: Callable[[Notice], None]  # no part of the request
     tally: Tally  # counts what the caller spends under a budget; no part of the request

@@ -7,11 +7,14 @@ from typing import Any
 
 import orjson
 
+from ..lang.answers import CutOff, ObjectRead, read_object, without_thinking
+from ..lang.coercion import Fit, as_type
+from ..lang.literals import is_json
 from .llm import BadRequest
 from .llm_schema import compiled, first_fault
 
 __all__ = [
-    "answer_format", "check_answer", "instructions", "json_words", "pick_choice", "read_json", "repair_prompt", "strict_ready",
+    "answer_format", "check_answer", "check_choice", "instructions", "json_words", "prose_of", "read_json", "repair_prompt", "strict_ready",
     "unfenced",
     "unwrap",
     "validator",
@@ -168,10 +171,16 @@ def _plain(value: Any) -> Any:
     raise TypeError(type(value).__name__)
 
 
-def check_answer(text: str, schema: Mapping[str, Any]) -> tuple[str, str]:
-    """Return ``(json, "")`` when ``text``, or the fence that it is, satisfies ``schema``; else ``("", why not)``."""
-    text = unfenced(text).strip()
-    if not text:
+def check_answer(text: str, schema: Mapping[str, Any], *, strict: bool = False) -> tuple[str, str]:
+    """Return ``(json, "")`` when ``text``, or the one object in it, satisfies ``schema``; else ``("", why not)``.
+
+    With ``strict`` the whole text has to be the JSON.
+    """
+    if not strict and not is_json(text := unfenced(text).strip()):
+        text, why = _found(text, schema)
+        if why:
+            return "", why
+    if not text.strip():
         return "", "the model answered nothing"
     try:
         value = read_json(text)
@@ -181,6 +190,39 @@ def check_answer(text: str, schema: Mapping[str, Any]) -> tuple[str, str]:
     return ("", why) if why else (text, "")
 
 
+def _found(text: str, schema: Mapping[str, Any]) -> tuple[str, str]:
+    """Return the JSON that stands in a text that is none, and ""; or the text, and why it is refused where that is sure."""
+    wanted = _keys_of(schema)
+    if wanted is None:
+        answer = without_thinking(text)
+        return (
+            ("", f"it can't be used: {answer.reason}") if isinstance(answer, CutOff) else (unfenced(answer).strip(), "")
+        )
+    found = read_object(text, wanted)
+    if isinstance(found, ObjectRead):
+        return json.dumps(found.value, ensure_ascii=False), ""
+    if "{" not in text:
+        return text, ""  # what is wrong with it as JSON says more
+    return "", f"it can't be used: {found.reason}"
+
+
+def _keys_of(schema: Mapping[str, Any]) -> list[str] | None:
+    """Return the keys of the objects that ``schema`` wants, of any of its forms; None where it wants something else."""
+    forms = [schema, *schema.get("anyOf", ()), *schema.get("oneOf", ())]
+    objects = [
+        form for form in forms if isinstance(form, Mapping) and ("properties" in form or form.get("type") == "object")
+    ]
+    if not objects and "$ref" not in schema:
+        return None
+    return list(dict.fromkeys(key for form in objects for key in form.get("properties", ())))
+
+
+def check_choice(text: str, choices: Sequence[str], *, strict: bool = False) -> tuple[str, str]:
+    """Return the choice that ``text`` says and "", or "" and why it says none: ``lang.coercion`` has the rules."""
+    found = as_type(text, list(choices), strict=strict)
+    return (str(found.value), "") if isinstance(found, Fit) else ("", found.reason)
+
+
 def unfenced(text: str) -> str:
     """Return what is in the fence that ``text`` is, else ``text``. By hand: a pattern for it takes quadratic time."""
     bare = text.strip()
@@ -188,17 +230,6 @@ def unfenced(text: str) -> str:
     if not newline or len(bare) < len(head) + 4 or not bare.endswith("```") or not _FENCE_HEAD.fullmatch(head):
         return text
     return bare[len(head) + 1 : -3].rstrip(" \t").removesuffix("\n")
-
-
-def pick_choice(text: str, choices: Sequence[str]) -> str | None:
-    """Return the choice that ``text`` names, else None. Case, quotes and a full stop do not matter."""
-    if text in choices:
-        return text
-    bare = text.strip().strip("\"'`*.").strip()
-    if bare in choices:
-        return bare
-    alike = [choice for choice in choices if choice.strip().casefold() == bare.casefold()]
-    return alike[0] if len(alike) == 1 else None
 
 
 def answer_format(options: Mapping[str, Any]) -> tuple[dict[str, Any], bool] | None:
@@ -228,11 +259,19 @@ def unwrap(text: str, *, as_json: bool) -> str:
     try:
         value = read_json(unfenced(text))
     except ValueError:
-        return text
+        found = read_object(text, ("answer",))
+        if not isinstance(found, ObjectRead) or set(found.value) != {"answer"}:
+            return text
+        value = found.value
     inner = value["answer"] if isinstance(value, dict) and set(value) == {"answer"} else value
     if as_json:
         return text if inner is value else json.dumps(inner, ensure_ascii=False)
     return inner if isinstance(inner, str) else text
+
+
+def prose_of(text: str) -> str:
+    """Return ``text`` where it is more than JSON, or JSON in a fence; else ""."""
+    return "" if is_json(unfenced(text)) else text
 
 
 def strict_ready(schema: Any) -> bool:

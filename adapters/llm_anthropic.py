@@ -18,7 +18,7 @@ from .llm import (
     Truncated,
     Usage,
 )
-from .llm_answers import answer_format, instructions, strict_ready, unwrap
+from .llm_answers import answer_format, instructions, prose_of, strict_ready, unwrap
 from .llm_errors import in_band_error, status_error
 from .llm_http import (
     body_object,
@@ -98,7 +98,8 @@ class AnthropicModel(SDKModel):
             answer = self._strict.restored(answer, shape[0])
         if shape is None or not shape[1]:
             return marked(answer, options)
-        return evolve(answer, text=unwrap(answer.text, as_json="choices" not in options))
+        text = unwrap(answer.text, as_json="choices" not in options)
+        return evolve(answer, text=text, raw="" if text is answer.text else prose_of(answer.text))
 
     def _refusal(self, error: BadRequestError | UnprocessableEntityError, request: Mapping[str, Any]) -> str | None:
         """Return the optional part of ``request`` that the error names; remember it unless this schema is at fault."""

@@ -11,7 +11,7 @@ from blake3 import blake3
 
 from .llm import BudgetExceeded, Completion, LLMError, Notice, Options, TimedOut, Usage
 from .llm_answers import canonical
-from .llm_layers import Client, Layer, asked_for
+from .llm_layers import Client, Layer, asked_for, fitting
 from .shelf import Shelf, Table
 
 __all__ = ["Cached", "request_key"]
@@ -74,8 +74,8 @@ class Cached(Layer):
             return await self._inner.generate(prompt, **options)
         await self._shelf.opened()
         while True:
-            if (kept := self._find(key)) is not None:
-                return kept
+            if (kept := self._find(key)) is not None and (found := fitting(kept, options)) is not None:
+                return found
             flight = self._flights.get(key)
             joined = flight is not None
             if flight is None:
@@ -126,8 +126,9 @@ class Cached(Layer):
         answer = await self._inner.generate(prompt, **options)
         counts = answer.usage.prompt_tokens, answer.usage.completion_tokens
         if not self._shelf.broken:
-            digest = _digest(key, answer.text)
-            await self._shelf.keep((key, answer.text, answer.finish_reason, answer.model, digest, *counts))
+            came = _came(answer, options)
+            digest = _digest(key, came)
+            await self._shelf.keep((key, came, answer.finish_reason, answer.model, digest, *counts))
         return answer
 
     async def _landed(self, key: bytes, flight: _Flight) -> Completion:
@@ -157,6 +158,15 @@ class Cached(Layer):
 def _digest(key: bytes, text: str) -> bytes:
     """Return what tells a damaged text: SQLite itself has no checksums."""
     return blake3(key + text.encode()).digest(length=8)
+
+
+def _came(answer: Completion, options: Options) -> str:
+    """Return what is kept: the answer as it came where it is read again in the same way, so that each run tells how it was read."""
+    if answer.raw:
+        again = fitting(evolve(answer, text=answer.raw, raw=""), options)
+        if again is not None and again.text == answer.text:
+            return answer.raw
+    return answer.text
 
 
 def _free(answer: Completion) -> Completion:

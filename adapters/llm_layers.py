@@ -14,8 +14,9 @@ from typing import Any, Protocol, Unpack, runtime_checkable
 from aiolimiter import AsyncLimiter
 from attrs import define, evolve, field
 
+from ..lang.literals import is_json
 from .llm import BadAnswer, BadRequest, Completion, EmptyAnswer, LLMError, Notice, Options, TimedOut, Truncated, Usage
-from .llm_answers import check_answer, instructions, pick_choice, read_json, repair_prompt, validator
+from .llm_answers import check_answer, check_choice, instructions, read_json, repair_prompt, validator
 from .llm_tools import check_tools, judge_call, marked, offered, read_grammar
 
 __all__ = [
@@ -30,11 +31,12 @@ __all__ = [
     "Validated",
     "as_client",
     "asked_for",
+    "fitting",
     "structured",
 ]
 
 _TIMEOUT = 120.0
-_NOT_ASKED = frozenset(("notify", "tidy", "timeout", "retries", "repairs", "sample", "tally"))
+_NOT_ASKED = frozenset(("notify", "tidy", "timeout", "retries", "repairs", "sample", "strict_types", "tally"))
 """Options that say how to ask, not what is asked for."""
 
 
@@ -169,7 +171,7 @@ class Again(Layer):
 class Validated(Layer):
     """Checks every answer to a request with ``schema``, ``choices`` or ``tools``, and asks for a repair once.
 
-    A JSON answer comes back as the JSON alone (without a fence around it), a choice as it is written in ``choices``, a
+    A JSON answer comes back as the JSON alone, a choice as it is written in ``choices`` (``Completion.raw`` has what came), a
     call of a tool as ``Completion.tool``; words, where tools were offered, are an answer too.
     """
 
@@ -181,7 +183,7 @@ class Validated(Layer):
         answer = await asking.ask(prompt)
         text, why = _judge(answer.text, options)
         if not why:
-            return marked(evolve(answer, text=text), options)
+            return marked(_read(answer, text), options)
         if options.get("repairs", 1) < 1:
             unfit = f"the answer does not fit: {why}"
             raise BadAnswer(unfit, text=answer.text, usage=asking.usage, attempts=asking.attempts)
@@ -189,13 +191,32 @@ class Validated(Layer):
         again = await asking.ask(repair_prompt(prompt, answer.text, why, options))
         text, why = _judge(again.text, options)
         if not why:
-            return marked(evolve(again, text=text, repaired=True), options)
+            return marked(evolve(_read(again, text), repaired=True), options)
         raise BadAnswer(
             f"the answer does not fit, also after a repair: {why}",
             text=again.text,
             usage=asking.usage,
             attempts=asking.attempts,
         )
+
+
+def fitting(answer: Completion, options: Options) -> Completion | None:
+    """Return a kept answer as ``Validated`` gives it; None where it does not fit (any more)."""
+    if "choices" in options:
+        exact = answer.text in options["choices"]
+    elif "schema" in options:
+        exact = "tidy" not in options and is_json(answer.text)
+    else:
+        return answer
+    if exact:
+        return answer
+    text, why = _judge(answer.text, options)
+    return None if why else _read(answer, text)
+
+
+def _read(answer: Completion, text: str) -> Completion:
+    """Return ``answer`` with the ``text`` that was read in it, and what it was before that."""
+    return answer if text == answer.text else evolve(answer, text=text, raw=answer.raw or answer.text)
 
 
 _SHAPES = ("schema", "choices", "tools", "grammar")
@@ -224,10 +245,10 @@ def _judge(text: str, options: Options) -> tuple[str, str]:
         return text, judge_call(text, options["tools"])[1]
     if (tidy := options.get("tidy")) is not None:
         text = tidy(text)
+    strict = options.get("strict_types", False)
     if "schema" in options:
-        return check_answer(text, options["schema"])
-    choice = pick_choice(text, options["choices"])
-    return (choice, "") if choice is not None else ("", "it is none of the choices")
+        return check_answer(text, options["schema"], strict=strict)
+    return check_choice(text, options["choices"], strict=strict)
 
 
 class Throttled(Layer):

@@ -10,7 +10,7 @@ from attrs import evolve
 from openai import AsyncOpenAI, BadRequestError, NotFoundError, OpenAIError, UnprocessableEntityError
 
 from .llm import BadRequest, Completion, ModelNotFound, Options
-from .llm_answers import answer_format, instructions, read_json, strict_ready, unwrap
+from .llm_answers import answer_format, instructions, prose_of, read_json, strict_ready, unwrap
 from .llm_errors import status_error
 from .llm_openai_answers import read_body, read_stream
 from .llm_sdk import DEFAULT_TIMEOUT, SDKModel
@@ -203,7 +203,7 @@ class OpenAIModel(SDKModel):
         text = unwrap(answer.text, as_json="choices" not in options)
         if text is answer.text and text not in options.get("choices", ()):
             self._notice_ignored(text)
-        return evolve(answer, text=text)
+        return evolve(answer, text=text, raw="" if text is answer.text else prose_of(answer.text))
 
     def _notice_ignored(self, text: str) -> None:
         """Say the shape in words too from now on when the server ignores ``response_format``."""

@@ -13,6 +13,7 @@ from typing import Any
 
 from attrs import evolve, frozen
 
+from ..lang.answers import CutOff, without_thinking
 from .llm import CALLED, BadAnswer, BadRequest, Completion, Options, Tool, ToolCall
 from .llm_answers import canonical, read_json, strict_ready, unfenced, validator
 from .llm_schema import first_fault
@@ -77,7 +78,8 @@ def called_text(calls: Sequence[tuple[Any, Any]]) -> str:
 
 def judge_call(text: str, tools: Sequence[Tool]) -> tuple[ToolCall | None, str]:
     """Return the call that ``text`` is and "", or None with what is wrong with it, or with "" when it is words."""
-    bare = unfenced(text).strip()
+    answer = without_thinking(text)
+    bare = unfenced(text if isinstance(answer, CutOff) else answer).strip()
     try:
         value = read_json(bare)
     except ValueError as error:

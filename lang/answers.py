@@ -14,12 +14,17 @@ from attrs import frozen
 
 from .literals import MAX_DEPTH, Unreadable, is_too_deep, kind_of, read_literal, short
 
-__all__ = ["MAX_ANSWER", "CutOff", "ObjectRead", "ReadAs", "fenced_blocks", "read_object", "without_thinking"]
+__all__ = [
+    "BLANK", "MAX_ANSWER", "CutOff", "ObjectRead", "ReadAs", "bare_text", "fenced_blocks", "inner_text", "read_object",
+    "without_thinking",
+]  # fmt: skip
 
 ReadAs = Literal["exact", "thinking", "fenced", "embedded", "literal"]
 MAX_ANSWER = 200_000
 """Characters of an answer that are read; a longer one is unreadable."""
 
+_MOST_CLOSINGS = 8
+"""Ends of thinking behind which the answer is tried as a whole."""
 _MOST_GROUPS = 1_000
 """Groups of braces in an answer that are looked at."""
 _TAG = re.compile(r"<(/?)(think|thinking|thought|thoughts|reasoning|analysis|scratchpad|reflection)\s*>", re.IGNORECASE)
@@ -90,6 +95,10 @@ def read_object(text: str, wanted: Collection[str] = ()) -> ObjectRead | Unreada
         return exact
     if exact is not None:
         return _object(exact[0], "exact")
+    for tag in [tag for tag in _TAG.finditer(whole) if tag[1]][-_MOST_CLOSINGS:]:
+        rest = whole[tag.end() :].strip()
+        if _is_braced(rest) and isinstance(exact := _parsed(rest), tuple):
+            return _object(exact[0], "thinking")
     complete: list[Span] = []
     if _TAG.search(whole):  # a tag within a value is no tag
         complete = [
@@ -100,9 +109,8 @@ def read_object(text: str, wanted: Collection[str] = ()) -> ObjectRead | Unreada
     answer = without_thinking(whole, complete)
     if isinstance(answer, CutOff):
         return answer
-    thought = len(answer) != len(whole)
     answer = answer.strip()
-    if thought and (exact := _parsed(answer)) is not None:
+    if len(answer) != len(whole) and (exact := _parsed(answer)) is not None:
         return exact if isinstance(exact, Unreadable) else _object(exact[0], "thinking")
     return _found(answer, wanted)
 
@@ -260,3 +268,38 @@ def _behind_string(text: str, position: int, quote: str) -> int:
         if (close - slashes) % 2 == 0:
             return close + 1
         position = close + 1
+
+
+# Around a short answer
+
+BLANK = " \t\r\n\f\v\u00a0\ufeff\u200b\u200e\u200f\u2060"
+_AROUND = (
+    ("***", "***"), ("**", "**"), ("__", "__"), ("*", "*"), ("_", "_"), ("`", "`"), ('"', '"'), ("'", "'"), ("“", "”"),
+    ("‘", "’"), ("«", "»"), ("「", "」"),
+)  # fmt: skip
+_ROUNDS = 6
+
+
+def bare_text(text: str) -> str:
+    """Take off what models put around a short answer: blanks, pairs of quotes, Markdown's emphasis, one period."""
+    text, period = text.strip(BLANK), False
+    for _ in range(_ROUNDS):
+        if not period and text.endswith(".") and len(text) > 1:
+            text, period = text[:-1].rstrip(BLANK), True
+        inner = inner_text(text)
+        if inner is None:
+            break
+        text = inner
+    if not period and text.endswith(".") and len(text) > 1:
+        text = text[:-1].rstrip(BLANK)
+    return text
+
+
+def inner_text(text: str) -> str | None:
+    """Return what is within one pair of quotes, or of Markdown's emphasis, around all of ``text``; None where there is none."""
+    for opening, closing in _AROUND:
+        if len(text) > len(opening) + len(closing) and text.startswith(opening) and text.endswith(closing):
+            inner = text[len(opening) : -len(closing)]
+            if opening[0] not in inner and closing[0] not in inner:
+                return inner.strip(BLANK)
+    return None

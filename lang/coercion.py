@@ -14,7 +14,7 @@ from typing import Any, TypeAlias
 
 from attrs import evolve, frozen
 
-from .answers import MAX_ANSWER, CutOff, fenced_blocks, read_object, without_thinking
+from .answers import BLANK, MAX_ANSWER, CutOff, bare_text, fenced_blocks, inner_text, read_object, without_thinking
 from .literals import MAX_DIGITS, Reading, Unreadable, is_json, kind_of, read, short
 
 __all__ = ["Fit", "Type", "Unfit", "as_type", "as_value", "choice_of"]
@@ -221,14 +221,14 @@ def _structure(text: str, kind: str) -> Fit | Unfit:
 
 
 def _int(text: str) -> Fit | Unfit:
-    bare = _bare(text)
+    bare = bare_text(text)
     if re.fullmatch(r"[-+]?[0-9]+(?:\.0+)?", bare) and len(bare) <= MAX_DIGITS:
         return Fit(int(bare.split(".", maxsplit=1)[0]), coerced="" if _EXACT["int"].fullmatch(text.strip()) else text)
     return Unfit(f"it is not an integer: {short(text.strip())}")
 
 
 def _decimal(text: str) -> Fit | Unfit:
-    bare = _bare(text)
+    bare = bare_text(text)
     if re.fullmatch(r"[-+]?(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][-+]?[0-9]+)?", bare) and math.isfinite(float(bare)):
         return Fit(float(bare), coerced="" if _EXACT["float"].fullmatch(text.strip()) else text)
     return Unfit(f"it is not a number: {short(text.strip())}")
@@ -238,7 +238,7 @@ _BOOLEANS = {"true": True, "yes": True, "false": False, "no": False}
 
 
 def _bool(text: str) -> Fit | Unfit:
-    value = _BOOLEANS.get(_bare(text).casefold())
+    value = _BOOLEANS.get(bare_text(text).casefold())
     if value is None:
         return Unfit(f"it is not true or false: {short(text.strip())}")
     return Fit(value, coerced="" if text.strip() in ("true", "false") else text)
@@ -247,39 +247,7 @@ def _bool(text: str) -> Fit | Unfit:
 _SCALARS = {"int": _int, "float": _decimal, "bool": _bool}
 
 
-# What models put around an answer
-
-_BLANK = " \t\r\n\f\v\u00a0\ufeff\u200b\u200e\u200f\u2060"
-_AROUND = (
-    ("***", "***"), ("**", "**"), ("__", "__"), ("*", "*"), ("_", "_"), ("`", "`"), ('"', '"'), ("'", "'"), ("“", "”"),
-    ("‘", "’"), ("«", "»"), ("「", "」"),
-)  # fmt: skip
-_ROUNDS = 6
-
-
-def _bare(text: str) -> str:
-    """Take off what models put around a short answer: blanks, pairs of quotes, Markdown's emphasis, one period."""
-    text, period = text.strip(_BLANK), False
-    for _ in range(_ROUNDS):
-        if not period and text.endswith(".") and len(text) > 1:
-            text, period = text[:-1].rstrip(_BLANK), True
-        inner = _inside(text)
-        if inner is None:
-            break
-        text = inner
-    if not period and text.endswith(".") and len(text) > 1:
-        text = text[:-1].rstrip(_BLANK)
-    return text
-
-
-def _inside(text: str) -> str | None:
-    for opening, closing in _AROUND:
-        if len(text) > len(opening) + len(closing) and text.startswith(opening) and text.endswith(closing):
-            inner = text[len(opening) : -len(closing)]
-            if opening[0] not in inner and closing[0] not in inner:
-                return inner.strip(_BLANK)
-    return None
-
+# Boxes
 
 _BOXED = re.compile(r"\\{1,2}(?:boxed|fbox)\s*+\{([^{}]*+(?:\{[^{}]*+\}[^{}]*+)*+)\}")
 _IN_BOX = re.compile(r"\\(?:text|textbf|textit|texttt|mathrm|mathbf|mathit|emph)\s*+\{([^{}]*+)\}")
@@ -321,7 +289,7 @@ def choice_of(text: str, labels: Sequence[str]) -> Fit | Unfit:
     """Return the one of ``labels`` that ``text`` says: alone, in a box, or as its first word or line where no other stands in it."""
     if text in labels:
         return Fit(text)
-    stripped = text.strip(_BLANK)
+    stripped = text.strip(BLANK)
     if stripped in labels:
         return Fit(stripped, "coerced", text)
     if len(text) > MAX_ANSWER:
@@ -362,7 +330,7 @@ class _Known:
 
     def alone(self, text: str) -> str | Unfit | None:
         """Return the label that is all of ``text`` but for what stands around it."""
-        bare = _bare(text)
+        bare = bare_text(text)
         if bare in self.labels:
             return bare
         found = self.by_fold.get(_folded(bare)) or self.by_bare.get(_folded(bare)) or []
@@ -373,7 +341,7 @@ class _Known:
     def leading(self, text: str) -> str | Unfit | None:
         """Return the label that is the first word or line of ``text``, if nothing behind it says another one or takes it back."""
         text = unicodedata.normalize("NFC", text)
-        inner = _inside(text)
+        inner = inner_text(text)
         text = text if inner is None else inner
         begins = self.first.match(text)
         if begins is None:
@@ -386,7 +354,7 @@ class _Known:
             return None
         chosen = _folded(said)
         for other in self.other.finditer(rest):
-            if _folded(other[0]) != chosen and _folded(_bare(other[0])) != chosen:
+            if _folded(other[0]) != chosen and _folded(bare_text(other[0])) != chosen:
                 return Unfit(f"there are two answers in it, {short(said)} and {short(other[0])}: {short(text)}")
         denied = re.search(rf"\b{_NOT}\W+(?:\w+\W+){{0,2}}?{re.escape(chosen)}(?!\w)", _folded(rest))
         if denied or _TAKEN_BACK.match(rest) or _RETRACTED.search(rest) or "?" in rest or "？" in rest:
@@ -400,7 +368,7 @@ def _known(labels: tuple[str, ...]) -> _Known:
     by_bare: dict[str, list[str]] = {}
     for label in labels:
         by_fold.setdefault(_folded(label), []).append(label)
-        by_bare.setdefault(_folded(_bare(label)), []).append(label)
+        by_bare.setdefault(_folded(bare_text(label)), []).append(label)
     written = sorted({_folded(label) for label in labels} | set(by_bare), key=len, reverse=True)
     words = [(each, r"\s+".join(map(re.escape, each.split()))) for each in written if each]
     first = "|".join(word for _, word in words) or "(?!)"
@@ -438,7 +406,7 @@ _RETRACTED = re.compile(
     r"(?:^|[.!;:…—–\n]\s*+|-\s++)(?:or|wait|actually|no|nope|hmm+|scratch|correction|on\s+second|sorry|alternatively|rather|instead)(?!\w)"
     r"|\b(?:does|do|did|would|could|can)\s*(?:not|n['’]?t)\s+(?:apply|fit|match|describe)|\bnot\s+(?:applicable|the\s+(?:right|correct|best))"
     r"|\bruled\s+out\b|\bincorrect\b|\b(?:that|it|this)(?:['’]s|\s+is|\s+was|\s+would\s+be)\s+wrong\b|\bsecond\s+thoughts?\b"
-    r"|\bscratch\s+that\b|\blet\s+me\s+(?:re|think|correct)",
+    r"|\bscratch\s+that\b|\blet\s+me\s+(?:re|think|correct)|\b(?:not|no\s+one|nobody)\W*+\Z",
     re.IGNORECASE,
 )
 

@@ -18,8 +18,26 @@ from .node import Node
 from .source import Source
 
 __all__ = [
-    "Aggregate", "Case", "CaseRule", "Const", "DefineFilter", "Extracted", "FieldType", "FilterUse", "Form", "Formula",
-    "FormulaSeed", "Keep", "KeepMatch", "Lookup", "Match", "ReviewHandling", "SeedStep", "Strategy", "Where",
+    "IN_PARTS",
+    "Aggregate",
+    "Case",
+    "CaseRule",
+    "Const",
+    "DefineFilter",
+    "Extracted",
+    "FieldType",
+    "FilterUse",
+    "Form",
+    "Formula",
+    "FormulaSeed",
+    "Keep",
+    "KeepMatch",
+    "Lookup",
+    "Match",
+    "ReviewHandling",
+    "SeedStep",
+    "Strategy",
+    "Where",
 ]  # fmt: skip
 
 Form = Literal["000", "002"]
@@ -51,10 +69,18 @@ class Extracted(Node):
 
 @frozen
 class ReviewHandling(Node):
-    """What becomes of a review that is longer than ``max_length`` characters: its beginning or its end is kept, or it is split."""
+    """What becomes of a review that is longer than ``max_length`` characters: its beginning or its end is kept, or it is split.
+
+    ``shared``: characters of a part that the next one begins with.
+    """
 
     max_length: int = 2000
     strategy: Strategy = "truncate_head"
+    shared: int = 0
+
+
+IN_PARTS = ReviewHandling(8000, "split", 200)
+"""What becomes of long reviews where a seed says nothing: all of them is read."""
 
 
 @frozen
@@ -152,8 +178,10 @@ class FormulaSeed:
     keep: Keep = Keep()
     fields: tuple[Extracted, ...] = ()
     prompt: str | None = None
-    review_handling: ReviewHandling = ReviewHandling()
+    review_handling: ReviewHandling = IN_PARTS
     passes: Literal[1, 2] = 1
+    allow_invalid: float = 0.0
+    """The share of a context's kept reviews that may have no value for a field, and the context is complete all the same."""
     steps: tuple[SeedStep, ...] = ()
     outputs: tuple[str, ...] = ()
     form: Form = "002"

@@ -12,7 +12,7 @@ from ..adapters.llm import LLM, BadAnswer, BudgetExceeded, Completion, LLMError,
 from ..lang.coercion import Fit, Type, Unfit, as_type
 from ..lang.diagnostic import nearest
 from ..lang.literals import is_json
-from .events import BudgetReached, CallFinished, CallRetried, CallStarted, Events
+from .events import AnswerRead, BudgetReached, CallFinished, CallRetried, CallStarted, Events
 from .prompts import repair
 from .results import NO_USAGE, Access, Failed, Outcome, Record, StepFailed, Trace, add_costs
 
@@ -21,6 +21,8 @@ __all__ = ["HOPELESS", "Caller", "Request"]
 HOPELESS = frozenset({"budget", "wrong_key", "quota", "model_not_found", "model", "not_configured"})
 """Failures that the next call would share: the rest need not be asked."""
 
+_SAID = 300
+"""Code points that are kept of an answer that was read otherwise than it is written."""
 _LONGEST = 2_000
 """Code points that are kept of what a client raised."""
 
@@ -69,6 +71,8 @@ class Caller:
     trace: Trace
     limit: int
     record: Record | None = None
+    strict_types: bool = False
+    """Whether a typed answer fits only as it stands: nothing is coerced, and nothing is looked for in prose."""
     warn: Callable[[str, str], None] = lambda step, message: None
     gate: asyncio.Semaphore = field(init=False)
     """A place in it is a call under way."""
@@ -86,6 +90,8 @@ class Caller:
         digest = ""
         if self.record is not None:
             digest = request.digest()
+            if self.strict_types and request.kind != "text":
+                digest = f"{digest}-strict"  # what was taken in other words before is asked for again
             earlier = self.record.recall(step, item, digest)
             if earlier is not None:
                 return Outcome(earlier.output, earlier.value, reused=True, input_hash=digest)
@@ -97,21 +103,45 @@ class Caller:
             output: str = answer.text
             value: Any = output
         else:
-            fit = as_type(answer.text, kind)
+            fit = self._fit(answer, kind)
             if isinstance(fit, Unfit) and not answer.repaired:
                 if self.events:
                     self.events.emit(CallRetried(step, "repair", 2, fit.reason, item))
                 prompt = repair(request.prompt, answer.text, fit.reason, kind)
                 answer = await self._generate(client, step, request, prompt, item, spent)
-                fit = as_type(answer.text, kind)
+                fit = self._fit(answer, kind)
             if isinstance(fit, Unfit):
                 raise self._failed(Failed("bad_answer", f"the answer does not fit: {fit.reason}", item=item), spent)
-            if fit.how is not None:
-                self.trace.note(Access(step, f"type={kind}", fit.how))
             output, value = _typed(answer.text, fit, kind)
+            if fit.how is not None:
+                self._note(step, item, type_written(kind), fit, output)
         return Outcome(
-            output, value, spent.usage, spent.cost, spent.calls, spent.attempts, answer.finish_reason, False, digest
-        )
+            output, value, spent.usage, spent.cost, spent.calls, spent.attempts, answer.finish_reason, False, digest,
+            raw=answer.raw,
+        )  # fmt: skip
+
+    def _note(self, step: str, item: int | None, kind: str, fit: Fit, output: str) -> None:
+        """Keep how a typed answer was read, and tell it where that is otherwise than it is written."""
+        if fit.coerced:
+            self.note(step, item, kind, fit.how or "", fit.coerced, output)
+        else:
+            self.trace.note(Access(step, f"type={kind}", fit.how or ""))
+
+    def note(self, step: str, item: int | None, kind: str, how: str, said: str, output: str) -> None:
+        """Keep that ``said`` was read as ``output``, which is not how it is written, and tell it."""
+        said, output = (text if len(text) <= _SAID else f"{text[:_SAID]}…" for text in (said, output))
+        self.trace.note(Access(step, f"type={kind}", how, said, item, output))
+        if self.events:
+            self.events.emit(AnswerRead(step, kind, how, said, output, item))
+
+    def _fit(self, answer: Completion, kind: Type) -> Fit | Unfit:
+        """Return the value of a typed answer: of one that a layer has read already, what that says of how it came."""
+        fit = as_type(answer.text, kind, strict=self.strict_types)
+        if answer.raw and isinstance(fit, Fit):
+            came = as_type(answer.raw, kind, strict=self.strict_types)
+            same = isinstance(came, Fit) and came.value == fit.value
+            fit = came if same else Fit(fit.value, "embedded", answer.raw)
+        return fit
 
     def item_done(self, step: str, item: int, outcome: Outcome, seconds: float) -> None:
         """Keep the answer for one of EACH's items, where the run is kept."""
@@ -194,9 +224,11 @@ class Caller:
 
     def _options(self, step: str, request: Request, item: int | None) -> Any:
         """Return the options for the port. ``notify`` is there only when somebody listens."""
-        if isinstance(request.kind, str) and not self.events:
+        if isinstance(request.kind, str) and not self.events and not self.strict_types:
             return request.options
         options = dict(request.options)
+        if self.strict_types:
+            options["strict_types"] = True
         if not isinstance(request.kind, str):
             options["choices"] = list(request.kind)
         if events := self.events:
@@ -214,6 +246,11 @@ def _as_completion(answer: Any) -> Completion:
     if isinstance(answer, str):
         return Completion(answer)
     raise BadAnswer(f"generate() returned {type(answer).__name__}, not a Completion or a str")
+
+
+def type_written(kind: Type) -> str:
+    """Return a type as scripts write it."""
+    return kind if isinstance(kind, str) else " | ".join(json.dumps(label, ensure_ascii=False) for label in kind)
 
 
 def _typed(text: str, fit: Fit, kind: Type) -> tuple[str, Any]:

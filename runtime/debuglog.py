@@ -15,6 +15,7 @@ from attrs import define, field
 from ..lang.diagnostic import printable
 from .events import (
     AnswerFinished,
+    AnswerRead,
     AnswerStarted,
     BranchClosed,
     BudgetReached,
@@ -110,6 +111,8 @@ def _told(event: Event) -> tuple[int, str, str]:
             return 3, f"({_place(event)}) prompt:", event.prompt
         case CallRetried():
             return 2, f"({_place(event)}) {event.kind} {event.attempt}: {event.reason}", ""
+        case AnswerRead():
+            return 2, f"({_place(event)}) read as {event.type} ({event.how}), taken: {event.output}", event.said
         case CallFinished():
             tokens = f"{event.prompt_tokens}+{event.completion_tokens} tokens"
             cached = ", cached" if event.cached else ""
@@ -224,5 +227,5 @@ def _short(text: str) -> str:
     return line if len(line) <= _SHOWN else f"{line[:_SHOWN]}..."
 
 
-def _place(event: CallStarted | CallRetried | CallFinished) -> str:
+def _place(event: CallStarted | CallRetried | AnswerRead | CallFinished) -> str:
     return event.step if event.item is None else f"{event.step}[{event.item}]"

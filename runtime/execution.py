@@ -50,7 +50,7 @@ class Execution:
     def of(
         cls, input: Any, llm: LLM | None, models: Mapping[str, LLM] | None, mode: Mode, schedule: Policy, limit: int,
         events: Events | None, record: Record | None, prompts: bool, workshop: "Workshop | None" = None,
-        folder: Path | None = None, spec: str = "",
+        folder: Path | None = None, spec: str = "", strict_types: bool = False,
     ) -> "Execution":  # fmt: skip
         """Put a run together."""
         if limit < 1:
@@ -61,7 +61,7 @@ class Execution:
         scope = Scope("", input, results, trace, lambda step, message: None, mode, steps=steps)
         made = cls(
             scope,
-            Caller(llm, models or {}, events, trace, limit, record),
+            Caller(llm, models or {}, events, trace, limit, record, strict_types),
             events,
             results,
             record=record,

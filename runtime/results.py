@@ -9,13 +9,14 @@ from typing import Any, Literal, Protocol
 from attrs import define, field, frozen
 
 from ..adapters.llm import Usage
-from ..lang.diagnostic import Diagnostic, as_json, has_errors, picture
+from ..lang.diagnostic import Diagnostic, as_json, has_errors, picture, printable
+from ..lang.literals import short
 from ..lang.lwt import Step
 from ..lang.source import Source, Span
 
 __all__ = [
     "Access", "Before", "Failed", "Outcome", "Record", "Recorded", "Run", "ScriptError", "Status", "StepFailed", "StepResult",
-    "Trace", "add_costs", "plain", "run_json",
+    "Trace", "add_costs", "coercions", "plain", "run_json",
 ]  # fmt: skip
 
 NO_USAGE = Usage()
@@ -81,6 +82,8 @@ class Outcome:
     reused: bool = False
     input_hash: str = ""
     failed_items: tuple[Failed, ...] = ()
+    raw: str = ""
+    """The model's answer as it came, where ``output`` is what was read in it."""
 
 
 @frozen
@@ -118,12 +121,17 @@ class Access:
     """How text was read as a value: for a reference, written up to its accessor, or for an answer's ``type=list``.
 
     ``how``: a rung of the ladder (json, python, fence, bracket list), "text" for a slice of plain text, "missing" where
-    the lenient reading put nothing, "skipped" for a way into a step that its condition left out.
+    the lenient reading put nothing, "skipped" for a way into a step that its condition left out. A typed answer that was read
+    otherwise than it is written has it in ``said`` (and its ``item`` in EACH); ``how`` may be thinking, fenced, embedded, literal
+    or coerced then.
     """
 
     step: str
     reference: str
     how: str
+    said: str = ""
+    item: int | None = None
+    output: str = ""
 
 
 @define
@@ -166,6 +174,11 @@ class Run:
     diagnostics: tuple[Diagnostic, ...] = ()
     warnings: tuple[str, ...] = ()
     run_id: str = ""
+
+    @property
+    def coerced(self) -> tuple[Access, ...]:
+        """The typed answers that were read otherwise than they are written."""
+        return tuple(access for access in self.trace.accesses if access.said)
 
     @property
     def output(self) -> str | None:
@@ -239,6 +252,19 @@ def add_costs(one: float | None, other: float | None) -> float | None:
     return other if one is None else one if other is None else one + other
 
 
+def coercions(run: Run, most: int = 5) -> list[str]:
+    """Say which typed answers were read otherwise than they are written, the first ``most`` one by one."""
+    found = run.coerced
+    lines = []
+    for each in found[:most]:
+        item = "" if each.item is None else f" item {each.item}"
+        said, output = (printable(short(" ".join(text.split()))) for text in (each.said, each.output))
+        lines.append(f"({each.step}){item}: {said} was read as {output}")
+    if len(found) > most:
+        lines.append(f"{len(found) - most:,} more answers were read otherwise than they are written")
+    return lines
+
+
 def plain(value: Any) -> Any:
     """Return ``value`` as a JSON value: a ``Failed`` at the top or in a list becomes None."""
     if isinstance(value, Failed):
@@ -267,6 +293,17 @@ def run_json(run: Run, cached: int, source: Source, diagnostics: Sequence[Diagno
             "seconds": round(run.seconds, 3),
             "critical_path_seconds": round(run.critical_path_seconds, 3),
         },
+        "coerced": [
+            {
+                "step": each.step,
+                "item": each.item,
+                "type": each.reference.removeprefix("type="),
+                "how": each.how,
+                "said": each.said,
+                "output": each.output,
+            }
+            for each in run.coerced
+        ],
         "diagnostics": [as_json(diagnostic, source) for diagnostic in diagnostics],
         "warnings": list(run.warnings),
         "run": run.run_id,

@@ -131,6 +131,7 @@ async def run(
     spec: str = "",
     plan: Plan | None = None,
     before: Before | None = None,
+    strict_types: bool = False,
 ) -> Run:
     """Run ``script`` and return what came of it.
 
@@ -139,8 +140,8 @@ async def run(
     trace; ``workshop`` has the graph and the state of ``GASL``; ``folder`` is where ``file=`` lies (None: no files are read);
     ``spec`` is what ``llm`` was opened from, where that is known; ``plan`` is that of ``planned`` for just this input and
     these models, where it has been made already; ``before`` has results that the script may refer to as if it had their steps
-    (``planned`` was given their names). Setting ``cancel`` ends the run early
-    with status "cancelled" and the results so far.
+    (``planned`` was given their names). With ``strict_types`` a typed answer fits only as it stands (``lang.coercion``). Setting
+    ``cancel`` ends the run early with status "cancelled" and the results so far.
 
     Raises ``ScriptError`` for a script with errors, before any call. Failures of steps are results, not exceptions.
     """
@@ -149,7 +150,8 @@ async def run(
     _sound(script, plan)
     graph, final, wanted = plan.graph, plan.final, plan.graph.keys() if all_steps else plan.needed
     execution = Execution.of(
-        input, llm, models, mode or script.mode, schedule, max_concurrency, events, record, prompts, workshop, folder, spec
+        input, llm, models, mode or script.mode, schedule, max_concurrency, events, record, prompts, workshop, folder, spec,
+        strict_types,
     )  # fmt: skip
     execution.scope.expressions = plan.expressions
     if before is not None:
@@ -180,6 +182,7 @@ async def run_stream(
     cancel: asyncio.Event | None = None,
     prompts: bool = False,
     workshop: "Workshop | None" = None,
+    strict_types: bool = False,
 ) -> Run:
     """Run a script while its text is still arriving, read leniently.
 
@@ -190,7 +193,19 @@ async def run_stream(
     """
     from ..lang.parse.lwt import StepFeed
 
-    execution = Execution.of(input, llm, models, "lenient", "eager", max_concurrency, events, record, prompts, workshop)
+    execution = Execution.of(
+        input,
+        llm,
+        models,
+        "lenient",
+        "eager",
+        max_concurrency,
+        events,
+        record,
+        prompts,
+        workshop,
+        strict_types=strict_types,
+    )
     feed, graph = StepFeed(), dict[str, tuple[str, ...]]()
 
     def take(steps: list[Step]) -> None:

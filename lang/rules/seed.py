@@ -344,4 +344,9 @@ SEED_RULES = (
         "A formula of a seed that is written in the other form stays an expression over `extractions`.",
         "No operation says the same.",
     ),
+    _rule(
+        "SEED071", "cut-reviews", "warning",
+        "`review_handling` cuts reviews of those given: a part of their text is not read.",
+        "What is not read is not found. Without `review_handling`, or with `split`, long reviews are read in parts.",
+    ),
 )  # fmt: skip

@@ -68,7 +68,8 @@ def schema_of(phase: Phase, *, small: bool = False) -> Mapping[str, Any]:
     from .shapes import ConditionsSchema, GraphSchema
 
     if phase == "seed":
-        return SEED_SCHEMA
+        offered = {name: each for name, each in SEED_SCHEMA["properties"].items() if name != "allow_invalid"}
+        return {**SEED_SCHEMA, "properties": offered}  # how much may be missing is for a person to say
     return json_schema(ConditionsSchema if phase == "conditions" else GraphSchema)
 
 

@@ -20,6 +20,7 @@ from .loops import (
 )
 from .plans import CommandFinished, CommandStarted, PlanFinished, PlanStarted, StateChanged
 from .running import (
+    AnswerRead,
     BudgetReached,
     CallFinished,
     CallRetried,
@@ -35,6 +36,7 @@ from .stream import Event, Events, Warned, as_json
 __all__ = [
     "EVENTS",
     "AnswerFinished",
+    "AnswerRead",
     "AnswerStarted",
     "BranchClosed",
     "BranchOpened",
@@ -69,7 +71,7 @@ __all__ = [
 ]
 
 EVENTS: tuple[type[Event], ...] = (
-    RunStarted, RunFinished, StepStarted, StepFinished, StepSkipped, CallStarted, CallRetried, CallFinished,
+    RunStarted, RunFinished, StepStarted, StepFinished, StepSkipped, CallStarted, CallRetried, CallFinished, AnswerRead,
     PlanStarted, PlanFinished, CommandStarted, CommandFinished, StateChanged,
     AnswerStarted, IterationStarted, CandidateWritten, IterationFinished, AnswerFinished,
     PhaseStarted, PhaseFinished, DraftMended, RepairAsked, ToolCalled, HypothesisFormed, DecisionMade, BranchOpened,

@@ -5,7 +5,7 @@ from attrs import frozen
 from .stream import Event
 
 __all__ = [
-    "BudgetReached", "CallFinished", "CallRetried", "CallStarted", "RunFinished", "RunStarted", "StepFinished", "StepSkipped",
+    "AnswerRead", "BudgetReached", "CallFinished", "CallRetried", "CallStarted", "RunFinished", "RunStarted", "StepFinished", "StepSkipped",
     "StepStarted",
 ]  # fmt: skip
 
@@ -75,6 +75,22 @@ class CallRetried(Event):
     kind: str
     attempt: int
     reason: str
+    item: int | None = None
+
+
+@frozen
+class AnswerRead(Event):
+    """``answer.read``: a typed answer was read otherwise than it is written. ``type`` is what was wanted, ``how`` how it was found
+    (thinking, fenced, fence, embedded, literal, python, bracket list, coerced), ``said`` what was written (its first 300
+    characters), ``output`` what was taken.
+    """
+
+    name = "answer.read"
+    step: str
+    type: str
+    how: str
+    said: str
+    output: str
     item: int | None = None
 
 

@@ -32,6 +32,7 @@ if TYPE_CHECKING:
         events: Events
         cancel: asyncio.Event
         prompts: bool
+        strict_types: bool
 
 
 __all__ = [

@@ -43,6 +43,8 @@ if TYPE_CHECKING:
         cache: Path
         events: Events
         cancel: asyncio.Event
+        strict_types: bool
+        allow_invalid: float
 
     class CompileOptions(TypedDict, total=False):
         """What else compiling may be given; ``compile`` says what each means."""
@@ -118,11 +120,13 @@ def compute(
     context: Mapping[str, Any] | None = None,
     name: str = "",
     index: int = 0,
+    allow_invalid: float | None = None,
 ) -> "SeedResult":
     """Compute ``seed`` over extractions that there are; no model is asked.
 
     ``extractions`` are rows ``{"extraction": {...}, "meta": {...}}``, the ``extractions`` of a result, or the result itself; those
-    that failed are left out. ``context`` is what expressions see as ``context``. Raises ``ResultFault`` for a row that is none.
+    that failed are left out. ``allow_invalid`` is the share that may lack a field (None: the seed's own). ``context`` is what
+    expressions see as ``context``. Raises ``ResultFault`` for a row that is none.
     """
     from ..formulas.computing import Computing
     from ..formulas.results import SeedResult
@@ -131,7 +135,7 @@ def compute(
     found = _extractions(given)
     known = given if isinstance(given, SeedResult) else None
     values = context or {}
-    return Computing.of(seed).result(
+    return Computing.of(seed, allow_invalid).result(
         values, found, name=name or (known.name if known else str(values.get("name") or "")),
         index=known.index if known else index, reviews=known.counts.reviews if known else None,
     )  # fmt: skip
@@ -306,7 +310,9 @@ def _extractions(given: Any) -> "tuple[Extraction, ...]":
         found.append(
             Extraction(
                 row.get("review", place), row["extraction"], meta, row.get("invalid", {}), row.get("failed", ""),
-                row.get("excerpt", ""), row.get("id"),
+                row.get("excerpt", ""), row.get("id"), row.get("invalid_meta", {}), row.get("coerced", {}),
+                row.get("read_as", "exact"), row.get("cut", 0), tuple(map(tuple, row.get("parts", ()))),
+                {name: tuple(parts) for name, parts in row.get("decided", {}).items()},
             )
         )  # fmt: skip
     return tuple(found)

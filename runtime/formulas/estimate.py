@@ -13,7 +13,7 @@ from attrs import define, field
 from ...adapters.llm import Usage
 from ...lang.seed import Extracted, FormulaSeed
 from .filtering import Keeper, KeywordCount
-from .handling import chunks_of, handling_of
+from .handling import parts_of
 from .prompting import (
     Ask,
     answer_schema,
@@ -38,12 +38,19 @@ _ANSWERED = {"int": 4, "float": 6, "bool": 5, "text": 120, "list": 80}
 @define
 class Estimate:
     """What a run comes to. ``kept`` of ``reviews`` in ``contexts`` go to the model in ``calls`` calls; ``calls_at_most`` where
-    two readings always differ. Tokens are estimates. ``cost`` is in US dollars, None without a price.
+    two readings always differ. Of the ``characters`` of kept reviews ``cut_characters``, of ``cut`` reviews, would not be read; ``split``
+    reviews go in parts. Tokens are estimates. ``cost`` is in US dollars, None without a price.
     """
 
     contexts: int = 0
     reviews: int = 0
     kept: int = 0
+    unusable: int = 0
+    """Reviews that have no text that can be read: each fails alone."""
+    characters: int = 0
+    cut: int = 0
+    cut_characters: int = 0
+    split: int = 0
     keywords: list[KeywordCount] = field(factory=list)
     calls: int = 0
     calls_at_most: int = 0
@@ -55,7 +62,8 @@ class Estimate:
     def as_json(self) -> dict[str, Any]:
         """Return the estimate as a JSON object."""
         return {
-            "contexts": self.contexts, "reviews": self.reviews, "kept": self.kept,
+            "contexts": self.contexts, "reviews": self.reviews, "kept": self.kept, "unusable": self.unusable,
+            "characters": self.characters, "cut": self.cut, "cut_characters": self.cut_characters, "split": self.split,
             "keywords": [{"keyword": each.keyword, "kept": each.kept} for each in self.keywords],
             "calls": self.calls, "calls_at_most": self.calls_at_most, "prompt_tokens": self.prompt_tokens,
             "completion_tokens": self.completion_tokens, "tokens": "estimated at 4 characters each", "cost": self.cost,
@@ -75,20 +83,28 @@ def estimate(
     keeper, made = Keeper.of(seed), Estimate()
     counts = [0] * len(seed.keep.keywords)
     apart = way_of_asking(seed, ask, model) == "choices"
-    counting, handling = _Counting(seed, apart, made), handling_of(seed, apart)
+    counting = _Counting(seed, apart, made)
     for index, data in enumerate(contexts):
         context = data if isinstance(data, Context) else read_context(data, index)
         made.contexts += 1
         made.reviews += len(context.reviews)
         made.warnings += [f"context {index}: {warning}" for warning in context.warnings]
         for review in context.reviews:
+            if review.fault:
+                made.unusable += 1
+                continue
             matching = keeper.matching(review.text)
             for place, matches in enumerate(matching):
                 counts[place] += matches
             if matching and not any(matching):
                 continue
             made.kept += 1
-            for chunk in chunks_of(review.text, handling):
+            made.characters += len(review.text)
+            parts = parts_of(review.text, seed.review_handling, apart)
+            made.cut += parts.cut > 0
+            made.cut_characters += parts.cut
+            made.split += len(parts.texts) > 1
+            for chunk in parts.texts:
                 filled = None if seed.prompt is None else fill_extraction_prompt(seed.prompt, chunk, review)
                 counting.chunk(chunk, filled)
     made.keywords = [KeywordCount(*pair) for pair in zip(seed.keep.keywords, counts, strict=True)]

@@ -13,13 +13,13 @@ from blake3 import blake3
 from ...adapters.llm import BadAnswer, Completion
 from ...adapters.llm_answers import canonical
 from ...adapters.llm_layers import Client, Layer, asked_for
-from ...lang.seed import Extracted, FormulaSeed, ReviewHandling
+from ...lang.seed import Extracted, FormulaSeed
 from ..calls import HOPELESS, Caller, Request
 from ..events import Events
 from ..results import Failed, StepFailed, Trace
 from ..spending import Spent, checked
 from .answers import Said, read_answer, read_choice, tidied
-from .handling import agreed, chunks_of, handling_of, merged
+from .handling import Parts, agreed, merged, parts_of
 from .prompting import (
     TEMPLATE,
     Ask,
@@ -30,11 +30,11 @@ from .prompting import (
     fill_extraction_prompt,
     way_of_asking,
 )
-from .remembering import Remembered
+from .remembering import Kept, Remembered
 from .results import Extraction
 from .reviews import Review
 
-__all__ = ["Extractor", "Read"]
+__all__ = ["Extractor", "Read", "extraction_of"]
 
 
 @frozen
@@ -76,10 +76,12 @@ class Extractor:
     options: Mapping[str, Any] = field(factory=dict)
     events: Events | None = None
     remembered: Remembered | None = None
+    strict: bool = False
+    """Whether an answer fits only as it stands: nothing is coerced (``lang.coercion``)."""
     stopped: Failed | None = field(default=None, init=False)
     spent: Spent = field(factory=Spent, init=False)
     """What all extractions cost, those that were cancelled too."""
-    _handling: ReviewHandling = field(init=False)
+    _apart: bool = field(init=False)
     _caller: Caller = field(init=False)
     _choices: tuple[Extracted, ...] = field(init=False)
     _others: tuple[Extracted, ...] = field(init=False)
@@ -89,9 +91,9 @@ class Extractor:
         client: Client | None = None
         if self.llm is not None:
             client = _Salvaged(checked(self.llm))
-        self._caller = Caller(client, {}, self.events, Trace(), self.limit)
+        self._caller = Caller(client, {}, self.events, Trace(), self.limit, strict_types=self.strict)
         apart = way_of_asking(self.seed, self.ask, self.model) == "choices"
-        self._handling = handling_of(self.seed, apart)
+        self._apart = apart
         fields = self.seed.fields
         self._choices = tuple(each for each in fields if apart and each.type == "enum")
         self._others = tuple(each for each in fields if each not in self._choices)
@@ -101,21 +103,26 @@ class Extractor:
 
     async def extract(self, step: str, review: Review) -> Read:
         """Return the extraction of one review; ``step`` names its context in events. A failure is an extraction as well."""
-        chunks = chunks_of(review.text, self._handling)
-        keys = self._keys(review, chunks)
+        parts = parts_of(review.text, self.seed.review_handling, self._apart)
+        chunks, keys = parts.texts, self._keys(review, parts)
         digest = blake3(b"".join(keys.values())).hexdigest(length=16)
         known: dict[str, Any] = {}
+        before: dict[str, Kept] = {}
         if self.remembered is not None:
             await self.remembered.opened()
-            known = self.remembered.find(keys)
+            found = self.remembered.find(keys)
+            before = {name: kept for name, kept in found.items() if not (self.strict and kept.coerced)}
+            known = {name: kept.value for name, kept in before.items()}
         missing = [each for each in self.seed.fields if each.name not in known]
         if self.seed.prompt is not None and missing:
-            missing, known = list(self.seed.fields), {}
-        made = Extraction(review.index, {}, review.meta, id=review.id, excerpt=review.excerpt)
+            missing, known, before = list(self.seed.fields), {}, {}
+        made = extraction_of(review, parts)
+        coerced = {name: kept.coerced for name, kept in before.items() if kept.coerced}
+        decided = {name: kept.parts for name, kept in before.items() if kept.parts}
         spent = Spent()
         if not missing:
             ordered = {each.name: known[each.name] for each in self.seed.fields}
-            return Read(evolve(made, extraction=ordered), spent, digest, known=True)
+            return Read(evolve(made, extraction=ordered, coerced=coerced, decided=decided), spent, digest, known=True)
         try:
             said = await self._all_chunks(step, review, chunks, missing, spent)
         except StepFailed as error:
@@ -125,18 +132,26 @@ class Extractor:
         finally:
             self.spent.add(spent.calls, spent.usage, spent.cost)
         if self.remembered is not None:
-            self.remembered.keep((keys[name], value) for name, value in said.values.items())
+            self.remembered.keep(
+                (keys[name], Kept(value, said.coerced.get(name, ""), said.parts.get(name, ())))
+                for name, value in said.values.items()
+            )
         values = {**known, **said.values}
         ordered = {each.name: values.get(each.name) for each in self.seed.fields}
-        return Read(evolve(made, extraction=ordered, invalid=said.invalid), spent, digest)
+        made = evolve(
+            made, extraction=ordered, invalid=said.invalid, coerced={**coerced, **said.coerced}, decided={**decided, **said.parts},
+            read_as=said.read_as,
+        )  # fmt: skip
+        return Read(made, spent, digest)
 
     def digest(self, review: Review) -> str:
         """Return the hash of all that goes into the review's extraction but the model."""
-        keys = self._keys(review, chunks_of(review.text, self._handling))
+        keys = self._keys(review, parts_of(review.text, self.seed.review_handling, self._apart))
         return blake3(b"".join(keys.values())).hexdigest(length=16)
 
-    def _keys(self, review: Review, chunks: tuple[str, ...]) -> dict[str, bytes]:
+    def _keys(self, review: Review, parts: Parts) -> dict[str, bytes]:
         """Return by field the hash of all that goes into its value but the model: of a prompt of one's own, the whole prompt."""
+        chunks = parts.texts
         if self.seed.prompt is not None:
             prompts = [fill_extraction_prompt(self.seed.prompt, chunk, review) for chunk in chunks]
             shared = blake3(self._told + canonical([*prompts, *map(_definition, self.seed.fields)]))
@@ -168,7 +183,8 @@ class Extractor:
             return both
         prompt = build_reconcile_prompt(self._prompt(review, text, differ), differ, one.values, other.values)
         decided = await self._json(step, review, prompt, differ, spent, sample=2)
-        return Said({**both.values, **decided.values}, decided.invalid)
+        read_as = both.read_as if both.read_as != "exact" else decided.read_as
+        return Said({**both.values, **decided.values}, decided.invalid, {**both.coerced, **decided.coerced}, read_as)
 
     async def _once(
         self, step: str, review: Review, text: str, fields: Sequence[Extracted], spent: Spent, sample: int = 0
@@ -187,10 +203,12 @@ class Extractor:
             return said[0]
         values: dict[str, Any] = {}
         invalid: dict[str, str] = {}
+        coerced: dict[str, str] = {}
         for each in said:
             values |= each.values
             invalid |= each.invalid
-        return Said(values, invalid)
+            coerced |= each.coerced
+        return Said(values, invalid, coerced, next((each.read_as for each in said if each.read_as != "exact"), "exact"))
 
     def _prompt(self, review: Review, text: str, fields: Sequence[Extracted]) -> str:
         if self.seed.prompt is not None:
@@ -200,22 +218,26 @@ class Extractor:
     async def _json(
         self, step: str, review: Review, prompt: str, fields: Sequence[Extracted], spent: Spent, sample: int = 0
     ) -> Said:
-        shape = {"schema": answer_schema(fields), "tidy": tidied(fields)}
-        text = await self._text(step, review, prompt, shape, spent, sample)
-        said = read_answer(text, fields)
-        if said is None:
-            raise StepFailed(Failed("bad_answer", "the answer is no JSON object, also after a repair"))
+        shape = {"schema": answer_schema(fields), "tidy": tidied(fields, self.strict)}
+        text, raw = await self._text(step, review, prompt, shape, spent, sample)
+        said = read_answer(raw or text, fields, self.strict)
+        if isinstance(said, str) and raw:
+            said = read_answer(text, fields, self.strict)
+        if isinstance(said, str):
+            raise StepFailed(Failed("bad_answer", f"{said} (also after a repair)"))
         return said
 
     async def _choice(
         self, step: str, review: Review, prompt: str, wanted: Extracted, spent: Spent, sample: int
     ) -> Said:  # fmt: skip
-        text = await self._text(step, review, prompt, {"choices": list(wanted.values)}, spent, sample)
-        return read_choice(text, wanted)
+        text, raw = await self._text(step, review, prompt, {"choices": list(wanted.values)}, spent, sample)
+        said = read_choice(raw or text, wanted, self.strict)
+        return read_choice(text, wanted, self.strict) if said.invalid and raw else said
 
     async def _text(
         self, step: str, review: Review, prompt: str, shape: Mapping[str, Any], spent: Spent, sample: int
-    ) -> str:
+    ) -> tuple[str, str]:
+        """Return the answer, and what it was before it was read, "" where it is that."""
         if self.stopped is not None:
             raise StepFailed(Failed(self.stopped.kind, f"not asked: {self.stopped.message}", self.stopped.hint))
         options = {**self.options, **shape, "tally": spent}
@@ -227,7 +249,16 @@ class Extractor:
             spent.add(0, error.usage, error.cost)
             raise
         spent.add(0, outcome.usage, outcome.cost)
-        return outcome.output
+        return outcome.output, outcome.raw
+
+
+def extraction_of(review: Review, parts: Parts | None = None, failed: str = "") -> Extraction:
+    """Return the extraction of a review of which nothing is known yet."""
+    made = Extraction(review.index, {}, review.meta, failed=failed, excerpt=review.excerpt, id=review.id)
+    made = evolve(made, invalid_meta=review.invalid_meta)
+    if parts is None:
+        return made
+    return evolve(made, cut=parts.cut, parts=parts.spans if len(parts.spans) > 1 else ())
 
 
 def _definition(wanted: Extracted) -> list[Any]:

@@ -54,8 +54,8 @@ class Keeper:
         return any(test(text, folded) for test in self._tests)
 
     def kept(self, reviews: Iterable[Review]) -> list[Review]:
-        """Return the reviews that are kept, in order."""
-        return [review for review in reviews if self.keeps(review.text)]
+        """Return the reviews that are kept, in order. One whose text can't be used is: whether it says anything is not known."""
+        return [review for review in reviews if review.fault or self.keeps(review.text)]
 
     def matching(self, text: str) -> list[bool]:
         """Say for each keyword whether it alone would keep a review with this text."""

@@ -3,52 +3,57 @@
 FORMULA_SEED, "review_handling" and ``passes``; seed 000, "Long Review Handling" and "Multi-Pass Extraction".
 """
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any
 
-from attrs import evolve
+from attrs import frozen
 
-from ...lang.seed import Extracted, FormulaSeed, ReviewHandling
+from ...lang.seed import Extracted, ReviewHandling
 from .answers import Said
 
-__all__ = ["LONGEST_CHOSEN", "agreed", "chunks_of", "handling_of", "merged"]
+__all__ = ["LONGEST_CHOSEN", "Parts", "agreed", "merged", "parts_of"]
 
 LONGEST_CHOSEN = 2_000
 """Characters of a review that a choice is made over: a small model has a small window."""
 
 
-def handling_of(seed: FormulaSeed, apart: bool) -> ReviewHandling:
-    """Return how long reviews are handled; where fields are asked for ``apart``, by choices, no part is longer than those take."""
-    handling = seed.review_handling
-    return evolve(handling, max_length=min(handling.max_length, LONGEST_CHOSEN)) if apart else handling
+@frozen
+class Parts:
+    """What of a review goes to the model. ``spans`` are the places of ``texts`` in it; ``cut`` characters of it are in none of them."""
+
+    texts: tuple[str, ...]
+    spans: tuple[tuple[int, int], ...]
+    cut: int = 0
 
 
-def chunks_of(text: str, handling: ReviewHandling) -> tuple[str, ...]:
-    """Return what of ``text`` goes to the model: its first or its last characters, or all of it in chunks.
+def parts_of(text: str, handling: ReviewHandling, apart: bool) -> Parts:
+    """Return the parts of ``text`` that are sent: its first or its last characters, or all of it, in parts where it is long.
 
-    A chunk ends at white space where there is some in its second half.
+    Where fields are asked for ``apart``, by choices, no part is longer than those take.
     """
     most = max(1, handling.max_length)
-    if len(text) <= most:
-        return (text,)
-    match handling.strategy:
-        case "truncate_head":
-            return (text[:most],)
-        case "truncate_tail":
-            return (text[-most:],)
-        case "split":
-            return tuple(_split(text, most))
+    begin, end = 0, len(text)
+    if handling.strategy == "truncate_head":
+        end = min(end, most)
+    elif handling.strategy == "truncate_tail":
+        begin = max(0, end - most)
+    window = min(most, LONGEST_CHOSEN) if apart else most
+    spans = tuple(_split(text, begin, end, window, min(handling.shared, window // 4)))
+    return Parts(tuple(text[start:stop] for start, stop in spans), spans, len(text) - (end - begin))
 
 
-def _split(text: str, most: int) -> list[str]:
-    chunks, start = [], 0
-    while len(text) - start > most:
+def _split(text: str, start: int, stop: int, most: int, shared: int) -> Iterator[tuple[int, int]]:
+    """Give the places of parts of at most ``most`` characters; each begins with the last ``shared`` ones of the part before.
+
+    A part ends at white space where there is some in its second half.
+    """
+    while stop - start > most:
         end = start + most
         space = max(text.rfind(" ", start + most // 2, end), text.rfind("\n", start + most // 2, end))
         end = space + 1 if space >= 0 else end
-        chunks.append(text[start:end])
-        start = end
-    return [*chunks, text[start:]]
+        yield start, end
+        start = end - shared
+    yield start, stop
 
 
 def merged(fields: Sequence[Extracted], said: Sequence[Said]) -> Said:
@@ -59,13 +64,30 @@ def merged(fields: Sequence[Extracted], said: Sequence[Said]) -> Said:
         return said[0]
     values: dict[str, Any] = {}
     invalid: dict[str, str] = {}
+    coerced: dict[str, str] = {}
+    parts: dict[str, tuple[int, ...]] = {}
     for each in fields:
-        raw = [answer.invalid[each.name] for answer in said if each.name in answer.invalid]
+        name = each.name
+        wrong = [part for part, answer in enumerate(said) if name in answer.invalid]
+        if wrong:
+            invalid[name], parts[name] = said[wrong[0]].invalid[name], tuple(wrong)
+            continue
+        values[name] = _joined(each, [answer.values[name] for answer in said])
+        parts[name] = tuple(
+            part for part, answer in enumerate(said) if _decides(each, answer.values[name], values[name])
+        )
+        raw = [answer.coerced[name] for answer in said if name in answer.coerced]
         if raw:
-            invalid[each.name] = raw[0]
-        else:
-            values[each.name] = _joined(each, [answer.values[each.name] for answer in said])
-    return Said(values, invalid)
+            coerced[name] = raw[0]
+    read_as = next((answer.read_as for answer in said if answer.read_as != "exact"), "exact")
+    return Said(values, invalid, coerced, read_as, parts)
+
+
+def _decides(wanted: Extracted, found: Any, merged: Any) -> bool:
+    """Say whether what one part says is in what all say."""
+    if merged is None or found is None:
+        return merged is None
+    return wanted.type in ("text", "list") or found == merged
 
 
 def _joined(wanted: Extracted, found: list[Any]) -> Any:
@@ -88,14 +110,18 @@ def _joined(wanted: Extracted, found: list[Any]) -> Any:
 def agreed(fields: Sequence[Extracted], one: Said, other: Said) -> tuple[Said, tuple[Extracted, ...]]:
     """Return what two readings agree on, and the fields in which they differ. One that is invalid agrees with none."""
     values: dict[str, Any] = {}
+    coerced: dict[str, str] = {}
     differ: list[Extracted] = []
     for each in fields:
         valid = each.name in one.values and each.name in other.values
         if valid and _same(one.values[each.name], other.values[each.name]):
             values[each.name] = one.values[each.name]
+            if each.name in one.coerced:
+                coerced[each.name] = one.coerced[each.name]
         else:
             differ.append(each)
-    return Said(values), tuple(differ)
+    read_as = one.read_as if one.read_as != "exact" else other.read_as
+    return Said(values, coerced=coerced, read_as=read_as), tuple(differ)
 
 
 def _same(one: Any, other: Any) -> bool:

@@ -3,7 +3,7 @@
 A run's folder is as ``runtime.journal`` makes it. Its records::
 
     {"record": "run_started", "kind": "seed", "run", "time", "script_hash", "input_hash", "versions", "model", "name", "script", ...}
-    {"record": "extraction_done", "context", "review", "digest", "extraction", "invalid", "failed", "calls", "usage", "cost"}
+    {"record": "extraction_done", "context", "review", "digest", "extraction", "invalid", "failed", "calls", "usage", "cost", "more"?}
     {"record": "context_done", "context", "name", "status", "counts"}
     {"record": "run_finished", "status", "seconds", "usage", "cost", "calls"}
 
@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import orjson
-from attrs import define, evolve, field
+from attrs import define, field
 
 from ...lang.seed import FormulaSeed
 from ..folders import SEED, RunError, base_directory, begin, hash_of, read_run, resumed, versions
@@ -29,7 +29,17 @@ from .reviews import Review
 if TYPE_CHECKING:
     from .running import Totals
 
-__all__ = ["RunError", "SeedRecorder", "StoredSeed", "contexts_hash", "file_hash", "load", "start"]
+__all__ = [
+    "RunError",
+    "SeedRecorder",
+    "StoredSeed",
+    "contexts_hash",
+    "file_hash",
+    "load",
+    "more_of",
+    "recalled",
+    "start",
+]
 
 
 def start(
@@ -115,7 +125,7 @@ def _take(stored: StoredSeed, record: dict[str, Any]) -> bool:
                 if not (isinstance(digest, str) and isinstance(extraction, dict) and isinstance(invalid, dict)):
                     return False
                 if not record["failed"]:
-                    stored._known[place] = orjson.dumps([digest, extraction, invalid])
+                    stored._known[place] = orjson.dumps([digest, extraction, invalid, record.get("more", {})])
             case "context_done":
                 stored.contexts_done += 1
             case "run_finished":
@@ -150,11 +160,10 @@ class SeedRecorder:
         kept = self._known.get((context, review.index))
         if kept is None:
             return None
-        before, extraction, invalid = orjson.loads(kept)
+        before, extraction, invalid, more = orjson.loads(kept)
         if before != digest:
             return None
-        made = Extraction(review.index, extraction, review.meta, invalid, id=review.id)
-        return evolve(made, excerpt=review.excerpt)
+        return recalled(review, extraction, invalid, more)
 
     def extracted(self, context: int, read: Read) -> None:
         """Keep an extraction."""
@@ -164,6 +173,7 @@ class SeedRecorder:
                 "record": "extraction_done", "context": context, "review": found.review, "digest": read.digest,
                 "extraction": found.extraction, "invalid": found.invalid, "failed": found.failed, "calls": spent.calls,
                 "usage": [spent.usage.prompt_tokens, spent.usage.completion_tokens], "cost": spent.cost,
+                **({"more": more} if (more := more_of(found)) else {}),
             }
         )  # fmt: skip
 
@@ -194,6 +204,24 @@ class SeedRecorder:
     def close(self) -> None:
         """Close the file and give up the lock."""
         self._journal.close()
+
+
+def recalled(
+    review: Review, extraction: dict[str, Any], invalid: dict[str, str], more: Mapping[str, Any]
+) -> Extraction:
+    """Return a kept extraction of ``review``; ``more`` is what ``more_of`` gave of it."""
+    return Extraction(
+        review.index, extraction, review.meta, invalid, excerpt=review.excerpt, id=review.id, invalid_meta=review.invalid_meta,
+        coerced=more.get("coerced", {}), read_as=more.get("read_as", "exact"), cut=more.get("cut", 0),
+        parts=tuple((begin, end) for begin, end in more.get("parts", ())),
+        decided={name: tuple(parts) for name, parts in more.get("decided", {}).items()},
+    )  # fmt: skip
+
+
+def more_of(found: Extraction) -> dict[str, Any]:
+    """Return what is known of few extractions: how they were read, and of which parts."""
+    told = found.as_json()
+    return {name: told[name] for name in ("coerced", "read_as", "cut", "parts", "decided") if name in told}
 
 
 def file_hash(path: Path) -> str:

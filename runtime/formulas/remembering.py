@@ -10,11 +10,12 @@ from pathlib import Path
 from typing import Any
 
 import orjson
+from attrs import frozen
 from blake3 import blake3
 
 from ...adapters.shelf import Shelf, Table
 
-__all__ = ["Remembered"]
+__all__ = ["Kept", "Remembered"]
 
 _TABLE = Table(
     what="the extraction cache",
@@ -24,6 +25,15 @@ _TABLE = Table(
     insert="INSERT OR REPLACE INTO extractions_1 (key, value, digest) VALUES (?, ?, ?)",
     probe="SELECT count(*) FROM (SELECT 1 FROM extractions_1 LIMIT 1)",
 )
+
+
+@frozen
+class Kept:
+    """A field's value, what was written where it was read otherwise ("" else), and the parts of a long review that decided."""
+
+    value: Any
+    coerced: str = ""
+    parts: tuple[int, ...] = ()
 
 
 class Remembered:
@@ -41,9 +51,9 @@ class Remembered:
         """Wait until the file is open, or given up."""
         await self._shelf.opened()
 
-    def find(self, keys: Mapping[str, bytes]) -> dict[str, Any]:
+    def find(self, keys: Mapping[str, bytes]) -> dict[str, Kept]:
         """Return the known values by field; ``keys`` are those of the fields."""
-        found: dict[str, Any] = {}
+        found: dict[str, Kept] = {}
         for name, key in keys.items():
             own = self._own(key)
             row = self._shelf.find(own)
@@ -53,13 +63,21 @@ class Remembered:
             if not isinstance(value, bytes) or digest != _digest(own, value):
                 self._shelf.give_up("a value in it is damaged")
                 return {}
-            found[name] = orjson.loads(value)
+            kept = orjson.loads(value)
+            found[name] = (
+                Kept(kept["value"], kept["coerced"], tuple(kept["parts"])) if isinstance(kept, dict) else Kept(kept)
+            )
         return found
 
-    def keep(self, found: Iterable[tuple[bytes, Any]]) -> None:
+    def keep(self, found: Iterable[tuple[bytes, Kept]]) -> None:
         """Keep values under their keys. They are written together with those that come meanwhile, and nobody waits for it."""
-        for key, value in found:
-            own, body = self._own(key), orjson.dumps(value)
+        for key, kept in found:
+            told = {
+                "value": kept.value,
+                "coerced": kept.coerced,
+                "parts": kept.parts,
+            }  # a field's value is never an object
+            own, body = self._own(key), orjson.dumps(told if kept.coerced or kept.parts else kept.value)
             self._pending.append((own, body, _digest(own, body)))
         if self._pending and (self._writing is None or self._writing.done()):
             self._writing = asyncio.create_task(self._write())

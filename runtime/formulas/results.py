@@ -1,13 +1,14 @@
 """What a Formula Seed gives for one context, and its JSON: a line a context, which ``compute`` and ``explain`` read again.
 
-Shape of the JSON: ``{name, index, status, outputs, counts: {reviews, kept, extracted, invalid, failed}, errors: [{step, kind,
-message, hint, root, span: [start, end] | null}], extractions: [{review, id?, extraction, meta, invalid?, failed?, excerpt}],
-usage: {calls, prompt_tokens, completion_tokens}, cost, warnings?}``. Indices count from 0; a cost is in US dollars, null
-where it is not known.
+Shape of the JSON: ``{name, index, status, outputs, counts: {reviews, kept, extracted, invalid, failed, coerced, cut,
+cut_characters}, errors: [{step, kind, message, hint, root, span: [start, end] | null}], unknown?: {STEP: rows}, extractions:
+[{review, id?, extraction, meta, invalid?, invalid_meta?, coerced?, read_as?, cut?, parts?, decided?, failed?, excerpt}], usage:
+{calls, prompt_tokens, completion_tokens}, cost, warnings?}``. Indices count from 0; a cost is in US dollars, null where it is not
+known.
 """
 
 import math
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Literal, TypeVar, get_args
 
 import orjson
@@ -19,7 +20,8 @@ from ...lang.literals import kind_of
 __all__ = ["Counts", "Extraction", "ResultError", "ResultFault", "SeedResult", "Status", "read_result", "read_results"]
 
 Status = Literal["complete", "partial", "failed"]
-"""Complete: every kept review was extracted and every output computed. Failed: there are no outputs."""
+"""Complete: every output was computed, from fields that all kept reviews have (but for what ``allow_invalid`` allows). Failed: there
+are no outputs."""
 
 _STATUSES: Mapping[str, Status] = {status: status for status in get_args(Status)}
 _ERROR_TEXTS = ("step", "kind", "message", "hint", "root")
@@ -30,7 +32,8 @@ _Value = TypeVar("_Value")
 class Counts:
     """Reviews of a context: all, those kept, those extracted, of these the ones with an invalid field, and those that failed.
 
-    ``kept`` is ``extracted`` and ``failed`` together.
+    ``kept`` is ``extracted`` and ``failed`` together. ``coerced`` are those with a value that was read otherwise than it was
+    written, ``cut`` those of which ``cut_characters`` together were not read.
     """
 
     reviews: int = 0
@@ -38,19 +41,29 @@ class Counts:
     extracted: int = 0
     invalid: int = 0
     failed: int = 0
+    coerced: int = 0
+    cut: int = 0
+    cut_characters: int = 0
+
+    @classmethod
+    def of(cls, extractions: Sequence["Extraction"], reviews: int) -> "Counts":
+        """Count the extractions of a context with so many reviews."""
+        good = [found for found in extractions if not found.failed]
+        cut = [found.cut for found in extractions if found.cut]
+        return cls(
+            reviews, len(extractions), len(good), sum(1 for found in good if found.invalid), len(extractions) - len(good),
+            sum(1 for found in good if found.coerced), len(cut), sum(cut),
+        )  # fmt: skip
 
     def as_json(self) -> dict[str, int]:
         """Return the counts by name."""
-        return {
-            "reviews": self.reviews, "kept": self.kept, "extracted": self.extracted, "invalid": self.invalid,
-            "failed": self.failed,
-        }  # fmt: skip
+        return {name: getattr(self, name) for name in _COUNTS}
 
     def __add__(self, other: "Counts") -> "Counts":
-        return Counts(
-            self.reviews + other.reviews, self.kept + other.kept, self.extracted + other.extracted,
-            self.invalid + other.invalid, self.failed + other.failed,
-        )  # fmt: skip
+        return Counts(*(getattr(self, name) + getattr(other, name) for name in _COUNTS))
+
+
+_COUNTS = ("reviews", "kept", "extracted", "invalid", "failed", "coerced", "cut", "cut_characters")
 
 
 @frozen
@@ -58,7 +71,10 @@ class Extraction:
     """What a model read in one review. ``review`` is its index in the context, ``id`` its own id, if it has one.
 
     ``invalid`` has, by field, what the model said where that is none of what the field may be; the field is null then.
-    ``failed`` says why there is no extraction ("" where there is one). ``excerpt`` is the review's beginning.
+    ``invalid_meta`` has, by key of ``meta``, what the review has there where that can't be used. ``failed`` says why there is no
+    extraction ("" where there is one). ``excerpt`` is the review's beginning. ``coerced`` has, by field, what the model said where that
+    was read otherwise (``lang.coercion``), ``read_as`` how its object was found ("exact": it is the answer). ``cut`` characters of the
+    review were not read. ``parts`` are the places of the parts of a long one, ``decided`` says by field which of them decided.
     """
 
     review: int
@@ -68,11 +84,22 @@ class Extraction:
     failed: str = ""
     excerpt: str = ""
     id: str | int | None = None
+    invalid_meta: Mapping[str, str] = field(factory=dict)
+    coerced: Mapping[str, str] = field(factory=dict)
+    read_as: str = "exact"
+    cut: int = 0
+    parts: tuple[tuple[int, int], ...] = ()
+    decided: Mapping[str, tuple[int, ...]] = field(factory=dict)
 
     @property
     def row(self) -> dict[str, Any]:
-        """What is computed over: the extraction and the review's metadata."""
-        return {"extraction": self.extraction, "meta": self.meta}
+        """What is computed over: the extraction and the review's metadata, and what of them is not known."""
+        made: dict[str, Any] = {"extraction": self.extraction, "meta": self.meta}
+        if self.invalid:
+            made["invalid"] = self.invalid
+        if self.invalid_meta:
+            made["invalid_meta"] = self.invalid_meta
+        return made
 
     def as_json(self) -> dict[str, Any]:
         """Return the extraction's part of a result."""
@@ -82,6 +109,17 @@ class Extraction:
         made |= {"extraction": dict(self.extraction), "meta": dict(self.meta)}
         if self.invalid:
             made["invalid"] = dict(self.invalid)
+        if self.invalid_meta:
+            made["invalid_meta"] = dict(self.invalid_meta)
+        if self.coerced:
+            made["coerced"] = dict(self.coerced)
+        if self.read_as != "exact":
+            made["read_as"] = self.read_as
+        if self.cut:
+            made["cut"] = self.cut
+        if self.parts:
+            made["parts"] = [list(span) for span in self.parts]
+            made["decided"] = {name: list(parts) for name, parts in self.decided.items()}
         if self.failed:
             made["failed"] = self.failed
         return made | {"excerpt": self.excerpt}
@@ -129,6 +167,8 @@ class SeedResult:
     cost: float | None = None
     calls: int = 0
     warnings: tuple[str, ...] = ()
+    unknown: Mapping[str, int] = field(factory=dict)
+    """By step, over how many extractions it could not decide: a field that it reads is invalid there. A ``where`` is false for them."""
     _provenance: Callable[[str], Any] | None = field(default=None, eq=False, repr=False)
 
     @property
@@ -162,6 +202,8 @@ class SeedResult:
             },
             "cost": self.cost,
         }  # fmt: skip
+        if self.unknown:
+            made["unknown"] = dict(self.unknown)
         return made | {"warnings": list(self.warnings)} if self.warnings else made
 
     def line(self) -> bytes:
@@ -224,11 +266,12 @@ class _Reader:
             tuple(self.error(each) for each in self.part(data, "errors", list, [])),
             tuple(map(self.extraction, self.part(data, "extractions", list))),
             Usage(self.number(usage, "prompt_tokens", 0), self.number(usage, "completion_tokens", 0)), cost,
-            self.number(usage, "calls", 0), self.texts(data, "warnings"),
+            self.number(usage, "calls", 0), self.texts(data, "warnings"), self.part(data, "unknown", dict, {}),
         )  # fmt: skip
 
     def counts(self, data: dict[str, Any]) -> Counts:
-        return Counts(*(self.number(data, name) for name in ("reviews", "kept", "extracted", "invalid", "failed")))
+        newer = {name: self.number(data, name, 0) for name in _COUNTS[5:]}
+        return Counts(*(self.number(data, name) for name in _COUNTS[:5]), **newer)
 
     def error(self, data: Any) -> ResultError:
         data = self.of(data, dict, "an error")
@@ -240,16 +283,33 @@ class _Reader:
 
     def extraction(self, data: Any) -> Extraction:
         data = self.of(data, dict, "an extraction")
-        invalid = self.part(data, "invalid", dict, {})
-        if not all(isinstance(value, str) for value in invalid.values()):
-            raise self.fault('"invalid" has something that is no text')
+        invalid, invalid_meta, coerced = (self.by_name(data, name) for name in ("invalid", "invalid_meta", "coerced"))
         own = data.get("id")
         if isinstance(own, bool) or not isinstance(own, str | int | None):
             raise self.fault('the "id" of a review is neither a text nor a whole number')
         return Extraction(
             self.number(data, "review"), self.part(data, "extraction", dict), self.part(data, "meta", dict, {}), invalid,
-            self.part(data, "failed", str, ""), self.part(data, "excerpt", str, ""), own,
+            self.part(data, "failed", str, ""), self.part(data, "excerpt", str, ""), own, invalid_meta, coerced,
+            self.part(data, "read_as", str, "exact"), self.number(data, "cut", 0), self.spans(data), self.decided(data),
         )  # fmt: skip
+
+    def by_name(self, data: dict[str, Any], name: str) -> dict[str, str]:
+        found = self.part(data, name, dict, {})
+        if not all(isinstance(value, str) for value in found.values()):
+            raise self.fault(f'"{name}" has something that is no text')
+        return found
+
+    def spans(self, data: dict[str, Any]) -> tuple[tuple[int, int], ...]:
+        found = self.part(data, "parts", list, [])
+        if not all(_is_pair(span) for span in found):
+            raise self.fault('"parts" has something that is no pair of numbers')
+        return tuple((span[0], span[1]) for span in found)
+
+    def decided(self, data: dict[str, Any]) -> dict[str, tuple[int, ...]]:
+        found = self.part(data, "decided", dict, {})
+        if not all(isinstance(parts, list) and all(type(part) is int for part in parts) for parts in found.values()):
+            raise self.fault('"decided" has something that is no list of parts')
+        return {name: tuple(parts) for name, parts in found.items()}
 
     def texts(self, data: dict[str, Any], name: str) -> tuple[str, ...]:
         found = self.part(data, name, list, [])

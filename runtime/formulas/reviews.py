@@ -4,6 +4,7 @@ A context is ``{"name", ..., "as_of"?, "reviews": [{"text", "stars"?, "useful"?,
 review and the context's fixed ``as_of`` alone, never from the clock: the same context gives the same result on every day.
 """
 
+import json
 import math
 from collections.abc import Iterator, Mapping
 from datetime import date
@@ -27,7 +28,7 @@ _TOLD = 5
 
 
 class ContextError(ValueError):
-    """What was given as a context is none, or one of its reviews is none. The message says which."""
+    """What was given as a context is none: no object, or it has no list of reviews. The message says which."""
 
 
 @frozen
@@ -38,6 +39,10 @@ class Review:
     text: str
     meta: Mapping[str, Any]
     id: str | int | None = None
+    fault: str = ""
+    """Why its text can't be used, "" where it can: nothing is asked about it then, and its extraction is failed."""
+    invalid_meta: Mapping[str, str] = field(factory=dict)
+    """By key of ``meta``, what stands there and can't be used; the key is null."""
 
     @property
     def excerpt(self) -> str:
@@ -64,11 +69,11 @@ def read_context(data: Any, index: int = 0) -> Context:
     if not all(isinstance(key, str) for key in data):
         raise ContextError(f"{where} has a key that is no text")
     name = data.get("name")
-    if name is None:
-        name = ""
-    elif not isinstance(name, str):
-        raise ContextError(f'the "name" of {where} is {kind_of(name)}, not a text')
-    _check_text(name, f'the "name" of {where}')
+    warnings: list[str] = []
+    if name is not None and (fault := _text_fault(name)):
+        warnings.append(f'the "name" of {where} is not used: {fault}')
+        name = None
+    name = name or ""
     if name:
         where = f"{where} ({clipped(name, 60)})"
     if "reviews" not in data:
@@ -76,94 +81,127 @@ def read_context(data: Any, index: int = 0) -> Context:
     reviews = data["reviews"]
     if not isinstance(reviews, list | tuple):
         raise ContextError(f'"reviews" of {where} is {kind_of(reviews)}, not a list')
-    reading = _Reading(where, _as_of(data.get("as_of"), where))
+    as_of = _as_of(data.get("as_of"))
+    if isinstance(as_of, str):
+        warnings.append(f'"as_of" of {where} is not used: {as_of}')
+    reading = _Reading(as_of)
     made = tuple(reading.review(review, place) for place, review in enumerate(reviews))
-    return Context(name, index, data, made, reading.warnings())
+    return Context(name, index, data, made, (*warnings, *reading.warnings()))
 
 
-def _as_of(written: Any, where: str) -> date | None:
+def _as_of(written: Any) -> date | str | None:
+    """Return the day that ages are counted to, None where there is none, or why what stands there is none."""
     if written is None:
         return None
     if isinstance(written, date):
         return date(written.year, written.month, written.day)
     if not isinstance(written, str):
-        raise ContextError(f'"as_of" of {where} is {kind_of(written)}, not a date')
+        return f"it is {kind_of(written)}, not a date"
     found = read_date(written)
     if isinstance(found, str) or found.date is None:
-        reason = found if isinstance(found, str) else "it has no day"
-        raise ContextError(f'"as_of" of {where} can\'t be read as a date, {clipped(written, 40)!r}: {reason}')
+        return (
+            f"{clipped(written, 40)!r} can't be read as a date: {found if isinstance(found, str) else 'it has no day'}"
+        )
     return found.date
 
 
 @frozen
 class _Reading:
-    """Reads the reviews of one context and notes what a person should know."""
+    """Reads the reviews of one context and notes what a person should know. What is wrong with one is wrong with it alone."""
 
-    where: str
-    as_of: date | None
-    undated: list[str] = field(factory=list)
+    as_of: date | str | None
+    found: list[str] = field(factory=list)
 
     def review(self, data: Any, index: int) -> Review:
-        where = f"review {index} of {self.where}"
         if not isinstance(data, Mapping):
-            raise ContextError(f"{where} is {kind_of(data)}, not an object")
-        if "text" not in data:
-            raise ContextError(f'{where} has no "text"')
-        text = "" if data["text"] is None else data["text"]  # stars without a word: exports have null there
-        if not isinstance(text, str):
-            raise ContextError(f'"text" of {where} is {kind_of(text)}, not a text')
-        _check_text(text, f'"text" of {where}')
+            return self._failed(index, f"it is {kind_of(data)}, not an object")
         own = data.get("id")
-        if isinstance(own, bool) or not isinstance(own, str | int | None):
-            raise ContextError(f'"id" of {where} is {kind_of(own)}, neither a text nor a whole number')
         if isinstance(own, str):
-            _check_text(own, f'"id" of {where}')
-        elif own is not None and abs(own) >= _LARGEST:
-            raise ContextError(f'"id" of {where} is a number of more than 64 bits')
-        stars, useful = _number(data, "stars", where), _number(data, "useful", where)
-        meta = {"stars": stars, "useful": useful, **self._dated(data.get("date"), index)}
-        return Review(index, text, meta, own)
+            fault = _text_fault(own)
+        elif isinstance(own, bool) or not isinstance(own, int | None):
+            fault = f"it is {kind_of(own)}, neither a text nor a whole number"
+        else:
+            fault = "it is a number of more than 64 bits" if own is not None and abs(own) >= _LARGEST else ""
+        if fault:
+            self.found.append(f'the "id" of review {index} is not used: {fault}')
+            own = None
+        if "text" not in data:
+            return self._failed(index, 'it has no "text"', own)
+        text = "" if data["text"] is None else data["text"]  # stars without a word: exports have null there
+        if fault := _text_fault(text):
+            return self._failed(index, f'its "text" can\'t be used: {fault}', own)
+        meta: dict[str, Any] = {}
+        invalid: dict[str, str] = {}
+        for name in ("stars", "useful"):
+            value, fault = _number(data.get(name))
+            meta[name] = value
+            if fault:
+                invalid[name] = _shown(data[name])
+                self.found.append(f'"{name}" of review {index}, {invalid[name]}, is not used: {fault}')
+        self._date(data.get("date"), index, meta, invalid)
+        return Review(index, text, meta, own, invalid_meta=invalid)
 
-    def _dated(self, written: Any, index: int) -> dict[str, Any]:
-        meta: dict[str, Any] = {"year": None, "month": None, "date": None, "age_days": None}
+    def _failed(self, index: int, fault: str, own: str | int | None = None) -> Review:
+        meta = dict.fromkeys(("stars", "useful", "year", "month", "date", "age_days"))
+        self.found.append(f"review {index} fails: {fault}")
+        return Review(index, "", meta, own, fault)
+
+    def _date(self, written: Any, index: int, meta: dict[str, Any], invalid: dict[str, str]) -> None:
+        meta |= {"year": None, "month": None, "date": None, "age_days": None}
         if written is None:
-            return meta
+            return
         if isinstance(written, date):
             written = written.isoformat()
-        found = read_date(written) if isinstance(written, str) else f"it is {kind_of(written)}"
+        found = read_date(written) if isinstance(written, str) else f"it is {kind_of(written)}, not a date"
         if isinstance(found, str):
-            shown = repr(clipped(written, 40)) if isinstance(written, str) else "there"
-            self.undated.append(f"the date of review {index}, {shown}, is not used: {found}")
-            return meta
+            shown = _shown(written)
+            invalid.update(dict.fromkeys(("year", "month", "date", "age_days"), shown))
+            self.found.append(f"the date of review {index}, {shown}, is not used: {found}")
+            return
         meta["year"], meta["month"] = found.year, found.month
         if found.date is not None:
             meta["date"] = found.date.isoformat()
-            meta["age_days"] = (self.as_of - found.date).days if self.as_of is not None else None
-        return meta
+            if isinstance(self.as_of, str):
+                invalid["age_days"] = "as_of"
+            elif self.as_of is not None:
+                meta["age_days"] = (self.as_of - found.date).days
 
     def warnings(self) -> tuple[str, ...]:
-        more = len(self.undated) - _TOLD
-        told = self.undated[:_TOLD]
-        return (*told, f"the dates of {more:,} more reviews are not used either") if more > 0 else tuple(told)
+        more = len(self.found) - _TOLD
+        told = self.found[:_TOLD]
+        return (*told, f"{more:,} more faults of reviews are like these") if more > 0 else tuple(told)
 
 
-def _check_text(text: str, what: str) -> None:
-    if not text.isascii():
+def _shown(value: Any) -> str:
+    """Return a value for a message: JSON, on one line, without halves of surrogate pairs."""
+    try:
+        written = json.dumps(value, default=str)
+    except (TypeError, ValueError, RecursionError):
+        written = kind_of(value)
+    return clipped(written, 40)
+
+
+def _text_fault(value: Any) -> str:
+    """Say why ``value`` is no text that can be used, "" where it is one."""
+    if not isinstance(value, str):
+        return f"it is {kind_of(value)}, not a text"
+    if not value.isascii():
         try:
-            text.encode()
+            value.encode()
         except UnicodeEncodeError:
-            raise ContextError(f"{what} has half a surrogate pair in it, which is no text") from None
+            return "half of a surrogate pair in it is no text"
+    return ""
 
 
-def _number(data: Mapping[str, Any], name: str, where: str) -> int | float | None:
-    value = data.get(name)
+def _number(value: Any) -> tuple[int | float | None, str]:
+    """Return the number that ``value`` is and "", or null and why it is none."""
     if value is None:
-        return None
+        return None, ""
     if isinstance(value, bool) or not isinstance(value, int | float):
-        raise ContextError(f'"{name}" of {where} is {kind_of(value)}, not a number')
+        return None, f"it is {kind_of(value)}, not a number"
     if not math.isfinite(value) if isinstance(value, float) else abs(value) >= _LARGEST:
-        raise ContextError(f'"{name}" of {where} is no number of 64 bits')
-    return value
+        return None, "it is no number of 64 bits"
+    return value, ""
 
 
 def read_contexts(path: Path) -> Iterator[Any]:
@@ -191,8 +229,8 @@ def contexts_of(data: Any) -> list[Any]:
 
 def _line(line: bytes) -> Any:
     try:
-        return orjson.loads(line)
-    except orjson.JSONDecodeError:  # an object over several lines
+        return _loads(line, "")
+    except ContextError:  # an object over several lines
         return None
 
 
@@ -200,4 +238,7 @@ def _loads(body: bytes, where: str) -> Any:
     try:
         return orjson.loads(body)
     except orjson.JSONDecodeError as error:
-        raise ContextError(f"{where} is not JSON: {error}") from None
+        try:
+            return json.loads(body.decode())  # NaN and halves of surrogate pairs: what has them fails alone
+        except (ValueError, RecursionError):
+            raise ContextError(f"{where} is not JSON: {error}") from None

@@ -19,7 +19,7 @@ from ..events import Events, RunFinished, RunStarted, StepFinished, StepStarted,
 from ..results import NO_USAGE
 from ..spending import Spent
 from .computing import Computing
-from .extracting import Extractor, Read
+from .extracting import Extractor, Read, extraction_of
 from .filtering import Keeper
 from .prompting import Ask
 from .remembering import Remembered
@@ -73,6 +73,8 @@ class Totals:
     partial: int = 0
     failed: int = 0
     counts: Counts = field(factory=Counts)
+    read_as: dict[str, int] = field(factory=dict)
+    """How many extractions were found otherwise than as the whole answer: thinking, fenced, embedded, literal."""
     calls: int = 0
     usage: Usage = NO_USAGE
     cost: float | None = None
@@ -131,20 +133,26 @@ async def run_many(
     record: Keeping | None = None,
     ordered: bool = True,
     cancel: asyncio.Event | None = None,
+    strict_types: bool = False,
+    allow_invalid: float | None = None,
 ) -> Totals:
     """Run ``seed`` for each of ``contexts`` and hand each result to ``on_result``; in the contexts' order, if ``ordered``.
 
     ``llm``: a client as ``llm_layers.as_client`` takes it. ``model`` is its spec: what the extraction cache in the file
     ``cache`` knows it by (no cache without it), and how it is asked (``ask``). ``options`` go along with each call
     (``adapters.llm.Options``). At most ``max_concurrency`` calls are under way. ``record`` keeps the run. When ``cancel`` is set
-    the calls are stopped, contexts under way are left without a result, and ``Totals.cancelled`` is true.
+    the calls are stopped, contexts under way are left without a result, and ``Totals.cancelled`` is true. With ``strict_types``
+    nothing that a model wrote is coerced (``lang.coercion``); ``allow_invalid`` is the share of a context's kept reviews that may lack
+    a field that its outputs use (None: as the seed says, which is none).
 
     A context that can't be read gives a failed result and no call. Raises ``FilterError``, whatever the iterator of
     contexts or ``on_result`` raises; nothing is under way then.
     """
     if max_concurrency < 1:
         raise ValueError("max_concurrency must be at least 1")
-    run = _Run.of(seed, contexts, llm, on_result, model, max_concurrency, ask, options, cache, events, record, ordered)
+    run = _Run.of(
+        seed, contexts, llm, on_result, model, max_concurrency, ask, options, cache, events, record, ordered, strict_types, allow_invalid
+    )  # fmt: skip
     return await run.run(cancel)
 
 
@@ -195,13 +203,23 @@ class _Run:
     def of(
         cls, seed: FormulaSeed, contexts: Contexts, llm: Any, on_result: OnResult, model: str, limit: int, ask: Ask,
         options: Mapping[str, Any] | None, cache: Path | None, events: Events | None, record: Keeping | None, ordered: bool,
+        strict: bool, allow_invalid: float | None,
     ) -> "_Run":  # fmt: skip
         keeper = Keeper.of(seed)
-        extractor = Extractor(seed, llm, model, limit, ask, options or {}, events)
+        extractor = Extractor(seed, llm, model, limit, ask, options or {}, events, strict=strict)
         sized = contexts if isinstance(contexts, Sized) and isinstance(contexts, Iterable) else ()
         labels = tuple(_label(each, index) for index, each in enumerate(sized))
         made = cls(
-            extractor, Computing.of(seed), keeper, _stream(contexts), labels, on_result, record, events, ordered, limit
+            extractor,
+            Computing.of(seed, allow_invalid),
+            keeper,
+            _stream(contexts),
+            labels,
+            on_result,
+            record,
+            events,
+            ordered,
+            limit,
         )
         if cache is not None and model:
             extractor.remembered = Remembered(cache, model, warn=made.warn)
@@ -316,8 +334,16 @@ class _Run:
     async def _extract(self, opened: _Open, place: int) -> None:
         review, index = opened.kept[place], opened.context.index
         extraction: Extraction | None = None
-        if self.record is not None:
+        if review.fault:
+            extraction = extraction_of(review, failed=f"text: {review.fault}")
+        elif self.record is not None:
             extraction = self.record.recall(index, review, self.extractor.digest(review))
+            if (
+                extraction is not None
+                and self.extractor.strict
+                and (extraction.coerced or extraction.read_as != "exact")
+            ):
+                extraction = None
             self.totals.reused += extraction is not None
         if extraction is None:
             read = await self.extractor.extract(opened.label, review)
@@ -327,6 +353,8 @@ class _Run:
             if self.record is not None:
                 self.record.extracted(index, read)
         opened.reads[place] = extraction
+        if extraction.read_as != "exact":
+            self.totals.read_as[extraction.read_as] = self.totals.read_as.get(extraction.read_as, 0) + 1
         opened.left -= 1
         if not opened.left:
             await self._compute(opened)

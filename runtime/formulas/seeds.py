@@ -63,7 +63,8 @@ def check(seed: tree.FormulaSeed, data: Any = None) -> list[Diagnostic]:
 
     if data is None:
         return lint(seed)
-    from .filtering import FilterError, keyword_counts  # most checks have no reviews
+    from .filtering import FilterError, Keeper, keyword_counts  # most checks have no reviews
+    from .handling import parts_of
     from .reviews import read_context
 
     contexts: Sequence[Any] = list(data) if isinstance(data, list | tuple) else [data]
@@ -72,7 +73,11 @@ def check(seed: tree.FormulaSeed, data: Any = None) -> list[Diagnostic]:
         counts, kept, total = keyword_counts(seed, texts)
     except FilterError:  # the linter says so, with its place
         return lint(seed, contexts=contexts)
-    return lint(seed, contexts=contexts, kept=Kept([each.kept for each in counts], kept, total))
+    keeper = Keeper.of(seed)
+    read = [text for text in texts if keeper.keeps(text)]
+    cuts = [cut for cut in (parts_of(text, seed.review_handling, False).cut for text in read) if cut]
+    found = Kept([each.kept for each in counts], kept, total, sum(map(len, read)), len(cuts), sum(cuts))
+    return lint(seed, contexts=contexts, kept=found)
 
 
 def require(seed: tree.FormulaSeed, data: Iterable[Any] | None = None) -> None:

@@ -21,6 +21,7 @@ from ..calls import Request
 from ..events import BudgetReached, CallFinished, CallRetried, CallStarted
 from ..formulas.extracting import Read
 from ..formulas.filtering import FilterError
+from ..formulas.keeping import more_of, recalled
 from ..formulas.results import Extraction, SeedResult
 from ..formulas.reviews import ContextError, Review, read_context
 from ..formulas.running import Totals, run_one
@@ -55,10 +56,16 @@ async def run_seed(call: Call, context: Context) -> Outcome:
     kept, asking = _Kept(context), _Asking.of(context, options.get("model"))
     try:
         result = await run_one(
-            seed, about, asking, model=context.spec, max_concurrency=context.caller.limit, record=kept
+            seed, about, asking, model=context.spec, max_concurrency=context.caller.limit, record=kept,
+            strict_types=context.caller.strict_types,
         )  # fmt: skip
     except FilterError as error:
         raise StepFailed(Failed("operation", f"{name}: {error}", span=call.span)) from None
+    for found in result.extractions:
+        for field, said in found.coerced.items():
+            context.caller.note(
+                context.step, found.review, field, "coerced", said, json.dumps(found.extraction.get(field))
+            )
     return _outcome(result, name, digest, kept, call)
 
 
@@ -128,23 +135,14 @@ class _Kept:
         if found is None or not isinstance(found.value, dict):
             return None
         self.recalled += 1
-        said = found.value
-        return Extraction(
-            review.index,
-            said.get("extraction", {}),
-            review.meta,
-            said.get("invalid", {}),
-            "",
-            review.excerpt,
-            review.id,
-        )
+        return recalled(review, found.value.get("extraction", {}), found.value.get("invalid", {}), found.value)
 
     def extracted(self, context: int, read: Read) -> None:
         """Keep an extraction; one that failed is to be tried again."""
         made, spent = read.extraction, read.spent
         if made.failed:
             return
-        value = {"extraction": dict(made.extraction), "invalid": dict(made.invalid)}
+        value = {"extraction": dict(made.extraction), "invalid": dict(made.invalid), **more_of(made)}
         outcome = Outcome("", value, spent.usage, spent.cost, spent.calls, spent.calls, "", False, read.digest)
         self.context.caller.item_done(self.context.step, made.review, outcome, 0.0)
 

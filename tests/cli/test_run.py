@@ -20,7 +20,7 @@ def test_output_on_stdout_and_the_rest_on_stderr(cafes: str) -> None:
 def test_json_document(cafes: str) -> None:
     told = call("run", "cafes.lwt", "-i", "request.json", "--llm", cafes, "--format", "json").json
     assert told.keys() == {
-        "status", "output", "value", "final", "steps", "usage", "diagnostics", "warnings", "run",
+        "status", "output", "value", "final", "steps", "usage", "coerced", "diagnostics", "warnings", "run",
     }  # fmt: skip
     assert (told["status"], told["output"], told["value"]) == ("complete", "1", "1")
     assert told["steps"]["check"]["value"] == ["yes", "no"]
@@ -227,3 +227,19 @@ def test_a_run_that_can_not_be_kept_is_told_before_it_costs_anything(
     assert result.code == 1
     assert "can't be kept" in result.err
     assert "internal" not in result.err
+
+
+def test_an_answer_in_other_words_is_told_and_strict_types_refuse_it(folder: Path) -> None:
+    (folder / "m.lwt").write_text('(final)=LLM("How is it?", type="glad" | "sad")\n')
+    spec = cassette(folder / "c", {"How is it?": "<think>glad?</think>**Sad**, because it rained"})
+    for _ in range(2):  # what the cache has is told again
+        told = call("run", "m.lwt", "--llm", spec)
+        assert (told.code, told.out) == (0, "sad\n")
+        assert '(final): "<think>glad?</think>**Sad**, because it rained" was read as "sad"' in told.err
+        assert "refuse such answers with --strict-types" in told.err
+    (read,) = call("run", "m.lwt", "--llm", spec, "--format", "json").json["coerced"]
+    assert (read["step"], read["how"], read["output"]) == ("final", "thinking", "sad")
+    strict = call("run", "m.lwt", "--llm", spec, "--strict-types")
+    assert strict.code == 1
+    assert 'it is none of "glad", "sad"' in strict.err
+    assert "--strict-types" in strict.err.splitlines()[-1]

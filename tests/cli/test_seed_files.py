@@ -118,11 +118,12 @@ def test_csv_of_another_seed_is_refused(tmp_path: Path) -> None:
 
 def test_csv_cells() -> None:
     line = csv_row(0, SCORE=None, VERDICT=["a", True])
-    assert line == '0,c0,complete,,"[""a"", true]",4,3,2,1,1\n'
-    assert csv_row(0, SCORE=-3, VERDICT="=HYPERLINK(1)") == "0,c0,complete,-3,'=HYPERLINK(1),4,3,2,1,1\n"
+    assert line == '0,c0,complete,,"[""a"", true]",4,3,2,1,1,0,0,0\n'
+    assert csv_row(0, SCORE=-3, VERDICT="=HYPERLINK(1)") == "0,c0,complete,-3,'=HYPERLINK(1),4,3,2,1,1,0,0,0\n"
     assert next(csv.reader(io.StringIO(csv_line(['a"b', "c\nd"]), newline=""))) == ['a"b', "c\nd"]
     assert columns(("name", "kept")) == [
-        "index", "run_name", "status", "name", "kept", "reviews", "run_kept", "extracted", "invalid", "failed",
+        "index", "run_name", "status", "name", "kept", "reviews", "run_kept", "extracted", "invalid", "failed", "coerced",
+        "cut", "cut_characters",
     ]  # fmt: skip
 
 

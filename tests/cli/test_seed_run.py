@@ -22,6 +22,9 @@ def model(folder: Path) -> str:
     return seed_model(folder / "m.cassette")
 
 
+CUT = {"coerced": 0, "cut": 0, "cut_characters": 0}
+
+
 def run(*args: str | Path, **options: Any) -> Result:
     return call("seed", "run", "noise.seed.json", "cafes.jsonl", *args, **options)
 
@@ -37,7 +40,16 @@ def test_a_result_a_line_on_stdout_and_the_rest_on_stderr(model: str) -> None:
     assert luna["outputs"] == {"SCORE": 1.0, "VERDICT": "loud"}
     assert sol["outputs"] == {"SCORE": -2.0, "VERDICT": "quiet"}
     assert mar["outputs"] == {"SCORE": 0.0, "VERDICT": "quiet"}
-    assert luna["counts"] == {"reviews": 3, "kept": 2, "extracted": 2, "invalid": 0, "failed": 0}
+    assert luna["counts"] == {
+        "reviews": 3,
+        "kept": 2,
+        "extracted": 2,
+        "invalid": 0,
+        "failed": 0,
+        "coerced": 0,
+        "cut": 0,
+        "cut_characters": 0,
+    }
     assert luna["context"] == {"name": "Luna", "kind": "bar"}
     assert [each["review"] for each in luna["extractions"]] == [0, 2]
     assert [each["index"] for each in (luna, sol, mar)] == [0, 1, 2]
@@ -80,7 +92,7 @@ def test_a_bad_line_is_named_and_the_others_run(folder: Path, model: str) -> Non
     assert found[4]["name"] == "Mar"
     assert "cafes.jsonl, line 2: it is not JSON" in told.err
     assert 'cafes.jsonl, line 4: context 2 (X) has no "reviews"' in told.err
-    assert 'cafes.jsonl, line 5: review 0 of context 3 (Y) has no "text"' in told.err
+    assert 'failed (Y): the one review that was kept could not be extracted: text: it has no "text"' in told.err
     assert "partial: 2 of 5 contexts complete · 3 failed" in told.err
 
 
@@ -112,7 +124,7 @@ def test_what_is_not_whole_says_why_and_how_to_go_on(folder: Path, model: str) -
     worse = seed_model(folder / "worse", {"noise hurts": {"level": "loud", "minutes": 5}, "twice": None, "quiet": None})
     told = run("--llm", worse, "-o", "r.jsonl")
     assert told.code == 4
-    assert "partial (Luna): 1 review not extracted: refused: no, thanks" in told.err
+    assert "partial (Luna): 1 of 2 kept reviews failed (50.0%): refused: no, thanks" in told.err
     assert "failed (Sol): the one review that was kept could not be extracted: refused: no, thanks" in told.err
     assert "partial: 1 of 3 contexts complete · 1 partial · 1 failed" in told.err
     command = told.err.splitlines()[-1].removeprefix("go on with: knotwork ").split()
@@ -328,3 +340,63 @@ def test_invalid_fields_are_counted(folder: Path, model: str, monkeypatch: pytes
     told = run("--llm", "openai:m")
     assert "3 with an invalid field" in told.err
     assert results(told.out)[0]["extractions"][0]["invalid"] == {"level": "deafening"}
+
+
+def test_what_was_read_otherwise_is_told_and_strict_types_refuse_it(folder: Path, model: str) -> None:
+    loud = '<think>loud?</think>{"level": "**Loud**", "minutes": "5"}'
+    said = seed_model(folder / "other", {"noise": loud, "quiet": 'Sure: {"level": "quiet", "minutes": 60}'})
+    told = run("--llm", said, "--no-cache")
+    assert told.code == 0
+    assert results(told.out)[0]["extractions"][0]["coerced"] == {"level": "**Loud**", "minutes": "5"}
+    assert "reviews: 3 of 5 kept · 3 extracted · 2 with a coerced value" in told.err
+    assert "answers that were more than JSON: 1 in prose, 2 behind thinking" in told.err
+    assert run("--llm", said, "--no-cache", "--strict-types").code == 4
+
+
+def test_what_is_invalid_makes_a_context_partial_unless_it_is_allowed(folder: Path, model: str) -> None:
+    answers = {
+        "noise hurts": {"level": "very", "minutes": 5}, "noise": {"level": "loud", "minutes": 5},
+        "quiet": {"level": "quiet", "minutes": "some"},
+    }  # fmt: skip
+    bad = seed_model(folder / "bad", answers)
+    told = run("--llm", bad, "-o", "r.jsonl")
+    assert told.code == 4
+    assert "partial (Luna): the field level is missing for 1 of 2 kept reviews (50.0%): 1 invalid" in told.err
+    assert "2 of 3 contexts complete · 1 partial" in told.err
+    assert results((folder / "r.jsonl").read_text())[0]["unknown"] == {"N_LOUD": 1, "N_QUIET": 1}
+    assert run("--llm", bad, "--allow-invalid", "0.5").code == 0
+    again = call("seed", "compute", "noise.seed.json", "r.jsonl", "--allow-invalid", "0.5")
+    assert again.code == 0
+    assert call("seed", "compute", "noise.seed.json", "r.jsonl").code == 4
+    assert run("--llm", bad, "--allow-invalid", "50").code == 2
+
+
+def test_a_bad_review_in_a_file_fails_alone(folder: Path, model: str) -> None:
+    body = (
+        lines(CONTEXTS)
+        .replace('"stars": 1,', '"stars": NaN,')
+        .replace("Great cake", "\\ud800")
+        .replace('"stars": 2', '"stars": "two"')
+    )
+    (folder / "cafes.jsonl").write_text(body)
+    told = run("--llm", model)
+    assert told.code == 4
+    luna = results(told.out)[0]
+    assert (luna["status"], luna["outputs"]) == ("partial", {"SCORE": 1.0, "VERDICT": "loud"})
+    assert [each.get("invalid_meta") for each in luna["extractions"]] == [{"stars": "NaN"}, None, {"stars": '"two"'}]
+    assert "partial (Luna): 1 of 3 kept reviews failed (33.3%): text: its" in told.err
+    assert '"stars" of review 2, "two", is not used: it is a text, not a number' in told.err
+
+
+def test_a_cut_is_told_by_the_run_the_dry_run_and_the_check(folder: Path, model: str) -> None:
+    write_seed(folder, review_handling={"max_length": 9})
+    dry = run("--dry-run")
+    assert "3 of 3 reviews would be cut at 9 characters; 43% of the text would not be read" in dry.out
+    (folder / "one.json").write_text(json.dumps(CONTEXTS))
+    checked = call("check", "noise.seed.json", "--input", "one.json")
+    assert (
+        "3 of 3 kept reviews would be cut at 9 characters; 43% of the text of those kept would not be read"
+        in checked.out + checked.err
+    )
+    told = run("--llm", seed_model(folder / "cut", {"eview": {"level": "loud", "minutes": 5}}))
+    assert "3 cut (20 characters were not read)" in told.err

@@ -72,7 +72,7 @@ def test_a_fence_is_taken_off(fenced: str) -> None:
     assert check_answer(fenced, OBJECT) == ('{"a": 1}', "")
 
 
-@pytest.mark.parametrize("fenced", ["```", "``````", "```\n```", "```json {}```", "```a b\n{}\n```"])
+@pytest.mark.parametrize("fenced", ["```", "``````", "```\n```", "```json {", "```a b\n{]\n```", "```json\n{}{\n```"])
 def test_what_is_no_fence_with_json_in_it_does_not_fit(fenced: str) -> None:
     assert check_answer(fenced, OBJECT)[1]
 

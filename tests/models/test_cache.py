@@ -76,8 +76,29 @@ def test_only_whole_answers_that_fit_enter(path):
     answer = with_cache(path, Validated(Again(inner)), body)
     assert (answer.text, answer.repaired) == ("good", True)
     with sqlite3.connect(path) as file:
-        assert file.execute("SELECT text FROM answers_1").fetchall() == [("good",)]
+        assert file.execute("SELECT text FROM answers_1").fetchall() == [("Good.",)]  # read again each time
     file.close()
+
+
+def test_what_was_read_in_an_answer_is_told_for_a_kept_one_too(path):
+    async def body(client):
+        return [
+            await client.generate("pick", choices=["good", "bad"]),
+            await client.generate("pick", choices=["good", "bad"], strict_types=True),
+            await client.generate("say", schema={"type": "object", "properties": {"a": {"type": "integer"}}}),
+        ]
+
+    said = ["**Good.**", "good", 'Sure: {"a": 1}']
+    for answers in (said, []):
+        found = with_cache(path, Validated(Scripted(*answers)), body)
+        assert [(each.text, each.cached) for each in found] == [
+            ("good", not answers),
+            ("good", not answers),
+            ('{"a": 1}', not answers),
+        ]
+        assert [each.raw for each in found] == (
+            ["**Good.**", "", 'Sure: {"a": 1}'] if answers else ["", "", 'Sure: {"a": 1}']
+        )
 
 
 def test_equal_calls_under_way_are_one_call(path):

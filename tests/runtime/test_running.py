@@ -6,7 +6,9 @@ from typing import Any
 import pytest
 from knotwork import lwt
 from knotwork.adapters.llm import BadAnswer, BudgetExceeded, Completion, Refused, Unavailable, Usage
-from knotwork.runtime.events import CallRetried, Event, Events
+from knotwork.lang.source import Source
+from knotwork.runtime.events import AnswerRead, CallRetried, Event, Events
+from knotwork.runtime.results import run_json
 from support.clients import Scripted, Timed
 
 
@@ -181,6 +183,38 @@ def test_a_typed_answer_has_a_value_and_a_text_that_other_prompts_see(
 ) -> None:
     result = run(f'(a)=LLM("x", type={kind})', Scripted(default=answer))
     assert (result.output, result.value) == (output, value)
+
+
+@pytest.mark.parametrize(
+    ("kind", "answer", "value", "how"),
+    [
+        ('"glad" | "sad"', "**sad**", "sad", "coerced"),
+        ('"glad" | "sad"', "sad, because it rained", "sad", "coerced"),
+        ('"glad" | "sad"', "<think>glad?</think>sad", "sad", "thinking"),
+        ("int", "**5**", 5, "coerced"),
+        ("int", r"\boxed{5}", 5, "coerced"),
+        ("json", 'Sure! Here is the JSON: {"a": 1}', {"a": 1}, "embedded"),
+        ("json", '<think>{"a": 2}</think>{"a": 1}', {"a": 1}, "thinking"),
+    ],
+)
+def test_what_is_read_otherwise_than_it_is_written_is_told(kind: str, answer: str, value: Any, how: str) -> None:
+    events, heard = Events(), list[Event]()
+    events.subscribe(heard.append)
+    result = run(f'(a)=LLM("x", type={kind})', Scripted(default=answer), events=events)
+    assert (result.value, result.calls) == (value, 1)
+    assert [(each.step, each.said, each.how) for each in result.coerced] == [("a", answer, how)]
+    assert [(each.said, each.how) for each in heard if isinstance(each, AnswerRead)] == [(answer, how)]
+    told = run_json(result, 0, Source("", "x"), [])["coerced"]
+    assert [(each["type"], each["said"], each["output"]) for each in told] == [(kind, answer, result.output)]
+    assert run('(a)=LLM("x", type=text)', Scripted(default=answer)).coerced == ()
+
+
+def test_strict_types_take_nothing_but_the_type() -> None:
+    client = Scripted(default=["**5**", "5"])
+    result = run('(a)=LLM("x", type=int)', client, strict_types=True)
+    assert (result.value, result.calls, result.coerced) == (5, 2, ())
+    failed = run('(a)=LLM("x", type="a" | "b")', Scripted(default="a, because"), strict_types=True)
+    assert failed.status == "failed"
 
 
 def test_choices_are_told_to_the_client() -> None:

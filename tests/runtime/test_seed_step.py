@@ -162,7 +162,7 @@ def test_a_review_that_fails_makes_the_run_partial(folder: Path) -> None:
     result = run(folder, llm=Scripted({"all night": SEVERE, "little": RuntimeError("no")}))
     assert (result.status, result.value["N"]) == ("partial", 1)
     assert "a.seed.json" in result.warnings[-1]
-    assert "1 of 2 reviews failed" in result.warnings[-1]
+    assert "1 of 2 kept reviews failed (50.0%): error: RuntimeError: no" in result.warnings[-1]
 
 
 def test_an_output_that_fails_is_told(folder: Path) -> None:

@@ -75,9 +75,19 @@ def _plain_row(draw: st.DrawFn) -> dict[str, Any]:
 
 @st.composite
 def any_rows(draw: st.DrawFn) -> list[dict[str, Any]]:
-    """Up to twelve rows, mostly in order; now and then with a value of any kind somewhere, or all of any kind."""
+    """Up to twelve rows, mostly in order; now and then with a value of any kind somewhere, or all of any kind, or with values that are
+    invalid: a field in some rows or in all.
+    """
     found = draw(st.lists(_plain_row(), max_size=12))
     way = draw(st.integers(0, 9))
+    if way >= 7:
+        names = draw(st.lists(st.sampled_from((*VALUES, "score", "known", "tags")), max_size=2))
+        keys = draw(st.lists(st.sampled_from(("stars", "year")), max_size=1))
+        some = found if way == 9 else found[: draw(st.integers(0, len(found)))]
+        for row in some:
+            row |= {"invalid": dict.fromkeys(names, "odd"), "invalid_meta": dict.fromkeys(keys, "odd")}
+            row["extraction"] |= dict.fromkeys(names)
+            row.setdefault("meta", {}).update(dict.fromkeys(keys))
     if way == 0:
         return found + draw(odd_rows())
     if way <= 2 and found:

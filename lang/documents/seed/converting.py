@@ -63,7 +63,7 @@ def convert(seed: FormulaSeed) -> Converted:
         **({"task_name": seed.task_name} if "task_name" in old else {}),
         "filter": {"keywords": list(seed.keep.keywords)},
         "extract": extract,
-        **{key: old[key] for key in ("review_handling", "passes") if key in old},
+        **{key: old[key] for key in ("review_handling", "passes", "allow_invalid") if key in old},
         "compute": compute,
         "output": list(seed.outputs),
     }

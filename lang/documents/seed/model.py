@@ -209,8 +209,17 @@ class Seed002Model(_Strict):
     task_name: str = Field(default="", max_length=1_000, description="The name of the task.")
     filter: FilterModel = Field(default=FilterModel(), description="Which reviews are kept.")
     extract: ExtractModel = Field(default=ExtractModel(fields=[]), description="What is extracted from each review.")
-    review_handling: ReviewHandlingModel = Field(default=ReviewHandlingModel(), description="What long reviews become.")
+    review_handling: ReviewHandlingModel = Field(
+        default=ReviewHandlingModel(max_length=8000, strategy="split"),
+        description="What long reviews become. Without it they are read in parts of 8,000 characters that share 200.",
+    )
     passes: int = Field(default=1, ge=1, le=2, description="2: extract twice and reconcile what differs.")
+    allow_invalid: float = Field(
+        default=0.0,
+        ge=0,
+        le=1,
+        description="The share of kept reviews that may lack a field, and the context is complete.",
+    )
     compute: list[Any] = Field(description="The steps, in the order of their dependencies.")
     output: list[str] = Field(description="The names of the steps to return.")
 
@@ -256,8 +265,17 @@ class Seed000Model(_Strict):
         default=None, min_length=1, max_length=100_000,
         description="The question about each review; {review_text} stands for the review.",
     )  # fmt: skip
-    review_handling: ReviewHandlingModel = Field(default=ReviewHandlingModel(), description="What long reviews become.")
+    review_handling: ReviewHandlingModel = Field(
+        default=ReviewHandlingModel(max_length=8000, strategy="split"),
+        description="What long reviews become. Without it they are read in parts of 8,000 characters that share 200.",
+    )
     passes: int = Field(default=1, ge=1, le=2, description="2: extract twice and reconcile what differs.")
+    allow_invalid: float = Field(
+        default=0.0,
+        ge=0,
+        le=1,
+        description="The share of kept reviews that may lack a field, and the context is complete.",
+    )
     compute_dag: list[Any] = Field(description="The steps, in the order of their dependencies.")
     output_fields: list[str] = Field(description="The names of the steps to return.")
 

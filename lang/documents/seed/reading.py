@@ -12,6 +12,7 @@ from attrs import define, field, frozen
 
 from ...diagnostic import Diagnostic, Edit, has_errors, nearest, sort_key
 from ...seed import (
+    IN_PARTS,
     DefineFilter,
     Extracted,
     FilterUse,
@@ -222,6 +223,7 @@ class _Reader:
             prompt=prompt.value if prompt is not None and isinstance(prompt.value, str) else None,
             review_handling=self._handling(handling),
             passes=2 if document.get("passes") == 2 else 1,
+            allow_invalid=_share(document.get("allow_invalid")),
             steps=steps,
             outputs=tuple(each.value for each in outputs.items if isinstance(each.value, str)) if outputs else (),
             form=self.form,
@@ -262,12 +264,11 @@ class _Reader:
 
     def _handling(self, handling: Any) -> ReviewHandling:
         if not isinstance(handling, dict):
-            return ReviewHandling()
-        usual = ReviewHandling()
-        length, strategy = handling.get("max_length", usual.max_length), handling.get("strategy", usual.strategy)
+            return IN_PARTS
+        length, strategy = handling.get("max_length", 2000), handling.get("strategy", "truncate_head")
         fits = isinstance(length, int) and not isinstance(length, bool) and strategy in get_args(Strategy)
         node = self.root.fields["review_handling"]
-        return ReviewHandling(length, strategy, span=node.span) if fits else usual
+        return ReviewHandling(length, strategy, span=node.span) if fits else IN_PARTS
 
     def _within_limits(self, keys: _Keys) -> bool:
         steps, fields, keywords = (self._list(path) for path in ((keys.steps,), keys.fields, keys.keywords))
@@ -344,3 +345,8 @@ class _Reader:
 
 def _name_of(item: JsonNode) -> Any:
     return item.value.get("name") if isinstance(item.value, dict) else None
+
+
+def _share(value: Any) -> float:
+    is_number = isinstance(value, int | float) and not isinstance(value, bool)
+    return float(value) if is_number and 0 <= value <= 1 else 0.0

@@ -116,6 +116,11 @@ class Shapes:
         message, hints = misfit.message, misfit.hints
         if kind == "value" and last == "passes":
             message, hints = "passes is 1 or 2", ("2 extracts twice, and a third call reconciles what differs",)
+        if kind == "value" and last == "allow_invalid":
+            message, hints = (
+                "allow_invalid is a share, from 0 to 1",
+                ("0.05 allows 5 % of the kept reviews to lack a field",),
+            )
         edits = misfit.edits
         if kind == "type" and last == "name":
             hints, edits = (), ()  # a number in quotes is no name either

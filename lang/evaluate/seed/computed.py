@@ -14,9 +14,10 @@ __all__ = ["Computed", "StepError", "copied"]
 class StepError:
     """Why a step has no value.
 
-    ``kind`` is an expression's ("division", "type", "name", "key", "index", "value", "limit", "overflow", "result") or
-    "skipped": the step needs ``root``, which failed. Elsewhere ``root`` is the step's own name. ``span`` points to where the
-    fault stands in the text that the seed was read from.
+    ``kind`` is an expression's ("division", "type", "name", "key", "index", "value", "limit", "overflow", "result"),
+    "no_values" (what
+    the step reads is invalid in every extraction), or "skipped": it needs ``root``, which failed. Elsewhere ``root`` is the step's own
+    name. ``span`` points to where the fault stands in the text that the seed was read from.
     """
 
     step: str
@@ -33,6 +34,8 @@ class Computed:
 
     values: Mapping[str, Any]
     errors: tuple[StepError, ...] = ()
+    unknown: Mapping[str, int] = field(factory=dict)
+    """By step, over how many rows it could not decide: what it reads is invalid there. A ``where`` is false for them."""
 
 
 def copied(value: Any) -> Any:

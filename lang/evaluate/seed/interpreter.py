@@ -20,7 +20,7 @@ from ..expr.values import truth
 from .aggregates import aggregate
 from .computed import Computed, StepError, copied
 from .lookup import Table
-from .needs import EXTRACTIONS, needs
+from .needs import EXTRACTIONS, needs, reads_of, unknown_rows
 from .rows import Row, complete_rows, element
 
 __all__ = ["Interpreter", "interpret", "row_cost", "step_limits"]
@@ -75,6 +75,8 @@ class Interpreter:
         self.filters: dict[str, list[bool]] = {}
         """For each filter whether it holds, row by row."""
         self.errors: dict[str, StepError] = {}
+        self.reads = reads_of(seed)
+        self.unknown = unknown_rows(self.reads, rows)
 
     @property
     def spent(self) -> int:
@@ -85,7 +87,7 @@ class Interpreter:
         """Compute all steps."""
         for step in self.seed.steps:
             self._compute(step)
-        return Computed(self.values, tuple(self.errors.values()))
+        return Computed(self.values, tuple(self.errors.values()), self.unknown)
 
     def resumed(self, computed: Computed) -> Computed:
         """Take over what was computed before, and find out again which rows the filters let through."""
@@ -96,13 +98,16 @@ class Interpreter:
         for step in self.seed.steps:
             if isinstance(step, DefineFilter) and step.name not in self.errors:
                 self._compute(step)
-        return Computed(self.values, tuple(self.errors.values()))
+        return Computed(self.values, tuple(self.errors.values()), self.unknown)
 
     def _compute(self, step: SeedStep) -> None:
         failed = next((self.errors[name] for name in needs(step) if name in self.errors), None)
         if failed is not None:
             message = f"{step.name} needs {failed.step}, which has no value"
             self.errors[step.name] = StepError(step.name, "skipped", message, root=failed.root, span=step.span)
+            return
+        if self.rows and not isinstance(step, DefineFilter) and self.unknown.get(step.name) == len(self.rows):
+            self.errors[step.name] = self._no_values(step)
             return
         try:
             if isinstance(step, DefineFilter):
@@ -116,6 +121,16 @@ class Interpreter:
             self.errors[step.name] = StepError(
                 step.name, error.kind, error.message, error.hint, _place(error, step), root=step.name
             )
+
+    def _no_values(self, step: SeedStep) -> StepError:
+        """Return the error of a step for which no row is known: what it gives over nothing is not what it is."""
+        reads = self.reads[step.name]
+        names = [*sorted(reads.fields), *(f"meta.{name}" for name in sorted(reads.meta))]
+        count = len(self.rows)
+        where = "the one extraction" if count == 1 else f"each of the {count:,} extractions"
+        message = f"{step.name} has no values: {' or '.join(names)} is invalid in {where}"
+        hint = "the extractions say under invalid what was written instead"
+        return StepError(step.name, "no_values", message, hint, step.span, root=step.name)
 
     def _value(self, step: SeedStep) -> Any:
         match step:

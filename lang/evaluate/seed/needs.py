@@ -1,10 +1,25 @@
-"""What a step needs: the names of earlier steps that it uses, filters too."""
+"""What a step needs: the names of earlier steps that it uses, filters too; and the fields of an extraction that it reads."""
 
-from ...expr import Comprehension, Expr, Name
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from typing import Any
+
+from attrs import frozen
+
+from ...expr import Comprehension, Expr, Field, Literal, MethodCall, Name, Subscript
 from ...node import Node, walk
-from ...seed import Aggregate, Case, DefineFilter, FilterUse, Formula, Lookup, SeedStep
+from ...seed import Aggregate, Case, DefineFilter, FilterUse, Formula, FormulaSeed, Lookup, SeedStep
 
-__all__ = ["EXTRACTIONS", "names_in", "needs", "parts", "reads_extractions"]
+__all__ = [
+    "EXTRACTIONS",
+    "Reads",
+    "names_in",
+    "needs",
+    "parts",
+    "reads_extractions",
+    "reads_of",
+    "reads_of_outputs",
+    "unknown_rows",
+]
 
 EXTRACTIONS = "extractions"
 """The name under which an expression finds all extractions."""
@@ -65,3 +80,82 @@ def names_in(expr: Expr) -> tuple[str, ...]:
                 found[node.name] = None
         stack += reversed(inner)
     return tuple(found)
+
+
+@frozen
+class Reads:
+    """The fields of an extraction, and the keys of its ``meta``, that are read."""
+
+    fields: frozenset[str] = frozenset()
+    meta: frozenset[str] = frozenset()
+
+    def __or__(self, other: "Reads") -> "Reads":
+        return Reads(self.fields | other.fields, self.meta | other.meta)
+
+    def unknown(self, row: Mapping[str, Any]) -> bool:
+        """Say whether one of them is invalid in ``row``: what it is there is not known."""
+        return not (
+            self.fields.isdisjoint(row.get("invalid", ())) and self.meta.isdisjoint(row.get("invalid_meta", ()))
+        )
+
+
+def reads_of(seed: FormulaSeed) -> dict[str, Reads]:
+    """Return by step what it reads of extractions, itself or by its filters."""
+    found: dict[str, Reads] = {}
+    filters: dict[str, Reads] = {}
+    for step in seed.steps:
+        made = _own_reads(step, seed.field_by_name)
+        for part in parts(step):
+            if isinstance(part, FilterUse):
+                made |= filters.get(part.name, Reads())
+        found[step.name] = made
+        if isinstance(step, DefineFilter):
+            filters[step.name] = made
+    return found
+
+
+def reads_of_outputs(seed: FormulaSeed) -> Reads:
+    """Return what the steps behind the outputs read of extractions."""
+    reads, steps = reads_of(seed), seed.step_by_name
+    made, seen, stack = Reads(), set[str](), list(seed.outputs)
+    while stack:
+        name = stack.pop()
+        if name in steps and name not in seen:
+            seen.add(name)
+            made |= reads[name]
+            stack += needs(steps[name])
+    return made
+
+
+def unknown_rows(reads: Mapping[str, Reads], rows: Sequence[Mapping[str, Any]]) -> dict[str, int]:
+    """Return by step over how many of ``rows`` it can't decide, because what it reads is invalid there; only where there are any."""
+    doubtful = [row for row in rows if row.get("invalid") or row.get("invalid_meta")]
+    if not doubtful:
+        return {}
+    counts = {name: sum(map(read.unknown, doubtful)) for name, read in reads.items()}
+    return {name: count for name, count in counts.items() if count}
+
+
+def _own_reads(step: SeedStep, known: Collection[str]) -> Reads:
+    fields, meta = set[str](), set[str]()
+    for part in parts(step):
+        if isinstance(part, FilterUse):
+            continue
+        for node in walk(part):
+            if isinstance(node, Field) and node.namespace in ("extraction", "meta"):
+                (fields if node.namespace == "extraction" else meta).add(node.name)
+        if EXTRACTIONS in names_in(part):
+            keys = set(_keys(part))
+            fields |= keys & set(known)
+            meta |= keys if "meta" in keys else set()
+    return Reads(frozenset(fields), frozenset(meta))
+
+
+def _keys(expr: Expr) -> Iterator[str]:
+    """Give the constant keys that ``expr`` looks up: ``e["key"]`` and ``e.get("key")``."""
+    for node in walk(expr):
+        key = node.index if isinstance(node, Subscript) else None
+        if isinstance(node, MethodCall) and node.method == "get" and node.arguments:
+            key = node.arguments[0]
+        if isinstance(key, Literal) and isinstance(key.value, str):
+            yield key.value

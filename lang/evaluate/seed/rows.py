@@ -1,7 +1,8 @@
 """How the rows of a computation are read: what is missing in them, and what ``extractions`` holds.
 
-A row is ``{"extraction": {...}, "meta": {...}}``, one for each extraction that did not fail; other keys (``review``, ``id``,
-``excerpt``) say where it is from and take no part in the computation.
+A row is ``{"extraction": {...}, "meta": {...}}``, one for each extraction that did not fail. ``invalid`` and ``invalid_meta`` name the
+fields and keys whose value is not known (they are null); other keys (``review``, ``id``, ``excerpt``) say where it is from and take no
+part in the computation.
 """
 
 from collections.abc import Mapping, Sequence

@@ -16,6 +16,8 @@ _DEEPEST = 12
 _LINE = 1_000
 """Characters of a line; a longer one is cut."""
 
+_PARTS = 3
+"""Parts of a long review that are told of."""
 _EXCERPT = 90
 """Characters of a review that are shown."""
 
@@ -89,7 +91,14 @@ def _row(index: int, given: Any, row: Row, selection: Selection) -> str:
 
 def _read(row: Row, read: str) -> str:
     namespace, _, name = read.partition(".")
-    return f"{name if namespace == 'extraction' else read} {shown(row.get(namespace, {}).get(name))}"
+    invalid = row.get("invalid" if namespace == "extraction" else "invalid_meta") or {}
+    said = f" (invalid: {shown(invalid[name])})" if name in invalid else ""
+    spans, parts = row.get("parts") or (), (row.get("decided") or {}).get(name, ()) if namespace == "extraction" else ()
+    places = [f"{spans[part][0]:,} to {spans[part][1]:,}" for part in parts if part < len(spans)]
+    where = (
+        f" at characters {' and '.join(places[:_PARTS])}{' and more' if len(places) > _PARTS else ''}" if places else ""
+    )
+    return f"{name if namespace == 'extraction' else read} {shown(row.get(namespace, {}).get(name))}{said}{where}"
 
 
 def as_json(explanation: Explanation) -> dict[str, Any]:

@@ -26,11 +26,17 @@ __all__ = ["Context", "Kept", "Lint", "lint", "lint_of_steps"]
 
 @attrs.frozen
 class Kept:
-    """What the filter keeps of some reviews: ``by_keyword`` alone, ``kept`` by all together, of ``total``."""
+    """What the filter keeps of some reviews: ``by_keyword`` alone, ``kept`` by all together, of ``total``.
+
+    Of the ``characters`` of those kept ``cut_characters``, in ``cut`` reviews, would not be read.
+    """
 
     by_keyword: Sequence[int]
     kept: int
     total: int
+    characters: int = 0
+    cut: int = 0
+    cut_characters: int = 0
 
 
 @attrs.frozen(slots=False)

@@ -176,4 +176,20 @@ def kept(context: Context) -> Iterator[Diagnostic]:
     yield context.found("SEED067", message, span, severity="warning" if counts.total and not counts.kept else None)
 
 
-LINTS: tuple[Lint, ...] = (none, keywords, patterns, prompts, kept)
+@lint("SEED071")
+def cut(context: Context) -> Iterator[Diagnostic]:
+    """Reviews of those given that are not read to their end."""
+    counts, node = context.kept, context.node("review_handling")
+    if counts is None or not counts.cut:
+        return
+    share = counts.cut_characters / counts.characters
+    most = context.seed.review_handling.max_length
+    message = (
+        f"{counts.cut:,} of {counts.kept:,} kept reviews would be cut at {most:,} characters; {share:.0%} of the text of those kept"
+        " would not be read"
+    )
+    hint = 'leave review_handling out, or write "strategy": "split": long reviews are read in parts then'
+    yield context.found("SEED071", message, node.span if node is not None else NOWHERE, hint)
+
+
+LINTS: tuple[Lint, ...] = (none, keywords, patterns, prompts, kept, cut)

@@ -5,6 +5,7 @@ from typing import Any
 
 from attrs import frozen
 
+from ....lang.answers import ObjectRead, fenced_blocks, read_object, without_thinking
 from ....lang.gasl import Column
 from ....lang.literals import Reading, kind_of, read, short
 
@@ -12,6 +13,8 @@ __all__ = ["Fault", "Judged", "Row", "analysis", "rows"]
 
 _LONGEST = 1_000_000
 """Characters of an answer that are read."""
+_KEYS = ("rows", "answer", "rationale", "evidence")
+"""Keys of which an answer has one: other objects in it are examples."""
 _MOST_ROWS = 1_000
 """Rows of one batch that are kept; a batch has 20 items."""
 _MOST_FAULTS = 100
@@ -83,10 +86,23 @@ def _value(text: str) -> Any:
     if len(text) > _LONGEST:
         return Fault(f"the answer is longer than {_LONGEST:,} characters", rows=0)
     found = read(text)
-    if not isinstance(found, Reading) or found.how not in ("json", "fence"):
-        reason = "it is not JSON" if isinstance(found, Reading) else found.reason
-        return Fault(f"the answer can't be read: {reason}", rows=0)
-    return found.value
+    if isinstance(found, Reading) and found.how == "json":
+        return found.value
+    single = read_object(text, _KEYS)
+    if isinstance(single, ObjectRead):
+        if single.read_as == "literal":
+            return Fault("the answer can't be read: it is not JSON", rows=0)
+        return single.value
+    answer = without_thinking(text)
+    found = read(answer) if isinstance(answer, str) else found
+    reason = single.reason if "{" in text else "it is not JSON"
+    if (
+        isinstance(found, Reading) and isinstance(found.value, list) and found.how in ("json", "fence")
+    ):  # the rows alone
+        if found.how == "fence" and sum(1 for _ in fenced_blocks(str(answer))) > 1:
+            return Fault("the answer can't be read: there are two answers; answer with one", rows=0)
+        return found.value
+    return Fault(f"the answer can't be read: {reason}", rows=0)
 
 
 def _row(row: Any, known: Mapping[str, int], columns: Sequence[Column], cite: str, number: int) -> Row | Fault:

@@ -20,6 +20,7 @@ from .shared.params import (
     PriceOf,
     Rate,
     StateFolder,
+    StrictTypes,
 )  # fmt: skip
 
 __all__ = ["run"]
@@ -93,6 +94,7 @@ def run(
         bool, typer.Option("--all-steps", help="Run steps too that the final one does not need.")
     ] = False,
     lenient: Lenient = False,
+    strict_types: StrictTypes = False,
     max_calls: MaxCalls = None,
     max_tokens: MaxTokens = None,
     max_cost: MaxCost = None,
@@ -114,6 +116,6 @@ def run(
         Asked(
             file, input_file, llm, tuple(model or ()), output_format, resume, force, dry_run, schedule, max_concurrency,
             all_steps, lenient, Limits(max_calls, max_tokens, max_cost, price, rate, not no_cache),
-            Ground(graph, state, chunks, query, force, raw),
+            Ground(graph, state, chunks, query, force, raw), strict_types,
         )
     )  # fmt: skip

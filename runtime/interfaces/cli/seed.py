@@ -4,7 +4,18 @@ from typing import Annotated, Literal
 
 import typer
 
-from .shared.params import LIMITS, MaxCalls, MaxConcurrency, MaxCost, MaxTokens, ModelSpec, NoCache, PriceOf, Rate
+from .shared.params import (
+    LIMITS,
+    MaxCalls,
+    MaxConcurrency,
+    MaxCost,
+    MaxTokens,
+    ModelSpec,
+    NoCache,
+    PriceOf,
+    Rate,
+    StrictTypes,
+)
 
 __all__ = ["app"]
 
@@ -61,6 +72,17 @@ OutFormat = Annotated[
         "person looks on and jsonl in a pipe.",
     ),
 ]
+AllowInvalid = Annotated[
+    float | None,
+    typer.Option(
+        "--allow-invalid",
+        metavar="SHARE",
+        min=0,
+        max=1,
+        show_default=False,
+        help="The share of a context's kept reviews, such as 0.05, that may lack a field; else the seed's own, 0.",
+    ),
+]
 Brief = Annotated[bool, typer.Option("--brief", help="Leave the extractions out.")]
 
 
@@ -99,6 +121,8 @@ def run(
         ),
     ] = False,
     max_concurrency: MaxConcurrency = 16,
+    strict_types: StrictTypes = False,
+    allow_invalid: AllowInvalid = None,
     max_calls: MaxCalls = None,
     max_tokens: MaxTokens = None,
     max_cost: MaxCost = None,
@@ -120,7 +144,21 @@ def run(
 
     limits = Limits(max_calls, max_tokens, max_cost, price, rate, not no_cache)
     return perform(
-        SeedAsked(seed, contexts, llm, out, output_format, resume, force, brief, dry_run, max_concurrency, limits)
+        SeedAsked(
+            seed,
+            contexts,
+            llm,
+            out,
+            output_format,
+            resume,
+            force,
+            brief,
+            dry_run,
+            max_concurrency,
+            limits,
+            strict_types=strict_types,
+            allow_invalid=allow_invalid,
+        )
     )
 
 
@@ -200,6 +238,7 @@ def compute(
     output_format: OutFormat = "auto",
     force: Annotated[bool, typer.Option("--force", help="Write --out anew though it is there.")] = False,
     brief: Brief = False,
+    allow_invalid: AllowInvalid = None,
 ) -> int:
     """Compute again from what was extracted. No model is asked.
 
@@ -209,7 +248,7 @@ def compute(
     """
     from .seeds.computing import compute_again
 
-    return compute_again(seed, results, contexts, out, output_format, force, brief)
+    return compute_again(seed, results, contexts, out, output_format, force, brief, allow_invalid)
 
 
 @app.command("explain")

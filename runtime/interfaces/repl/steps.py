@@ -9,7 +9,7 @@ from ....lang.diagnostic import Diagnostic, has_errors
 from ....lang.lwt import RESERVED, Script
 from ....lang.parse.lwt import parse_lwt
 from ...operations.workshop import Workshop
-from ...results import Run, StepResult, plain
+from ...results import Run, StepResult, coercions, plain
 from ...scripts import planned
 from ...scripts import run as run_script
 from ..counting import Calls
@@ -68,7 +68,7 @@ def _outcome(script: Script, run: Run, calls: Calls) -> Outcome:
         status = "partial"
     shown = run.final if run.final in done else done[-1] if done else None
     value = NOTHING if shown is None or status == "cancelled" else plain(_value(run.steps[shown]))
-    told = [f"({step}): {run.steps[step].reason}" for step in bad]
+    told = [f"({step}): {run.steps[step].reason}" for step in bad] + coercions(run)
     return Outcome(
         status, value, "" if value is NOTHING else _summary(run, shown or "", len(done), calls), "\n".join(told),
         names=tuple(done),

@@ -95,7 +95,7 @@ def test_the_examples_of_the_rules(rule) -> None:
 
 def test_every_rule_has_an_example_or_cannot() -> None:
     without = {rule.code for rule in RULES_OF_SEEDS if not rule.bad}
-    assert without == {"SEED007", "SEED065", "SEED067", "SEED070"}
+    assert without == {"SEED007", "SEED065", "SEED067", "SEED070", "SEED071"}
 
 
 def test_one_fault_hides_no_other() -> None:

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from knotwork.adapters.llm_answers import check_answer
 from knotwork.lang.seed import Extracted, ReviewHandling
 from knotwork.runtime.formulas.answers import Said, read_answer, read_choice, tidied
-from knotwork.runtime.formulas.handling import agreed, chunks_of, merged
+from knotwork.runtime.formulas.handling import agreed, merged, parts_of
 from knotwork.runtime.formulas.prompting import answer_schema
 from support.seeds import PEOPLE, SEVERITY
 
@@ -21,7 +21,7 @@ KINDS = {
 
 def one(kind: str, value: Any) -> Said:
     said = read_answer(json.dumps({"f": value}), [KINDS[kind]])
-    assert said is not None
+    assert isinstance(said, Said)
     return said
 
 
@@ -30,7 +30,8 @@ def one(kind: str, value: Any) -> Said:
     [
         ("enum", "a", "a"), ("enum", " A\n", "a"), ("enum", "b C", "B c"), ("int", 3, 3), ("int", 3.0, 3), ("int", None, None),
         ("float", 2, 2), ("float", 2.5, 2.5), ("bool", False, False), ("bool", None, None), ("text", "", ""), ("list", [], []),
-        ("list", ["a", 1, True], ["a", 1, True]), ("list", None, None),
+        ("list", ["a", 1, True], ["a", 1, True]), ("list", None, None), ("int", "3", 3), ("float", "4.5", 4.5), ("bool", "Yes", True),
+        ("text", 1, "1"), ("list", "a", ["a"]), ("int", "N/A", None), ("enum", "**a**", "a"), ("enum", "a, because it rained", "a"),
     ],
 )  # fmt: skip
 def test_values_that_fit(kind: str, value: Any, read: Any) -> None:
@@ -42,9 +43,9 @@ def test_values_that_fit(kind: str, value: Any, read: Any) -> None:
 @pytest.mark.parametrize(
     ("kind", "value", "raw"),
     [
-        ("enum", "c", "c"), ("enum", None, "null"), ("enum", ["a"], '["a"]'), ("int", "3", "3"), ("int", 2.5, "2.5"),
+        ("enum", "c", "c"), ("enum", None, "null"), ("enum", ["a"], '["a"]'), ("int", "3 of 5", "3 of 5"), ("int", 2.5, "2.5"),
         ("int", True, "true"), ("int", 2**63, str(2**63)), ("float", "x", "x"), ("float", False, "false"), ("bool", 1, "1"),
-        ("text", 1, "1"), ("list", "a", "a"), ("list", [[1]], "[[1]]"), ("list", [None], "[null]"),
+        ("text", [1], "[1]"), ("list", "a, b", "a, b"), ("list", [[1]], "[[1]]"), ("list", [None], "[null]"),
     ],
 )  # fmt: skip
 def test_values_that_do_not_fit_are_kept_as_they_were_said(kind: str, value: Any, raw: str) -> None:
@@ -56,14 +57,16 @@ def test_a_field_that_is_missing_is_invalid() -> None:
 
 
 def test_a_fence_around_the_answer_does_not_matter() -> None:
-    assert read_answer('```json\n{"severity": "mild"}\n```', (SEVERITY,)) == Said({"severity": "mild"})
+    assert read_answer('```json\n{"severity": "mild"}\n```', (SEVERITY,)) == Said(
+        {"severity": "mild"}, read_as="fenced"
+    )
 
 
 @pytest.mark.parametrize(
     "text", ["", "mild", "[]", '{"severity": "mild"', '{"severity": "mild", "severity": "none"}', "[" * 10_000]
 )
 def test_what_is_no_object_says_nothing(text: str) -> None:
-    assert read_answer(text, (SEVERITY,)) is None
+    assert isinstance(read_answer(text, (SEVERITY,)), str)
 
 
 def test_a_raw_value_is_kept_in_part() -> None:
@@ -88,11 +91,13 @@ def test_any_other_answer_stays_as_it_is(text: str) -> None:
 def test_two_values_that_differ_in_case_only_are_told_apart() -> None:
     cases = Extracted("f", "enum", {"x": "", "X": ""})
     assert read_answer('{"f": "X"}', (cases,)) == Said({"f": "X"})
-    assert read_answer('{"f": " X"}', (cases,)) == Said({}, {"f": "X"})
+    assert read_answer('{"f": " X"}', (cases,)) == Said({"f": "X"}, coerced={"f": "X"})
+    other = Extracted("f", "enum", {"yes": "", "YES": ""})
+    assert read_answer('{"f": "Yes"}', (other,)) == Said({}, {"f": "Yes"})
 
 
 def test_a_choice_is_read_like_a_field() -> None:
-    assert read_choice(" Mild", SEVERITY) == Said({"severity": "mild"})
+    assert read_choice(" Mild", SEVERITY) == Said({"severity": "mild"}, coerced={"severity": "Mild"})
     assert read_choice("awful", SEVERITY) == Said({}, {"severity": "awful"})
 
 
@@ -126,18 +131,18 @@ def handling(strategy: str, most: int = 10) -> ReviewHandling:
 
 def test_a_long_review_keeps_its_beginning_its_end_or_all_of_it() -> None:
     text = "one two three four"
-    assert chunks_of(text, handling("truncate_head")) == ("one two th",)
-    assert chunks_of(text, handling("truncate_tail")) == ("three four",)
-    assert chunks_of(text, handling("split")) == ("one two ", "three four")
+    assert parts_of(text, handling("truncate_head"), False).texts == ("one two th",)
+    assert parts_of(text, handling("truncate_tail"), False).texts == ("three four",)
+    assert parts_of(text, handling("split"), False).texts == ("one two ", "three four")
 
 
 def test_a_short_review_stays_whole() -> None:
-    assert chunks_of("x" * 2000, ReviewHandling()) == ("x" * 2000,)
+    assert parts_of("x" * 2000, ReviewHandling(), False).texts == ("x" * 2000,)
 
 
 @given(st.text(max_size=200), st.integers(1, 30))
 def test_chunks_are_the_whole_text_and_none_is_too_long(text: str, most: int) -> None:
-    chunks = chunks_of(text, handling("split", most))
+    chunks = parts_of(text, handling("split", most), False).texts
     assert "".join(chunks) == text
     assert all(len(chunk) <= most for chunk in chunks)
 
@@ -156,18 +161,19 @@ def test_chunks_merge_by_field() -> None:
     second = Said({"severity": "none", "n": 5, "any": True, "said": None, "dishes": ["y"]})
     third = Said({"severity": "severe", "n": None, "any": None, "said": "b", "dishes": None})
     assert merged(MANY, [first, second, third]) == Said(
-        {"severity": "severe", "n": 5, "any": True, "said": "a\nb", "dishes": ["x", "y"]}
+        {"severity": "severe", "n": 5, "any": True, "said": "a\nb", "dishes": ["x", "y"]},
+        parts={"severity": (2,), "n": (1,), "any": (1,), "said": (0, 2), "dishes": (0, 1)},
     )
 
 
 def test_nothing_in_any_chunk_is_null() -> None:
     nothing = Said({"severity": "none", "n": None, "any": None, "said": None, "dishes": None})
-    assert merged(MANY, [nothing, nothing]) == nothing
+    assert merged(MANY, [nothing, nothing]).values == nothing.values
 
 
 def test_a_field_that_one_chunk_did_not_say_rightly_is_invalid() -> None:
     said = merged((SEVERITY,), [Said({"severity": "none"}), Said({}, {"severity": "awful"})])
-    assert said == Said({}, {"severity": "awful"})
+    assert said == Said({}, {"severity": "awful"}, parts={"severity": (1,)})
 
 
 # Two readings

@@ -12,7 +12,7 @@ from knotwork.lang.seed import Extracted, FormulaSeed, ReviewHandling
 from knotwork.runtime.events import CallFinished, CallRetried, CallStarted, Events
 from knotwork.runtime.formulas.extracting import Extractor
 from knotwork.runtime.formulas.prompting import way_of_asking
-from knotwork.runtime.formulas.results import Extraction, SeedResult
+from knotwork.runtime.formulas.results import Counts, Extraction, SeedResult
 from knotwork.runtime.formulas.running import run_one
 from knotwork.runtime.wiring import ModelSettings, open_model
 from support.clients import Scripted
@@ -83,8 +83,14 @@ def test_an_unlisted_value_gets_one_repair_and_is_invalid_then() -> None:
     assert bad.invalid == {"severity": "awful"}
     assert bad.failed == ""
     assert result.outputs == {"N": 2, "N_MILD": 1, "VERDICT": "bad"}  # it still counts
-    assert result.counts.as_json() == {"reviews": 2, "kept": 2, "extracted": 2, "invalid": 1, "failed": 0}
-    assert result.status == "complete"
+    assert result.counts.as_json() == Counts(2, 2, 2, 1).as_json()
+    assert result.status == "partial"
+    (error,) = result.errors
+    assert (error.kind, error.message) == (
+        "invalid",
+        "the field severity is missing for 1 of 2 kept reviews (50.0%): 1 invalid",
+    )
+    assert result.unknown == {"N_MILD": 1}
     assert result.calls == 3
 
 
@@ -97,7 +103,9 @@ def test_a_repair_that_helps_leaves_nothing_invalid() -> None:
 def test_a_client_that_answers_no_json_fails_after_one_repair() -> None:
     found, client = alone("It was mild.")
     assert len(client.prompts) == 2
-    assert found.failed == "bad_answer: the answer is no JSON object, also after a repair"
+    assert found.failed == (
+        'bad_answer: the answer can\'t be used: there is no JSON object with "severity" or "people" in it (also after a repair)'
+    )
     assert found.extraction == {}
 
 
@@ -107,7 +115,7 @@ def test_a_failed_extraction_is_told_and_the_others_count() -> None:
     result = asyncio.run(run_one(food_seed(), context, Scripted(answers)))
     assert [found.failed for found in result.extractions] == ["refused: the model declined", ""]
     assert (result.status, result.outputs["N"]) == ("partial", 1)
-    assert result.counts.as_json() == {"reviews": 2, "kept": 2, "extracted": 1, "invalid": 0, "failed": 1}
+    assert result.counts.as_json() == Counts(2, 2, 1, 0, 1).as_json()
 
 
 @pytest.mark.parametrize(
@@ -281,12 +289,13 @@ def test_enum_fields_are_choices_and_the_others_are_asked_together() -> None:
 
 def test_choices_are_made_over_the_part_that_is_asked_for() -> None:
     text = "food " + "a " * 1_500 + "the end"
-    for strategy, seen in (("truncate_tail", 1), ("split", 1), ("truncate_head", 0)):
-        seed = food_seed(fields=(SEVERITY,), review_handling=ReviewHandling(5_000, strategy))
+    for strategy, most, seen, asked in (("truncate_tail", 2_000, 1, 1), ("split", 5_000, 1, 2), ("truncate_head", 2_000, 0, 1),
+                                        ("truncate_head", 5_000, 1, 2)):  # fmt: skip
+        seed = food_seed(fields=(SEVERITY,), review_handling=ReviewHandling(most, strategy))
         client = Scripted(default="mild")
         asyncio.run(run_one(seed, {"reviews": [{"text": text}]}, client, ask="choices"))
         assert sum("the end\n" in prompt for prompt in client.prompts) == seen
-        assert len(client.prompts) == (2 if strategy == "split" else 1)
+        assert len(client.prompts) == asked
 
 
 def test_a_choice_that_is_none_is_invalid_after_a_repair() -> None:

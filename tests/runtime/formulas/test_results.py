@@ -19,29 +19,36 @@ from knotwork.runtime.formulas.results import (
 )
 
 RESULT = SeedResult(
-    "Café", 3, "partial", {"N": 1}, {}, Counts(5, 3, 2, 1, 1),
+    "Café", 3, "partial", {"N": 1}, {}, Counts(5, 3, 2, 1, 1, 1, 1, 40),
     (ResultError("X", "division", "division by zero", "use max", "X", (4, 9)),),
     (
         Extraction(0, {"a": "x"}, {"stars": 4}, {}, "", "nice", "r1"),
-        Extraction(2, {"a": None}, {}, {"a": "y"}, "", "odd"),
+        Extraction(
+            2, {"a": None, "b": 3}, {}, {"a": "y"}, "", "odd", None, {"stars": "five"}, {"b": "3"}, "embedded", 40, ((0, 9), (7, 16)),
+            {"b": (1,)},
+        ),
         Extraction(4, {}, {}, {}, "refused: no", "bad"),
     ),
-    Usage(10, 4), 0.25, 3, ("the date of review 1 is not used",),
+    Usage(10, 4), 0.25, 3, ("the date of review 1 is not used",), {"X": 1},
 )  # fmt: skip
 
 
 def test_the_json_of_a_result() -> None:
     assert RESULT.as_json() == {
         "name": "Café", "index": 3, "status": "partial", "outputs": {"N": 1},
-        "counts": {"reviews": 5, "kept": 3, "extracted": 2, "invalid": 1, "failed": 1},
+        "counts": {"reviews": 5, "kept": 3, "extracted": 2, "invalid": 1, "failed": 1, "coerced": 1, "cut": 1, "cut_characters": 40},
         "errors": [{"step": "X", "kind": "division", "message": "division by zero", "hint": "use max", "root": "X", "span": [4, 9]}],
         "extractions": [
             {"review": 0, "id": "r1", "extraction": {"a": "x"}, "meta": {"stars": 4}, "excerpt": "nice"},
-            {"review": 2, "extraction": {"a": None}, "meta": {}, "invalid": {"a": "y"}, "excerpt": "odd"},
+            {
+                "review": 2, "extraction": {"a": None, "b": 3}, "meta": {}, "invalid": {"a": "y"}, "invalid_meta": {"stars": "five"},
+                "coerced": {"b": "3"}, "read_as": "embedded", "cut": 40, "parts": [[0, 9], [7, 16]], "decided": {"b": [1]},
+                "excerpt": "odd",
+            },
             {"review": 4, "extraction": {}, "meta": {}, "failed": "refused: no", "excerpt": "bad"},
         ],
         "usage": {"calls": 3, "prompt_tokens": 10, "completion_tokens": 4}, "cost": 0.25,
-        "warnings": ["the date of review 1 is not used"],
+        "unknown": {"X": 1}, "warnings": ["the date of review 1 is not used"],
     }  # fmt: skip
 
 
@@ -55,7 +62,8 @@ def test_what_is_written_is_read_again() -> None:
 
 
 def test_rows_are_those_that_did_not_fail() -> None:
-    assert RESULT.rows == [{"extraction": {"a": "x"}, "meta": {"stars": 4}}, {"extraction": {"a": None}, "meta": {}}]
+    odd = {"extraction": {"a": None, "b": 3}, "meta": {}, "invalid": {"a": "y"}, "invalid_meta": {"stars": "five"}}
+    assert RESULT.rows == [{"extraction": {"a": "x"}, "meta": {"stars": 4}}, odd]
 
 
 def test_a_result_that_was_read_has_no_seed_with_it() -> None:

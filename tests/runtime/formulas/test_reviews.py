@@ -87,13 +87,13 @@ def test_a_date_that_is_not_sure_is_null_with_a_warning(written: str, reason: st
 
 def test_a_date_of_another_type_is_null_with_a_warning() -> None:
     read = read_context({"reviews": [{"text": "t", "date": 1684281600}]})
-    assert read.warnings == ("the date of review 0, there, is not used: it is a number",)
+    assert read.warnings == ("the date of review 0, 1684281600, is not used: it is a number, not a date",)
 
 
 def test_many_unreadable_dates_are_counted() -> None:
     read = read_context({"reviews": [{"text": "t", "date": "soon"}] * 1000})
     assert len(read.warnings) == 6
-    assert read.warnings[-1] == "the dates of 995 more reviews are not used either"
+    assert read.warnings[-1] == "995 more faults of reviews are like these"
 
 
 @given(st.text(max_size=80))
@@ -112,28 +112,74 @@ def test_every_iso_date_is_read(day: date) -> None:
         (7, "context 17 is a number, not an object"),
         ({}, 'context 17 has no "reviews"'),
         ({"name": "Thai"}, 'context 17 (Thai) has no "reviews"'),
-        ({"name": 3}, 'the "name" of context 17 is a number, not a text'),
         ({"reviews": {}}, '"reviews" of context 17 is an object, not a list'),
-        ({"reviews": ["good"]}, "review 0 of context 17 is a text, not an object"),
-        ({"reviews": [{"stars": 1}]}, 'review 0 of context 17 has no "text"'),
-        ({"reviews": [{"text": 3}]}, '"text" of review 0 of context 17 is a number, not a text'),
-        ({"reviews": [{"text": "a\ud800"}]}, '"text" of review 0 of context 17 has half a surrogate pair in it, which is no text'),
-        ({"reviews": [{"text": "a", "stars": "5"}]}, '"stars" of review 0 of context 17 is a text, not a number'),
-        ({"reviews": [{"text": "a", "useful": True}]}, '"useful" of review 0 of context 17 is true, not a number'),
-        ({"reviews": [{"text": "a", "stars": float("nan")}]}, '"stars" of review 0 of context 17 is no number of 64 bits'),
-        ({"reviews": [{"text": "a", "useful": 2**63}]}, '"useful" of review 0 of context 17 is no number of 64 bits'),
-        ({"reviews": [{"text": "a", "id": 2**63}]}, '"id" of review 0 of context 17 is a number of more than 64 bits'),
-        ({"name": "\udc00", "reviews": []}, 'the "name" of context 17 has half a surrogate pair in it, which is no text'),
-        ({"reviews": [{"text": "a", "id": []}]}, '"id" of review 0 of context 17 is a list, neither a text nor a whole number'),
-        ({"reviews": [], "as_of": "soon"}, "\"as_of\" of context 17 can't be read as a date, 'soon': it is in no form that is read"),
-        ({"reviews": [], "as_of": "2024"}, "\"as_of\" of context 17 can't be read as a date, '2024': it has no day"),
-        ({"reviews": [], "as_of": 3}, '"as_of" of context 17 is a number, not a date'),
     ],
 )  # fmt: skip
 def test_what_is_no_context_is_refused_with_its_place(data: Any, message: str) -> None:
     with pytest.raises(ContextError) as raised:
         read_context(data, 17)
     assert str(raised.value) == message
+
+
+GOOD = {"text": "good", "stars": 4, "date": "2023-05-17", "id": "r"}
+
+
+@pytest.mark.parametrize(
+    ("review", "fault"),
+    [
+        ("good", "it is a text, not an object"),
+        ({"stars": 1}, 'it has no "text"'),
+        ({"text": 3}, 'its "text" can\'t be used: it is a number, not a text'),
+        ({"text": "a\ud800"}, 'its "text" can\'t be used: half of a surrogate pair in it is no text'),
+    ],
+)
+def test_a_review_without_a_usable_text_fails_alone(review: Any, fault: str) -> None:
+    read = read_context({"reviews": [GOOD, review, GOOD]}, 17)
+    assert [each.fault for each in read.reviews] == ["", fault, ""]
+    assert read.warnings == (f"review 1 fails: {fault}",)
+
+
+@pytest.mark.parametrize(
+    ("name", "value", "keys", "warning"),
+    [
+        ("stars", "five", ["stars"], '"stars" of review 1, "five", is not used: it is a text, not a number'),
+        ("useful", True, ["useful"], '"useful" of review 1, true, is not used: it is true, not a number'),
+        ("stars", float("nan"), ["stars"], '"stars" of review 1, NaN, is not used: it is no number of 64 bits'),
+        ("useful", 2**63, ["useful"], f'"useful" of review 1, {2**63}, is not used: it is no number of 64 bits'),
+        ("date", "soon", ["year", "month", "date", "age_days"],
+         'the date of review 1, "soon", is not used: it is in no form that is read'),
+        ("date", "a\ud800", ["year", "month", "date", "age_days"],
+         'the date of review 1, "a\\ud800", is not used: it is in no form that is read'),
+        ("id", 2**63, [], 'the "id" of review 1 is not used: it is a number of more than 64 bits'),
+        ("id", [], [], 'the "id" of review 1 is not used: it is a list, neither a text nor a whole number'),
+        ("id", "\udc00", [], 'the "id" of review 1 is not used: half of a surrogate pair in it is no text'),
+    ],
+)  # fmt: skip
+def test_faulty_metadata_is_null_for_one_review_alone(name: str, value: Any, keys: list[str], warning: str) -> None:
+    read = read_context({"reviews": [GOOD, GOOD | {name: value}, GOOD]}, 17)
+    assert [list(each.invalid_meta) for each in read.reviews] == [[], keys, []]
+    assert all(read.reviews[1].meta[key] is None for key in keys)
+    assert read.warnings == (warning,)
+
+
+@pytest.mark.parametrize(
+    ("data", "warning"),
+    [
+        ({"name": 3}, 'the "name" of context 17 is not used: it is a number, not a text'),
+        ({"name": "\udc00"}, 'the "name" of context 17 is not used: half of a surrogate pair in it is no text'),
+        (
+            {"as_of": "soon"},
+            "\"as_of\" of context 17 is not used: 'soon' can't be read as a date: it is in no form that is read",
+        ),
+        ({"as_of": "2024"}, "\"as_of\" of context 17 is not used: '2024' can't be read as a date: it has no day"),
+        ({"as_of": 3}, '"as_of" of context 17 is not used: it is a number, not a date'),
+    ],
+)
+def test_what_is_wrong_beside_the_reviews_loses_none_of_them(data: dict[str, Any], warning: str) -> None:
+    read = read_context({"reviews": [GOOD], **data}, 17)
+    assert [each.text for each in read.reviews] == ["good"]
+    assert read.warnings == (warning,)
+    assert read.name == ""
 
 
 def test_other_keys_are_allowed() -> None:

@@ -3,16 +3,20 @@
 import asyncio
 import gc
 from collections.abc import AsyncIterator, Iterator
+from itertools import pairwise
+from pathlib import Path
 from typing import Any
 
 import pytest
 from knotwork.adapters.llm import BudgetExceeded
 from knotwork.lang.seed import Keep
 from knotwork.runtime.events import Events, RunStarted, StepFinished
+from knotwork.runtime.formulas.estimate import estimate
 from knotwork.runtime.formulas.filtering import FilterError
-from knotwork.runtime.formulas.results import SeedResult
+from knotwork.runtime.formulas.results import SeedResult, read_result
 from knotwork.runtime.formulas.reviews import ContextError
 from knotwork.runtime.formulas.running import Totals, run_many, run_one
+from knotwork.runtime.formulas.seeds import check, load
 from support.clients import Timed
 from support.review_server import context, contexts
 from support.seeds import food_seed
@@ -199,8 +203,8 @@ def test_warnings_of_a_context_are_in_its_result_and_told() -> None:
     given = context(0, 1)
     given["reviews"][0]["date"] = "soon"
     results, totals = run([given], Reader(0.0))
-    assert results[0].warnings == ("the date of review 0, 'soon', is not used: it is in no form that is read",)
-    assert totals.warnings == ["0 Café 0: the date of review 0, 'soon', is not used: it is in no form that is read"]
+    assert results[0].warnings == ('the date of review 0, "soon", is not used: it is in no form that is read',)
+    assert totals.warnings == ['0 Café 0: the date of review 0, "soon", is not used: it is in no form that is read']
 
 
 def test_events_of_contexts() -> None:
@@ -297,3 +301,121 @@ def test_the_number_of_contexts_does_not_fill_memory() -> None:
     many = (context(index, 3) for index in range(450))
     asyncio.run(run_many(food_seed(), many, Reader(0.0), on_result=count, max_concurrency=4))
     assert alive[1] < alive[0] * 1.05
+
+
+LONG = load({
+    "filter": {"keywords": ["food"]},
+    "extract": {"fields": [{"name": "mood", "values": ["none", "planted"]}, {"name": "n", "type": "int"}]},
+    "compute": [
+        {"name": "N", "op": "count", "where": {"extraction.mood": "planted"}}, {"name": "ALL", "op": "count"},
+        {"name": "TOTAL", "op": "sum", "expr": "extraction.n"}, {"name": "STARS", "op": "max", "field": "meta.stars", "default": 0},
+    ],
+    "output": ["N"],
+})  # fmt: skip
+
+
+class Seeing:
+    """Says what it sees of the planted label; ``answers`` are given for texts that have a word."""
+
+    def __init__(self, **answers: str) -> None:
+        self.answers = answers
+        self.lengths: list[int] = []
+
+    async def generate(self, prompt: str) -> str:
+        text = prompt.split("\n\n")[2]
+        self.lengths.append(len(text))
+        for word, answer in self.answers.items():
+            if word in text:
+                return answer
+        return '{"mood": "planted", "n": 1}' if "MARK" in text else '{"mood": "none", "n": 1}'
+
+
+def one(seed: Any, reviews: list[Any], llm: Any = None, **options: Any) -> Any:
+    return asyncio.run(run_one(seed, {"name": "A", "reviews": reviews}, llm or Seeing(), **options))
+
+
+def test_a_label_at_character_30_000_is_found_and_the_part_that_decided_is_told() -> None:
+    text = ("food was cold. " * 3_000)[:30_000] + " MARK " + "and warm. " * 1_000
+    client = Seeing()
+    result = one(LONG, [{"text": text}], client)
+    assert (result.status, dict(result.outputs), result.counts.cut) == ("complete", {"N": 1}, 0)
+    assert len(client.lengths) == 6
+    (found,) = result.extractions
+    (part,) = found.decided["mood"]
+    begin, end = found.parts[part]
+    assert "MARK" in text[begin:end]
+    assert all(after[0] <= before[1] - 100 for before, after in pairwise(found.parts))
+    assert result.provenance("N").parts == {0: {"mood": ((begin, end),), "n": found.parts}}
+    assert read_result(result.as_json()).extractions == result.extractions
+
+
+def test_a_cut_that_was_asked_for_is_counted() -> None:
+    seed = load({**LONG.document, "review_handling": {"max_length": 100}})
+    result = one(seed, [{"text": "food " * 100 + "MARK"}, {"text": "food"}])
+    assert (dict(result.outputs), result.extractions[0].cut) == ({"N": 0}, 404)
+    assert (result.counts.cut, result.counts.cut_characters) == (1, 404)
+    found = estimate(seed, [{"reviews": [{"text": "food " * 100}, {"text": "food"}, {"text": 3}]}])
+    assert (found.cut, found.cut_characters, found.characters, found.unusable) == (1, 400, 504, 1)
+    (told,) = [each for each in check(seed, {"reviews": [{"text": "food " * 100}]}) if each.code == "SEED071"]
+    assert told.message.startswith(
+        "review_handling: 1 of 1 kept reviews would be cut at 100 characters; 80% of the text"
+    )
+
+
+def test_one_bad_review_fails_alone_and_the_context_is_partial() -> None:
+    reviews = [{"text": "food MARK"}, {"text": 7}, "no", {"stars": 3}, {"text": "food \ud800"}, {"text": "food"}]
+    result = one(LONG, reviews)
+    assert (result.status, dict(result.outputs), result.values["ALL"]) == ("partial", {"N": 1}, 2)
+    assert [found.review for found in result.extractions if found.failed] == [1, 2, 3, 4]
+    assert [error.kind for error in result.errors] == ["review"]
+    assert (
+        result.errors[0].message
+        == '4 of 6 kept reviews failed (66.7%): text: its "text" can\'t be used: it is a number, not a text'
+    )
+    assert one(LONG, reviews, allow_invalid=0.7).status == "complete"
+
+
+@pytest.mark.parametrize("stars", ["five", float("nan"), True, 2**63])
+def test_faulty_metadata_counts_only_where_a_step_uses_it(stars: Any) -> None:
+    reviews = [{"text": "food", "stars": stars}, {"text": "food", "stars": 4}]
+    assert one(LONG, reviews).status == "complete"
+    uses = load({**LONG.document, "output": ["STARS"]})
+    result = one(uses, reviews)
+    assert (result.status, dict(result.outputs), dict(result.unknown)) == ("partial", {"STARS": 4}, {"STARS": 1})
+    assert result.errors[0].message == "meta.stars is missing for 1 of 2 kept reviews (50.0%): 1 invalid"
+    (alone,) = one(uses, reviews[:1]).errors[:1]
+    assert (alone.step, alone.kind) == ("STARS", "no_values")
+
+
+def test_allow_invalid_is_a_share_of_the_kept_reviews() -> None:
+    reviews = [{"text": f"food {'BAD' if place < 1 else place}"} for place in range(4)]
+    bad = {"BAD": '{"mood": "planted?", "n": 1}'}
+    result = one(LONG, reviews, Seeing(**bad))
+    assert result.status == "partial"
+    assert result.errors[0].message == "the field mood is missing for 1 of 4 kept reviews (25.0%): 1 invalid"
+    assert one(LONG, reviews, Seeing(**bad), allow_invalid=0.25).status == "complete"
+    assert one(load({**LONG.document, "allow_invalid": 0.25}), reviews, Seeing(**bad)).status == "complete"
+    assert one(load({**LONG.document, "allow_invalid": 0.2}), reviews, Seeing(**bad)).status == "partial"
+    with pytest.raises(ValueError, match="allow_invalid is 2, not a share"):
+        one(LONG, reviews, allow_invalid=2)
+
+
+def test_an_invalid_field_that_no_output_uses_leaves_the_context_complete() -> None:
+    result = one(LONG, [{"text": "food"}], Seeing(food='{"mood": "none", "n": "some"}'))
+    assert (result.status, result.counts.invalid) == ("partial", 1)  # TOTAL has no values, which is told
+    assert [(error.step, error.kind) for error in result.errors] == [("TOTAL", "no_values")]
+    without = load({**LONG.document, "compute": LONG.document["compute"][:2]})
+    result = one(without, [{"text": "food"}], Seeing(food='{"mood": "none", "n": "some"}'))
+    assert (result.status, result.counts.invalid) == ("complete", 1)
+
+
+def test_what_was_coerced_is_kept_in_the_cache_and_told_again(tmp_path: Path) -> None:
+    said = Seeing(food='<think>n is 2</think>{"mood": "Planted", "n": "2"}')
+    first = one(LONG, [{"text": "food"}], said, model="m", cache=tmp_path / "x.sqlite")
+    again = one(LONG, [{"text": "food"}], Seeing(food="never"), model="m", cache=tmp_path / "x.sqlite")
+    for result in (first, again):
+        assert dict(result.extractions[0].coerced) == {"mood": "Planted", "n": "2"}
+        assert (result.values["TOTAL"], result.counts.coerced) == (2, 1)
+    assert (first.extractions[0].read_as, first.calls, again.calls) == ("thinking", 1, 0)
+    strict = one(LONG, [{"text": "food"}], said, model="m", cache=tmp_path / "x.sqlite", strict_types=True)
+    assert strict.status == "failed"

@@ -364,3 +364,16 @@ def test_calls_and_repairs_are_told_as_events() -> None:
 def test_a_second_run_with_the_same_answers_gives_the_same_rows() -> None:
     one, other = (process(Scripted(default=echo_rows), NAMES, items=numbered(90), max_concurrency=n) for n in (1, 8))
     assert plain(one) == plain(other)
+
+
+@pytest.mark.parametrize(
+    "around", ["<think>i1? {{</think>{}", "Sure! Here is the JSON: {} Anything else?", "```json\n{}\n```\nThat is all."]
+)
+def test_the_one_object_of_an_answer_is_read(around: str) -> None:
+    said = json.dumps({"rows": [{"ids": ["i1"], "name": "A", "born": 1}]})
+    assert process(around.replace("{}", said).replace("{{", "{")).status == process(said).status
+
+
+def test_two_answers_that_differ_are_a_mismatch() -> None:
+    one, other = (json.dumps({"rows": [{"ids": ["i1"], "name": name, "born": 1}]}) for name in "AB")
+    assert process(f"{one} or {other}").status == "schema_mismatch"

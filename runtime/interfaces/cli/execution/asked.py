@@ -31,6 +31,7 @@ class Asked:
     lenient: bool
     limits: Limits
     ground: Ground = field(factory=Ground)
+    strict_types: bool = False
 
 
 def resume_command(run_id: str, asked: Asked, model: str) -> str:
@@ -55,5 +56,6 @@ def resume_command(run_id: str, asked: Asked, model: str) -> str:
             words += [option, given]
     for named in asked.models:
         words += ["--model", named]
-    words += [flag for flag, on in (("--lenient", asked.lenient), ("--all-steps", asked.all_steps)) if on]
+    flags = (("--lenient", asked.lenient), ("--all-steps", asked.all_steps), ("--strict-types", asked.strict_types))
+    words += [flag for flag, on in flags if on]
     return shlex.join(words) if sys.platform != "win32" else " ".join(words)

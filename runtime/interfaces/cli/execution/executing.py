@@ -93,7 +93,7 @@ async def _executed(
             return await run_script(
                 job.script, input=job.given, llm=models.default, models=models.named, schedule=asked.schedule,
                 max_concurrency=asked.max_concurrency, all_steps=asked.all_steps, events=events, record=recorder,
-                cancel=cancel, workshop=workshop, folder=folder_of(job.script), spec=models.spec,
+                cancel=cancel, workshop=workshop, folder=folder_of(job.script), spec=models.spec, strict_types=asked.strict_types,
             )  # fmt: skip
         finally:
             await close_models(models)

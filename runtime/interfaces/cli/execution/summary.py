@@ -4,7 +4,7 @@ import sys
 from typing import Any
 
 from .....lang.diagnostic import as_json, printable
-from ....results import Run, StepResult, run_json
+from ....results import Run, StepResult, coercions, run_json
 from ....runs import Recorder
 from ...counting import dollars
 from ..shared.checked import Checked
@@ -67,6 +67,9 @@ def _report(run: Run, tally: Tally, asked: Asked, recorder: Recorder, resume: st
             say(f"{paint('failed', 'red', on)} ({step}) item {failed.item}: {printable(failed.message)}")
     if len(items) > _LISTED:
         say(f"{paint('failed', 'red', on)} and {len(items) - _LISTED} more items")
+    read = coercions(run)
+    for line in [*read, "refuse such answers with --strict-types"] if read else []:
+        say(line)
     if tally.reached:
         say(f"the budget was reached: {raising(tally.reached)}")
     if run.rule != "final" and run.output is not None:
@@ -119,6 +122,6 @@ def refusal(checked: Checked) -> str:
     return json_text(
         {
             "status": "refused", "output": None, "value": None, "final": None, "steps": {}, "usage": usage,
-            "diagnostics": found, "warnings": [], "run": "",
+            "coerced": [], "diagnostics": found, "warnings": [], "run": "",
         }
     )  # fmt: skip

@@ -29,6 +29,8 @@ class SeedAsked:
     dry_run: bool
     max_concurrency: int
     limits: Limits
+    strict_types: bool = False
+    allow_invalid: float | None = None
 
 
 def resume_command(run_id: str, asked: SeedAsked, model: str) -> str:
@@ -41,5 +43,7 @@ def resume_command(run_id: str, asked: SeedAsked, model: str) -> str:
         words += ["--out", asked.out]
     if asked.form != "auto":
         words += ["--format", asked.form]
-    words += ["--brief"] if asked.brief else []
+    if asked.allow_invalid is not None:
+        words += ["--allow-invalid", f"{asked.allow_invalid:g}"]
+    words += [flag for flag, on in (("--brief", asked.brief), ("--strict-types", asked.strict_types)) if on]
     return shlex.join(words) if sys.platform != "win32" else " ".join(words)

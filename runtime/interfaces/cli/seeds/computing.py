@@ -19,7 +19,14 @@ __all__ = ["compute_again"]
 
 
 def compute_again(
-    seed_name: str, results: str, contexts: str | None, out: str | None, form: OutFormat, force: bool, brief: bool
+    seed_name: str,
+    results: str,
+    contexts: str | None,
+    out: str | None,
+    form: OutFormat,
+    force: bool,
+    brief: bool,
+    allow_invalid: float | None = None,
 ) -> int:
     """Write a result for each context of ``results``."""
     only_one_stdin([seed_name, results, contexts])
@@ -38,7 +45,7 @@ def compute_again(
     tally = Tally()
     try:
         if first is not None:
-            computing = Computing.of(seed)
+            computing = Computing.of(seed, allow_invalid)
             _write(computing, first, sink, tally)
             for each in found:
                 _write(computing, each, sink, tally)

@@ -62,12 +62,29 @@ def _tell(seed: FormulaSeed, found: Estimate) -> None:
         print(f"  and {len(by_count) - _KEYWORDS:,} more keywords; --format jsonl has all")
     if not seed.keep.keywords:
         print("  the seed has no keywords: all are kept")
+    for line in _long(seed, found):
+        print(line)
     most = f", at most {found.calls_at_most:,}" if found.calls_at_most > found.calls else ""
     cost = f", about {dollars(found.cost)}" if found.cost is not None else "; --price IN/OUT says what they cost"
     print(
         f"{many(found.calls, 'call')}{most}, about {found.prompt_tokens:,} + {found.completion_tokens:,} tokens{cost}"
     )
     print("tokens are estimated from characters; nothing was called")
+
+
+def _long(seed: FormulaSeed, found: Estimate) -> list[str]:
+    """Return the lines about long reviews, and about those that can't be read."""
+    lines = []
+    if found.cut:
+        most, share = seed.review_handling.max_length, found.cut_characters / found.characters
+        lines.append(
+            f"{found.cut:,} of {many(found.kept, 'review')} would be cut at {most:,} characters; {share:.0%} of the text would not be read"
+        )
+    if found.split:
+        lines.append(f"{found.split:,} of {many(found.kept, 'review')} are long and go in parts")
+    if found.unusable:
+        lines.append(f"{many(found.unusable, 'review')} would fail: their text can't be used")
+    return lines
 
 
 def _share(kept: int, found: Estimate) -> str:

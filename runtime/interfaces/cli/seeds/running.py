@@ -135,7 +135,7 @@ class _Work:
                 return await run_many(
                     self.seed, self.feed.stream(self.refuse), self.models.default, on_result=self.take, model=identity_of(self.spec),
                     max_concurrency=self.asked.max_concurrency, cache=self._cache(), events=events, record=recorder,
-                    ordered=False, cancel=cancel,
+                    ordered=False, cancel=cancel, strict_types=self.asked.strict_types, allow_invalid=self.asked.allow_invalid,
                 )  # fmt: skip
             finally:
                 await close_models(self.models)

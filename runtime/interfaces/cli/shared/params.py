@@ -6,7 +6,7 @@ import typer
 
 __all__ = [
     "LIMITS", "ChunksFile", "GraphSource", "InputFile", "Lenient", "MaxCalls", "MaxConcurrency", "MaxCost", "MaxTokens", "ModelSpec",
-    "NoCache", "OnAnotherGraph", "PriceOf", "Rate", "ScriptFile", "ScriptFiles", "StateFolder",
+    "NoCache", "OnAnotherGraph", "PriceOf", "Rate", "ScriptFile", "ScriptFiles", "StateFolder", "StrictTypes",
 ]  # fmt: skip
 
 LIMITS = "Limits and models"
@@ -70,6 +70,13 @@ ModelSpec = Annotated[
     ),
 ]
 MaxConcurrency = Annotated[int, typer.Option("--max-concurrency", metavar="N", min=1, help="Calls in flight at once.")]
+StrictTypes = Annotated[
+    bool,
+    typer.Option(
+        "--strict-types",
+        help="Take typed answers only as they stand: no prose around JSON, no number or label in other words.",
+    ),
+]
 MaxCalls = Annotated[
     int | None,
     typer.Option(

@@ -19,7 +19,7 @@ from ....events import Events
 from ....executor import GASLExecutor
 from ....operations.workshop import Workshop
 from ....records import cut, excerpt, storable
-from ....results import Run, ScriptError, StepResult, plain
+from ....results import Run, ScriptError, StepResult, coercions, plain
 from ....scripts import planned
 from ....scripts import run as run_script
 from ..ground import NO_MODEL, Ground
@@ -128,7 +128,7 @@ def _workshop(ground: Ground, default: Client | None, named: Mapping[str, Client
 
 def _told(call: Call, run: Run, tally: Tally, told: Told, limit: int, late: Late) -> ScriptRan:
     value = plain(run.value)
-    warnings = [str(excerpt(printable(text), 300)) for text in run.warnings[:20]]
+    warnings = [str(excerpt(printable(text), 300)) for text in run.warnings[:20]] + coercions(run)
     if late.is_so:
         warnings.append(f"it was cut off: a call has {call.ground.settings.limits.seconds:g} seconds")
     rows = [_step(call, result).model_dump(mode="json") for result in run.steps.values()]

@@ -36,7 +36,7 @@ _RESULT: dict[str, Any] = {
         "calls": 2, "cached": 0, "prompt_tokens": 58, "completion_tokens": 4, "cost": 0.0001, "seconds": 0.414,
         "critical_path_seconds": 0.413,
     },
-    "diagnostics": [], "warnings": [], "run": "",
+    "coerced": [], "diagnostics": [], "warnings": [], "run": "",
 }  # fmt: skip
 
 
@@ -83,6 +83,10 @@ class RunScriptResponse(BaseModel):
     final: dict[str, str]
     steps: dict[str, StepTold]
     usage: dict[str, Any]
+    coerced: list[dict[str, Any]] = Field(
+        default=[],
+        description="Typed answers that were read otherwise than they are written: step, item, type, how, said, output",
+    )
     diagnostics: list[dict[str, Any]]
     warnings: list[str]
     run: str = Field(description="Always empty: runs of scripts are not kept")

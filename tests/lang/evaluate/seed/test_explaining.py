@@ -216,3 +216,13 @@ def test_the_rows_that_were_not_used_can_be_left_out(seed: int, count: int) -> N
     for name in ("N_MILD", "N_RECENT", "TOTAL_WEIGHT", "MOST_RECENT_YEAR"):
         kept = [rows[index] for index in used(told, name)]
         assert interpret(SEED, kept, CONTEXT).values[name] == step(name, told).value
+
+
+def test_the_part_of_a_long_review_that_decided_is_told_and_what_is_invalid() -> None:
+    seed = seed_of({"name": "N", "op": "count", "where": {"extraction.severity": "severe"}}, output=["N"])
+    long = {**row(severity="severe"), "parts": [[0, 8_000], [7_800, 15_800]], "decided": {"severity": [1]}}
+    told = as_text(explain(seed, [long], {}, "N"), [long])
+    assert 'severity "severe" at characters 7,800 to 15,800' in told
+    bad = {**row(severity=None), "invalid": {"severity": "very"}}
+    every = seed_of({"name": "N", "op": "count", "where": {"extraction.severity": {"!=": "none"}}}, output=["N"])
+    assert "N has no values: severity is invalid" in as_text(explain(every, [bad], {}, "N"), [bad])

@@ -23,7 +23,9 @@ CONTEXT = {"name": "Basil", "categories": "Restaurants, Thai, Asian Fusion"}
 
 def shown(computed: Any) -> tuple[str, str]:
     """Values with their types, signs and order, and errors with their places."""
-    return repr(dict(computed.values)), repr([(error, error.span) for error in computed.errors])
+    return repr(dict(computed.values)), repr(
+        ([(error, error.span) for error in computed.errors], dict(computed.unknown))
+    )
 
 
 def agree(seed: FormulaSeed, rows: Any, context: Any = CONTEXT, *, quick: bool | None = None) -> Any:

@@ -134,3 +134,40 @@ def test_whatever_the_rows_their_order_changes_no_value(rows: list[Any], random:
     before, after = compute(MIXED, rows), compute(MIXED, shuffled)
     assert same(dict(before.values), dict(after.values))
     assert {error.step for error in before.errors} == {error.step for error in after.errors}
+
+
+def test_a_step_whose_rows_are_all_unknown_has_no_value() -> None:
+    steps = (
+        {"name": "F", "op": "define_filter", "extraction": {"severity": "severe"}},
+        {"name": "ALL", "op": "count"},
+        {"name": "N", "op": "count", "where": {"$F": True}},
+        {"name": "S", "op": "sum", "expr": "meta.stars"},
+        {"name": "M", "op": "max", "field": "meta.stars", "where": {"$F": True}, "default": 0},
+        {"name": "X", "op": "expr", "expr": "N + 1"},
+        {"name": "E", "op": "expr", "expr": "sum(1 for e in extractions if e['severity'] == 'severe')"},
+        {"name": "L", "op": "expr", "expr": "len(extractions)"},
+    )
+    seed = seed_of(*steps, output=[step["name"] for step in steps[1:]])
+    bad = {**row({"stars": 3}, severity=None), "invalid": {"severity": "very"}}
+    computed = compute(seed, [bad, bad])
+    assert computed.values == {"ALL": 2, "S": 6, "L": 2}
+    assert {error.step: error.kind for error in computed.errors} == {
+        "N": "no_values", "M": "no_values", "X": "skipped", "E": "no_values",
+    }  # fmt: skip
+    assert computed.errors[0].message == "N has no values: severity is invalid in each of the 2 extractions"
+    assert computed.unknown == {"F": 2, "N": 2, "M": 2, "E": 2}
+
+
+def test_an_unknown_row_among_others_counts_as_not_matching_and_is_told() -> None:
+    seed = seed_of({"name": "N", "op": "count", "where": {"extraction.severity": "severe"}}, output=["N"])
+    bad = {**row(severity=None), "invalid": {"severity": "very"}}
+    computed = compute(seed, [bad, row(severity="severe")])
+    assert (computed.values, computed.errors, computed.unknown) == ({"N": 1}, (), {"N": 1})
+
+
+def test_the_sum_of_no_matching_row_stays_zero() -> None:
+    seed = seed_of(
+        {"name": "S", "op": "sum", "expr": "meta.stars", "where": {"extraction.severity": "severe"}}, output=["S"]
+    )
+    computed = compute(seed, [row({"stars": 3}, severity="none")])
+    assert (computed.values, computed.errors, computed.unknown) == ({"S": 0}, (), {})

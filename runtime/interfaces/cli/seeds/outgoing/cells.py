@@ -7,7 +7,7 @@ from ....cells import cell, csv_line, guarded
 
 __all__ = ["COUNTS", "cell", "columns", "csv_line", "guarded", "row"]
 
-COUNTS = ("reviews", "kept", "extracted", "invalid", "failed")
+COUNTS = ("reviews", "kept", "extracted", "invalid", "failed", "coerced", "cut", "cut_characters")
 _OWN = ("index", "name", "status")
 
 
@@ -21,4 +21,8 @@ def columns(outputs: Sequence[str]) -> list[str]:
 def row(result: Mapping[str, Any], outputs: Sequence[str]) -> list[Any]:
     """Return the values of a result (its JSON) in the order of ``columns``; None where an output has none."""
     values, counts = result["outputs"], result["counts"]
-    return [*(result[name] for name in _OWN), *(values.get(name) for name in outputs), *(counts[n] for n in COUNTS)]
+    return [
+        *(result[name] for name in _OWN),
+        *(values.get(name) for name in outputs),
+        *(counts.get(n, 0) for n in COUNTS),
+    ]

@@ -17,6 +17,10 @@ __all__ = ["Ending", "finish"]
 _STYLES = {"complete": "green", "partial": "yellow", "failed": "red", "cancelled": "yellow"}
 _CODES = {"complete": Exit.DONE, "partial": Exit.PARTIAL, "failed": Exit.FAILED, "cancelled": Exit.INTERRUPTED}
 
+_READ_AS = {
+    "thinking": "behind thinking", "fenced": "in a fence", "embedded": "in prose", "literal": "as Python literals"
+}  # fmt: skip
+
 
 @frozen
 class Ending:
@@ -36,6 +40,9 @@ def finish(tally: Tally, ending: Ending) -> int:
     tally.tell_troubles()
     say(f"{paint(status, _STYLES[status], on)}: {tally.contexts()}")
     say(f"reviews: {tally.figures()}")
+    if totals.read_as:
+        told = ", ".join(f"{count:,} {_READ_AS.get(how, how)}" for how, count in sorted(totals.read_as.items()))
+        say(f"answers that were more than JSON: {told}")
     calls = tally.calls
     parts = [many(totals.calls, "call")]
     parts += [f"{count:,} {what}" for count, what in _saved(tally, totals) if count]

@@ -63,7 +63,10 @@ class Tally:
         found = self.reviews
         parts = [f"{found['kept']:,} of {found['reviews']:,} kept", f"{found['extracted']:,} extracted"]
         parts += [f"{found['invalid']:,} with an invalid field"] if found["invalid"] else []
-        return " · ".join([*parts, *([f"{found['failed']:,} failed"] if found["failed"] else [])])
+        parts += [f"{found['failed']:,} failed"] if found["failed"] else []
+        parts += [f"{found['coerced']:,} with a coerced value"] if found["coerced"] else []
+        cut = f"{found['cut']:,} cut ({found['cut_characters']:,} characters were not read)"
+        return " · ".join([*parts, *([cut] if found["cut"] else [])])
 
     def tell_troubles(self) -> None:
         """Say on stderr which contexts are not complete, and why."""
@@ -85,7 +88,7 @@ def _trouble(result: Mapping[str, Any]) -> str:
     reasons = [f"{error['step']}: {error['message']}" if error["step"] else error["message"] for error in errors[:1]]
     if len(errors) > 1:
         reasons.append(f"{len(errors) - 1} more")
-    if failed and not (errors and errors[0]["kind"] == "extraction"):
+    if failed and not (errors and errors[0]["kind"] in ("extraction", "review")):
         reasons.append(f"{many(len(failed), 'review')} not extracted: {failed[0]['failed']}")
     return f"({name}): {', '.join(reasons)}"
 

@@ -1,0 +1,159 @@
+"""The one object of an answer: how it is found, and when it is refused. DATA, section 4."""
+
+import json
+from time import perf_counter
+from typing import Any
+
+import pytest
+from hypothesis import assume, given, settings
+from hypothesis import strategies as st
+from knotwork.lang.answers import MAX_ANSWER, CutOff, ObjectRead, read_object
+from knotwork.lang.literals import Unreadable
+
+WANTED = ("mood", "n")
+GLAD = {"mood": "glad", "n": 2}
+
+READ: list[tuple[str, Any, str]] = [
+    ('{"mood": "glad", "n": 2}', GLAD, "exact"),
+    (' \n{"mood": "glad", "n": 2}\n', GLAD, "exact"),
+    ('\ufeff{"mood": "glad", "n": 2}', GLAD, "exact"),
+    ('{"other": 1}', {"other": 1}, "exact"),
+    ('{"mood": "a </think> b"}', {"mood": "a </think> b"}, "exact"),
+    ('<think>sad?</think>{"mood": "glad", "n": 2}', GLAD, "thinking"),
+    ('<think>{"mood": "sad"}</think>\n\n{"mood": "glad", "n": 2}', GLAD, "thinking"),
+    ('no opening {"mood": "sa </think> {"mood": "glad", "n": 2}', GLAD, "thinking"),
+    ('<think>a</think><reasoning>b</reasoning>{"mood": "glad", "n": 2}', GLAD, "thinking"),
+    ('<THINKING>a</THINKING> Here: {"mood": "glad", "n": 2}', GLAD, "embedded"),
+    ('```json\n{"mood": "glad", "n": 2}\n```', GLAD, "fenced"),
+    ('Here it is:\n\n```\n{"mood": "glad", "n": 2}\n```\nAnything else?', GLAD, "fenced"),
+    ('<think>x</think>```json\n{"mood": "glad", "n": 2}\n```', GLAD, "fenced"),
+    ('In {words\n```json\n{"mood": "glad", "n": 2}\n```\nThat is it.', None, "braces"),
+    ('Sure! Here is the JSON: {"mood": "glad", "n": 2}', GLAD, "embedded"),
+    ('{"mood": "glad", "n": 2} Hope this helps!', GLAD, "embedded"),
+    ('The form {"type": "object"} gives {"mood": "glad", "n": 2}.', GLAD, "embedded"),
+    ('Fill in {name}: {"mood": "glad", "n": 2}', GLAD, "embedded"),
+    ('It\'s "this": {"mood": "glad", "n": 2} isn\'t it', GLAD, "embedded"),
+    ('{"mood": "glad", "n": 2}\n{"n": 2, "mood": "glad"}', GLAD, "embedded"),
+    ('```json\n{"mood": "glad", "n": 2}\n```\nso {"mood": "glad", "n": 2}', GLAD, "fenced"),
+    ('Text {"mood": "a } b { c", "n": 2} end', {"mood": "a } b { c", "n": 2}, "embedded"),
+    ('Text {"mood": "he said \\"}\\" ", "n": 2} end', {"mood": 'he said "}" ', "n": 2}, "embedded"),
+    ('Text {"mood": {"mood": "glad"}} end', {"mood": {"mood": "glad"}}, "embedded"),
+    ("{'mood': 'glad', 'n': 2}", GLAD, "literal"),
+    ('{"mood": "glad", "n": 2,}', GLAD, "literal"),
+    ("So: {'mood': 'it\\'s }', 'n': None}", {"mood": "it's }", "n": None}, "literal"),
+    ('So: {"mood": "</think> {\'mood\': 1}"}', {"mood": "</think> {'mood': 1}"}, "embedded"),
+]
+
+REFUSED: list[tuple[str, str]] = [
+    ("", "it is empty"),
+    ("glad", "no JSON object"),
+    ("[1, 2]", "it is a list, not an object"),
+    ('[{"mood": "glad"}]', "it is a list, not an object"),
+    ('"glad"', "it is a text, not an object"),
+    ('{"mood": "glad"} {"mood": "sad"}', "two answers"),
+    ('{"mood": 1} or {"mood": true}', "two answers"),
+    ('```json\n{"mood": "glad"}\n```\n```json\n{"mood": "sad"}\n```', "two answers"),
+    ('```json\n{"mood": "glad"}\n```\nNo: {"mood": "sad"}', "two answers"),
+    ('{"mood": "glad", "n": 4', "cut off"),
+    ('{"mood": "gl', "cut off"),
+    ('Here: {"mood": "glad", "n": [1, 2', "cut off"),
+    ('{"mood": "glad"}, {"mood": "sa', "cut off"),
+    ("<think>so it is glad", "thinking"),
+    ('{"mood": "glad"} <think>or', "thinking"),
+    ('<think>a</think> <think>{"mood": "glad"}', "thinking"),
+    ('{"mood": "glad"}</think>', "no JSON object"),
+    ('The form is {"type": "object"}', 'no JSON object with "mood" or "n"'),
+    ('{"mood": "glad", "mood": "sad"}', "twice"),
+    ('So {"mood": "glad", "mood": "sad"} then {"mood": "glad"}', "twice"),
+    ('{"mood": glad} so {"mood": "glad"}', "can't be read as JSON"),
+    ('{"x": 1, oops, "in": {"mood": "glad"}}', "can't be read as JSON"),
+    ('{mood: {"mood": "glad"}}', "can't be read as JSON"),
+    ('{"text": "he said "} {"mood": "glad"}", "mood": "sad"}', "closes nothing"),
+    ('{"mood": "\\ud800"}', "surrogate"),
+    ("{" * 300 + "}" * 300, "nested deeper"),
+    ('{"mood": ' + "[" * 300 + "]" * 300 + "}", "nested deeper"),
+    ('{"mood": "' + "x" * MAX_ANSWER + '"}', "at most 200,000"),
+    ("{} " * 2_000, "groups of braces"),
+]
+
+
+@pytest.mark.parametrize(("text", "value", "read_as"), READ)
+def test_the_one_object_is_found(text: str, value: Any, read_as: str) -> None:
+    found = read_object(text, WANTED)
+    if value is None:
+        assert isinstance(found, Unreadable)
+        assert read_as in found.reason
+        return
+    assert found == ObjectRead(value, read_as)  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize(("text", "reason"), REFUSED)
+def test_what_is_not_sure_is_refused_with_the_reason(text: str, reason: str) -> None:
+    found = read_object(text, WANTED)
+    assert isinstance(found, Unreadable)
+    assert reason in found.reason
+    assert isinstance(found, CutOff) == (reason in ("cut off", "thinking"))
+
+
+def test_without_wanted_keys_every_object_counts() -> None:
+    assert read_object('The form {"a": 1} gives {"b": 2}').reason.startswith("there are two answers")  # type: ignore[union-attr]
+    assert read_object('So {name} is {"b": 2}') == ObjectRead({"b": 2}, "embedded")
+
+
+PLAIN = st.text(st.characters(exclude_categories=["Cs"]), max_size=12)
+VALUES = st.recursive(
+    st.none() | st.booleans() | st.integers(-(10**12), 10**12) | st.floats(allow_nan=False, allow_infinity=False)
+    | PLAIN | st.sampled_from(["</think>", "<think>", "```", '{"mood": 1}', "{'mood': 1}", "}", "{", '"', "\\", "\n```\n"]),
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(PLAIN, inner, max_size=3),
+    max_leaves=6,
+)  # fmt: skip
+OBJECTS = st.dictionaries(PLAIN, VALUES, max_size=4).flatmap(
+    lambda made: VALUES.map(lambda mood: {**made, "mood": mood})
+)
+PROSE = st.lists(
+    st.sampled_from(["Sure! ", "it's ", '"', "'", "{", "}", "{x} ", "\n", "```\n", "\n```", "```json\n", "<think>", "</think>", ": ",
+                     "[", "]",
+                     "\\", "{'mood", '{"mood": ', '{"mood": 3}', ", "]) | PLAIN,
+    max_size=5,
+).map("".join)  # fmt: skip
+"""Prose of a model, with all that could be taken for a part of an object."""
+
+
+@given(OBJECTS, PROSE, PROSE, st.sampled_from([None, 0, 2]))
+@settings(max_examples=600, deadline=None)
+def test_an_object_in_any_prose_comes_back_equal_or_is_refused(
+    value: Any, before: str, behind: str, indent: Any
+) -> None:
+    assume(before.count("{") == before.count("}") or "}" not in behind)  # together they may make another object of it
+    found = read_object(before + json.dumps(value, indent=indent) + behind, WANTED)
+    if isinstance(found, ObjectRead) and '{"mood": 3}' not in before + behind:
+        assert json.dumps(found.value, sort_keys=True) == json.dumps(value, sort_keys=True)
+
+
+@given(OBJECTS, st.sampled_from(["Sure! Here is the JSON: ", "<think>{'a': 1} maybe</think>", "It's this:\n\n", "```json\n", ""]),
+       st.sampled_from(["", "\n\nHope it's fine!", ' "ok"?', "\n```"]))  # fmt: skip
+@settings(max_examples=300, deadline=None)
+def test_an_object_in_the_usual_prose_is_found(value: Any, before: str, behind: str) -> None:
+    found = read_object(before + json.dumps(value) + behind, WANTED)
+    assert isinstance(found, ObjectRead)
+    assert json.dumps(found.value, sort_keys=True) == json.dumps(value, sort_keys=True)
+
+
+@given(OBJECTS, st.integers(1, 200))
+@settings(max_examples=200, deadline=None)
+def test_cut_text_is_never_closed(value: Any, left: int) -> None:
+    whole = json.dumps(value)
+    cut = whole[: len(whole) - min(left, len(whole) - 1)]
+    assert isinstance(read_object(cut, WANTED), Unreadable)
+    assert isinstance(read_object(f"Here: {cut}", WANTED), Unreadable)
+
+
+@pytest.mark.parametrize(
+    "text",
+    ["{" * 200_000, '{"a":' * 40_000, "'{" * 100_000, '{"a": "' * 25_000, "</think>" * 25_000, "<think>" * 28_000, "{}" * 100_000,
+     "```\n" * 50_000, '{"mood":1}' * 20_000, "{,' " * 50_000, '{"' + "\\" * 199_000, "{ " + "'" * 199_000, "{'a':1}</think>" * 10_000],
+)  # fmt: skip
+def test_reading_is_linear(text: str) -> None:
+    began = perf_counter()
+    read_object(text, WANTED)
+    assert perf_counter() - began < 1
