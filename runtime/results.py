@@ -143,6 +143,13 @@ class Trace:
             self._seen.add(access)
             self.accesses.append(access)
 
+    def forget(self, step: str) -> None:
+        """Drop what is here of ``step``, which runs again."""
+        self.accesses = [access for access in self.accesses if access.step != step]
+        self._seen = set(self.accesses)
+        for name in [name for name in self.prompts or () if name.partition("[")[0] == step]:
+            (self.prompts or {}).pop(name)
+
 
 @frozen
 class Run:

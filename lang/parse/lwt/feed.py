@@ -1,6 +1,7 @@
 """Reads a script that is still arriving: steps come out as soon as their text is whole. The reading is lenient."""
 
-from ...lwt import Script, Step
+from ...diagnostic import has_errors
+from ...lwt import RESERVED, Script, Step
 from ...source import Source, Span
 from ..repairs import respan
 from .engine import StepRead, read_step
@@ -18,6 +19,8 @@ class StepFeed:
         self._rest = ""
         self._offset = 0  # of the rest in the whole text
         self._begun: set[str] = set()
+        self.is_doubtful = False
+        """Whether something arrived that may change what was handed out: a fault, or a step whose id was there before."""
 
     def feed(self, chunk: str) -> list[Step]:
         """Take the next piece and return the steps that are whole now, spans in the whole text."""
@@ -68,7 +71,9 @@ class StepFeed:
         def move(span: Span) -> Span:
             return span.shift(offset)
 
-        steps = [respan(step, move) for step in parse_lwt(part, "lenient").steps]
-        new = [step for step in steps if step.id not in self._begun]
+        script = parse_lwt(part, "lenient")
+        steps = [respan(step, move) for step in script.steps]
+        new = [step for step in steps if step.id not in self._begun and step.id not in RESERVED]
+        self.is_doubtful = self.is_doubtful or len(new) < len(steps) or has_errors(script.diagnostics)
         self._begun.update(step.id for step in new)
         return new
