@@ -5,6 +5,7 @@ from ...lwt import RESERVED, Script, Step
 from ...source import Source, Span
 from ..repairs import respan
 from .engine import StepRead, read_step
+from .envelope import open_thought
 from .script import parse_lwt
 from .shapes import HEAD, end_of_line, next_head
 
@@ -55,6 +56,8 @@ class StepFeed:
         while first < len(text) and text[first] in " \t\r\n":
             first += 1
         line_end = end_of_line(text, first)
+        if (thought := open_thought(text, first)) is not None:
+            return thought if thought >= 0 else None
         if HEAD.match(text, first):
             read = read_step(text, first)
             if isinstance(read, StepRead):
