@@ -201,7 +201,7 @@ def _slips(text: str, items: Items) -> list[Diagnostic]:
             if isinstance(node, Template):
                 raw = text[node.span.start : node.span.end]
                 quotes = 3 if raw.startswith(('"""', "'''")) and len(raw) >= 6 else 1
-                found += find_slips(raw[quotes:-quotes], node.span.start + quotes, known, any_doubled=True)
+                found += find_slips(raw[quotes:-quotes], node.span.start + quotes, known, is_read=True)
     return found
 
 
