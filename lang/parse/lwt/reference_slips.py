@@ -157,9 +157,9 @@ def _single(raw: str, start: int, offset: int, known_ids: Collection[str], *, is
     if near and not near[0].endswith("}") and (brace := _BRACE_LATER.match(raw, near.end())):
         span = Span(offset + start, offset + brace.end())
         message = f"`{_short(raw[start : brace.end()])}` is no reference, so it stays as text"
-        hints = (f"if a reference is meant, write `{{({near[1]})}}`", "for literal text write `{{(` instead of `{(`")
+        ways = (f"if a reference is meant, write `{{({near[1]})}}`", "for literal text write `{{(` instead of `{(`")
         return Diagnostic(
-            "LWT024", "warning", message, span, hints, (Edit(Span(span.start, span.start), "{"),)
+            "LWT024", "warning", message, span, ways, (Edit(Span(span.start, span.start), "{"),)
         ), brace.end()
     if near and (name in known_ids or name in RESERVED):
         right = f"{{({name})}}"
