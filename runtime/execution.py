@@ -1,7 +1,7 @@
 """One run under way: its steps' work, results, warnings and events, and what they come to."""
 
 import asyncio
-from collections.abc import Mapping
+from collections.abc import Container, Iterable, Mapping
 from pathlib import Path
 from time import perf_counter
 from typing import TYPE_CHECKING, Any
@@ -10,7 +10,7 @@ from attrs import define, evolve, field
 
 from ..adapters.llm import LLM, Usage
 from ..lang.diagnostic import Diagnostic, has_errors
-from ..lang.lwt import Mode, Step
+from ..lang.lwt import Call, Mode, Step
 from .calls import Caller
 from .events import Events, RunFinished, StepFinished, StepSkipped, StepStarted, Warned
 from .operations import OPERATIONS, Context, Operation, find
@@ -44,6 +44,7 @@ class Execution:
     _operations: dict[str, Operation] = field(factory=lambda: dict(OPERATIONS))
     _paths: dict[str, float] = field(factory=dict)  # the longest chain of steps that ends with each, in seconds
     _under_way: set[str] = field(factory=set)
+    _discarded: list[StepResult] = field(factory=list)  # of steps that ran again, or are not in the script after all
     _broken_before: int = 0  # subscribers that broke in an earlier run with the same events
 
     @classmethod
@@ -95,8 +96,52 @@ class Execution:
     def unneeded(self, step: str, final: str) -> None:
         """Leave ``step`` out, and say so."""
         reason = f"({final}) does not need it"
+        self._steps.pop(step, None)
         self.warn(step, f"skipped: {reason}")
         self._skipped(step, reason)
+
+    def has_begun(self, step: str) -> bool:
+        """Say whether ``step`` is under way or has a result."""
+        return step in self._under_way or step in self.results
+
+    def call_of(self, step: str) -> Call:
+        """Return the call of a step that was added, as it was then."""
+        return self._steps[step].call
+
+    def forgo(self, steps: Iterable[str], final: str) -> None:
+        """Leave out steps that were added and are not needed, those under way or done apart."""
+        gone = [step for step in steps if not self.has_begun(step)]
+        self.scheduler.drop(gone)
+        for step in gone:
+            self.unneeded(step, final)
+
+    def exclude(self, step: str, final: str) -> None:
+        """Keep the result of a step that ran and is not needed, out of what makes the status."""
+        self.warn(step, f"it ran before it was known that ({final}) does not need it")
+        self._steps.pop(step, None)
+
+    def renew(self, kept: Container[str]) -> None:
+        """Go on with a scheduler that knows the results of ``kept`` only. Nothing may be under way.
+
+        What other steps gave is dropped, and still counted in what the run cost.
+        """
+        before = self.scheduler
+        self.scheduler = Scheduler(self.work, self.skip, before.limit, before.policy)
+        for step, result in list(self.results.items()):
+            if step in kept and (result.status != "skipped" or result.unmet):
+                self.scheduler.settle(step, is_good=result.is_good)
+            else:
+                self._discard(step)
+
+    def _discard(self, step: str) -> None:
+        result = self.results.pop(step)
+        self._paths.pop(step, None)
+        self._steps.pop(step, None)
+        self.scope.readings.pop(step, None)
+        self.scope.trace.forget(step)
+        if result.status != "skipped":
+            self._discarded.append(result)
+            self.warn(step, "it ran before the whole script was there, which has it otherwise; what it gave is dropped")
 
     async def work(self, step_id: str) -> bool:
         """Run one step and keep its result. A failure is a result."""
@@ -149,7 +194,7 @@ class Execution:
         if self.events is not None:
             self.warnings.extend(self.events.broken[self._broken_before :])
         results = self.results
-        cost, asked = None, [result for result in results.values() if result.calls]
+        cost, asked = None, [result for result in (*results.values(), *self._discarded) if result.calls]
         for result in asked:
             cost = add_costs(cost, result.cost)
         usage = Usage(sum(r.usage.prompt_tokens for r in asked), sum(r.usage.completion_tokens for r in asked))

@@ -28,7 +28,8 @@ Status = Literal["complete", "partial", "failed", "cancelled"]
 class Failed:
     """Why a step, or an item of EACH, has no output. ``kind`` is an ``LLMError.kind`` or one of the runtime's own.
 
-    The runtime's kinds: "reference" (no such key, index or list), "input" (the run has no such input), "model" (no model
+    The runtime's kinds: "reference" (no such key, index or list), "access" (an index or a slice of
+    an object, a number or a truth value), "input" (the run has no such input), "model" (no model
     under that name), "operation", "expression" (it has no value), "seed" (it has no outputs), "partial" (a part of a program
     or a seed), "error" (anything a client or plugin raised).
     """
@@ -150,6 +151,13 @@ class Trace:
         if access not in self._seen:
             self._seen.add(access)
             self.accesses.append(access)
+
+    def forget(self, step: str) -> None:
+        """Drop what is here of ``step``, which runs again."""
+        self.accesses = [access for access in self.accesses if access.step != step]
+        self._seen = set(self.accesses)
+        for name in [name for name in self.prompts or () if name.partition("[")[0] == step]:
+            (self.prompts or {}).pop(name)
 
 
 @frozen

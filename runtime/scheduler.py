@@ -76,6 +76,27 @@ class Scheduler:
         self._closed = True
         self._pump()
 
+    def hold(self) -> None:
+        """Start nothing more: what waits or is ready is forgotten, and what is under way goes on. ``add`` ends with it."""
+        for waiting in (self._ready, self._next, self._waiting, self._dependents):
+            waiting.clear()
+
+    def drop(self, steps: Iterable[str]) -> None:
+        """Forget steps that have not begun and that no step which stays refers to."""
+        gone = set(steps)
+        for step in gone & self._waiting.keys():
+            del self._waiting[step]
+        for queue in (self._ready, self._next):
+            kept = [step for step in queue if step not in gone]
+            queue.clear()
+            queue.extend(kept)
+
+    def settle(self, step: str, *, is_good: bool) -> None:
+        """Take ``step`` for one that has run already, before its dependents are added."""
+        self._known.add(step)
+        self._roots[step] = None if is_good else step
+        self._failed = self._failed or not is_good
+
     def fail(self, error: Exception) -> None:
         """End the run with ``error``: whoever feeds it steps can't go on. To be called while ``run`` is under way."""
         if self._over is not None and not self._over.done():

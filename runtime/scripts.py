@@ -4,18 +4,19 @@ Design: LWT, section "Meaning". Nothing runs any more when ``run`` or ``run_stre
 """
 
 import asyncio
-from collections.abc import AsyncIterator, Collection, Mapping
+from collections.abc import AsyncIterator, Collection, Container, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from attrs import evolve, frozen
+from attrs import define, field, frozen
 
 from ..adapters.llm import LLM
-from ..lang.dependencies import final_step, layers, step_references
+from ..lang.dependencies import layers, step_references
 from ..lang.diagnostic import Diagnostic, has_errors
-from ..lang.lwt import RESERVED, Mode, Script, Step
+from ..lang.lwt import RESERVED, Call, Mode, Script, Step
+from ..lang.node import walk
 from ..lang.operations import BUILTIN
-from .events import Events, RunStarted
+from .events import Events, RunFinished, RunStarted
 from .execution import Execution
 from .operations import OPERATIONS, signatures
 from .results import Before, Record, Run, ScriptError
@@ -24,6 +25,7 @@ from .scheduler import Policy
 if TYPE_CHECKING:
     from ..lang.linter.lwt import Context
     from ..lang.parse.expr import ExprRead
+    from ..lang.parse.lwt import StepFeed
     from .operations.workshop import Workshop
 
 __all__ = ["Plan", "check", "planned", "require", "run", "run_stream"]
@@ -186,13 +188,15 @@ async def run_stream(
 ) -> Run:
     """Run a script while its text is still arriving, read leniently.
 
-    A step starts as soon as its text is there and its inputs are ready; every step runs, since which one is final shows
-    only at the end. A step that refers to one that never comes is skipped; of a duplicate id the first one stands.
-    Errors in the text are warnings by then, and the run is partial at best. A text without a step raises ``ScriptError``.
-    What ``chunks`` raises ends the run and is raised.
-    """
-    from ..lang.parse.lwt import StepFeed
+    A step starts as soon as its text is there and its inputs are ready. Which steps count is decided when all text has
+    arrived, as ``run`` decides it: the last of two steps with one id, and what that step does not lead to is left out. A step
+    that ran and is written otherwise in the whole script runs again, and so do those that refer to it; what it gave
+    is dropped, counted in the cost, and told in a warning. ``GASL`` and plugins, whose effects stay, wait for the whole text.
 
+    Where ``run`` refuses the script, nothing further starts and there is no output: the run is failed, with ``diagnostics``
+    that say why; where no step had begun, ``ScriptError`` is raised as by ``run``. What ``chunks`` raises ends the run and
+    is raised.
+    """
     execution = Execution.of(
         input,
         llm,
@@ -206,45 +210,132 @@ async def run_stream(
         workshop,
         strict_types=strict_types,
     )
-    feed, graph = StepFeed(), dict[str, tuple[str, ...]]()
-
-    def take(steps: list[Step]) -> None:
-        for step in steps:
-            if step.id in graph or step.id in RESERVED:
-                execution.warn(step.id, "the id is taken; the first step with it stands")
-                continue
-            names = dict.fromkeys(reference.name for reference in step_references(step))
-            graph[step.id] = tuple(name for name in names if name not in RESERVED)
-            execution.add(step, graph[step.id])
-
-    async def arrive() -> Script | None:
-        try:
-            async for chunk in chunks:
-                take(feed.feed(chunk))
-            rest, script = feed.close()
-            take(rest)
-            execution.scheduler.close()
-        except Exception as error:  # whatever the source of the text raises ends the run, and run() raises it
-            execution.scheduler.fail(error)
-            return None
-        return script
-
+    arrival = _Arrival(execution, input, tuple(models or ()))
     if execution.events:
         execution.events.emit(RunStarted((), ""))
-    reader = asyncio.ensure_future(arrive())
+    reader = asyncio.ensure_future(arrival.read(chunks))
     try:
         await execution.run_steps(cancel)
     finally:
         while not reader.done():
             reader.cancel()
             await asyncio.wait([reader])
-    script = (None if reader.cancelled() else reader.result()) or feed.close()[1]
-    if not script.steps or (not execution.results and has_errors(script.diagnostics)):
-        raise ScriptError(script.diagnostics, script.source)
-    for diagnostic in script.diagnostics:
-        if diagnostic.severity == "error":
-            execution.warn("", diagnostic.message)
-    known = {step: tuple(name for name in inputs if name in graph) for step, inputs in graph.items()}
-    chosen = final_step(evolve(script, items=tuple(s for s in script.steps if s.id in graph)), known)
-    final, rule = chosen or ("", "last")
-    return execution.finish(tuple(graph), final, rule, script.diagnostics)
+    if arrival.whole is None:  # cancelled before all text was there
+        return execution.finish(tuple(arrival.graph), "", "", arrival.feed.close()[1].diagnostics)
+    script, plan = arrival.whole
+    if has_errors(plan.diagnostics):
+        if not execution.results:
+            if execution.events:
+                execution.events.emit(RunFinished("failed"))
+            raise ScriptError(plan.diagnostics, script.source)
+        for step in arrival.graph:
+            if step not in execution.results:
+                execution.skip(step, "the script has errors")
+        return execution.finish(tuple(arrival.graph), "", "", plan.diagnostics)
+    if arrival.is_held and not execution.scheduler.cancelled:
+        arrival.resume(script, plan)
+        await execution.run_steps(cancel)
+    return arrival.finish(plan)
+
+
+_WITHOUT_EFFECT = frozenset({"LLM", "CONST", "EXPR", "EACH", "SEED", "ANSWER"})
+
+
+@define
+class _Arrival:
+    """A script that is arriving: what came of it so far, and what of that stays when the whole of it is known."""
+
+    execution: Execution
+    input: Any
+    models: tuple[str, ...]
+    feed: "StepFeed" = field(init=False)
+    graph: dict[str, tuple[str, ...]] = field(factory=dict)  # of the steps that were handed on while text arrived
+    whole: tuple[Script, Plan] | None = None
+    is_held: bool = False
+
+    def __attrs_post_init__(self) -> None:
+        from ..lang.parse.lwt import StepFeed
+
+        self.feed = StepFeed()
+
+    async def read(self, chunks: AsyncIterator[str]) -> None:
+        """Take the text to its end and have its steps run; then settle which of them count."""
+        try:
+            async for chunk in chunks:
+                self._take(self.feed.feed(chunk))
+            self._close()
+        except Exception as error:  # whatever the source of the text raises ends the run, and run() raises it
+            self.execution.scheduler.fail(error)
+
+    def _hold(self) -> None:
+        self.is_held = True
+        self.execution.scheduler.hold()
+
+    def _take(self, steps: list[Step]) -> None:
+        for step in steps:
+            if self.is_held or not _operations(step) <= _WITHOUT_EFFECT:
+                continue
+            names = dict.fromkeys(reference.name for reference in step_references(step))
+            self.graph[step.id] = tuple(name for name in names if name not in RESERVED)
+            self.execution.add(step, self.graph[step.id])
+        if self.feed.is_doubtful and not self.is_held:
+            self._hold()
+
+    def _close(self) -> None:
+        script = self.feed.close()[1]
+        plan = _plan(script, self.input, self.models)
+        execution = self.execution
+        execution.scope.expressions = plan.expressions
+        self.whole = (script, plan)
+        if has_errors(plan.diagnostics) or self._changed(script):
+            self._hold()
+        elif not self.is_held:
+            execution.forgo([step for step in plan.graph if step not in plan.needed], plan.final)
+            self._add_rest(script, plan, self.graph)
+        execution.scheduler.close()
+
+    def _add_rest(self, script: Script, plan: Plan, there: Container[str]) -> None:
+        winners = {step.id: step for step in script.steps}
+        for step, inputs in plan.graph.items():
+            if step in plan.needed and step not in there:
+                self.execution.add(winners[step], inputs)
+
+    def _changed(self, script: Script) -> set[str]:
+        """Return the steps handed on that the whole script has otherwise or not at all, and all that refer to them."""
+        winners = {step.id: step for step in script.steps}
+        changed = [
+            step for step in self.graph if step not in winners or winners[step].call != self.execution.call_of(step)
+        ]
+        dependents: dict[str, list[str]] = {}
+        for step, inputs in self.graph.items():
+            for name in inputs:
+                dependents.setdefault(name, []).append(step)
+        found = set(changed)
+        for step in changed:  # grows while it is gone through
+            new = [name for name in dependents.get(step, ()) if name not in found]
+            found.update(new)
+            changed += new
+        return found
+
+    def resume(self, script: Script, plan: Plan) -> None:
+        """Run what is left, once nothing is under way: the steps that never began, and those that changed."""
+        execution = self.execution
+        kept = {step for step in execution.results if step in self.graph} - self._changed(script)
+        execution.renew(kept)
+        for step in plan.graph:
+            if step not in plan.needed and step not in execution.results:
+                execution.unneeded(step, plan.final)
+        self._add_rest(script, plan, execution.results)
+        execution.scheduler.close()
+
+    def finish(self, plan: Plan) -> Run:
+        """Sum up a run whose script is whole and without errors."""
+        execution = self.execution
+        for step, result in execution.results.items():
+            if step not in plan.needed and (result.status != "skipped" or result.unmet):
+                execution.exclude(step, plan.final)
+        return execution.finish(tuple(plan.graph), plan.final, plan.rule, plan.diagnostics)
+
+
+def _operations(step: Step) -> set[str]:
+    return {node.operation for node in walk(step) if isinstance(node, Call)}

@@ -4,7 +4,7 @@ One pass over the parsed template, never over text: what an output contains is i
 """
 
 import json
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from attrs import define, evolve, field
@@ -205,13 +205,18 @@ def _read(text: str, reference: Reference, position: int, scope: Scope) -> Any:
     """Read ``text`` by the ladder for the accessor at ``position``; a slice takes plain text as it is."""
     found = _reading(text, reference.name, position == 0 and reference.name not in ("item", "index"), scope)
     sliced = isinstance(reference.accessors[position], Slice)
-    if isinstance(found, Reading) and (isinstance(found.value, list) or not sliced):
+    if isinstance(found, Reading) and (not sliced or isinstance(found.value, list | str) or _is_object(text, found)):
         scope.note(reference, position + 1, found.how)
         return found.value
     if sliced:
         return text
     reason = found.reason if isinstance(found, Unreadable) else ""
     raise _missing(reference, position, f"the text can't be read as a value: {reason}; it is {short(text.strip())}")
+
+
+def _is_object(text: str, found: Reading) -> bool:
+    """Say whether the whole text is an object: a slice of it would cut through its notation. Prose with an object in it is prose."""
+    return isinstance(found.value, dict) and (found.how != "fence" or text.lstrip().startswith(("```", "~~~")))
 
 
 def _reading(text: str, name: str, whole: bool, scope: Scope) -> Reading | Unreadable:
@@ -227,6 +232,9 @@ def _reading(text: str, name: str, whole: bool, scope: Scope) -> Reading | Unrea
 def _step_into(value: Any, accessor: Accessor, reference: Reference, position: int, scope: Scope) -> Any:
     if isinstance(accessor, Key) and accessor.value == "index" and scope.index is not None and isinstance(value, list):
         accessor = Index(scope.index, span=accessor.span)  # in EACH, [index] is the place of the item
+        if not -len(value) <= scope.index < len(value):
+            what = f"index is {scope.index} here, and {_length(value)}"
+            raise _missing(reference, position, what)
     if isinstance(accessor, Key):
         if not isinstance(value, dict):
             raise _missing(reference, position, f"there is {_named(value)}, which has no keys")
@@ -239,13 +247,19 @@ def _step_into(value: Any, accessor: Accessor, reference: Reference, position: i
         hint = ""
         if isinstance(accessor, Index) and isinstance(value, dict) and str(accessor.value) in value:
             hint = f'the object has the key: write ["{accessor.value}"]'
-        raise _missing(reference, position, f"there is {_named(value)}, not a list", hint)
+        part = "element" if isinstance(accessor, Index) else "slice"
+        what = f"there is {_named(value)}, not a list, so it has no {part}"
+        kind = "reference" if value is None or isinstance(value, str | Failed) else "access"
+        raise _missing(reference, position, what, hint, kind)
     if isinstance(accessor, Slice):
         return list(value[accessor.start : accessor.stop])
     if -len(value) <= accessor.value < len(value):
         return value[accessor.value]
-    count = f"{len(value)} element{'' if len(value) == 1 else 's'}"
-    raise _missing(reference, position, f"the list has {count}, counted from 0")
+    raise _missing(reference, position, _length(value))
+
+
+def _length(value: Sequence[Any]) -> str:
+    return f"the list has {len(value)} element{'' if len(value) == 1 else 's'}, counted from 0"
 
 
 def _named(value: Any) -> str:
@@ -263,8 +277,8 @@ def _no_key(key: str, value: dict[Any, Any]) -> tuple[str, str]:
     return f"there is no key {short(key)}; {there}", f"did you mean [{short(like)}]?" if like else ""
 
 
-def _missing(reference: Reference, position: int, what: str, hint: str = "") -> StepFailed:
+def _missing(reference: Reference, position: int, what: str, hint: str = "", kind: str = "reference") -> StepFailed:
     span: Span = reference.span
     if position < len(reference.accessors) and reference.accessors[position].span.end:
         span = reference.accessors[position].span
-    return StepFailed(Failed("reference", f"{written(reference, position + 1)}: {what}", hint, span))
+    return StepFailed(Failed(kind, f"{written(reference, position + 1)}: {what}", hint, span))

@@ -189,7 +189,8 @@ LWT_RULES = (
     Rule(
         "LWT030", "not-an-accessor", "info",
         "Brackets directly after a reference are no way into a value; they stay as text.",
-        "A backslash before the bracket says that text is meant.",
+        "A backslash before the bracket says that text is meant. A bracket that begins a way in, as in `[3` or `[\"key`, and is not"
+        " closed is an error: all of the value would stand in the prompt.",
         '(final)=LLM("{(input)}[in short, please]")', '(final)=LLM("{(input)}\\[in short, please]")',
     ),
     Rule(

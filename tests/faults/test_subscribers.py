@@ -84,7 +84,7 @@ def test_text_that_does_not_come_to_its_end(how: str, tmp_path: Path) -> None:
         else:
             run = asyncio.run(whole())
             assert run.steps["a"].output == "done"
-            assert run.status == ("cancelled" if how == "hangs" else "partial")
+            assert run.status == ("cancelled" if how == "hangs" else "failed")
     finally:
         record.close()
     assert [answer.output for answer in runs.load(record.path).answers.values()] == [

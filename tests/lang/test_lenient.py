@@ -34,6 +34,14 @@ def strict_spelling(script: Script) -> str:
         ('(a)=LLM("{(b)}[\\"k\\"]} x")', ["LWT027"], '(a)=LLM("{(b)}["k"] x")'),
         ('(a)=LLM("{"name": {(b)}["k"]}")', ["LWT004"], """(a)=LLM('{"name": {(b)}["k"]}')"""),
         ('(a)=LLM("{(b)}}")', [], '(a)=LLM("{(b)}}")'),
+        (
+            '(b)=CONST(1)\n(c)=CONST(2)\n(a)=LLM("{(b),(c)}")',
+            ["LWT024"],
+            '(b)=CONST(1)\n(c)=CONST(2)\n(a)=LLM("{(b)},{(c)}")',
+        ),
+        ('(b)=CONST(1)\n(a)=LLM("{(b), (c)}")', ["LWT024"], '(b)=CONST(1)\n(a)=LLM("{{(b), (c)}")'),
+        ('(b)=CONST(1)\n(a)=LLM("{(b) or so}")', ["LWT024"], '(b)=CONST(1)\n(a)=LLM("{{(b) or so}")'),
+        ('(b)=CONST(1)\n(a)=LLM("{(b} or so")', ["LWT024"], '(b)=CONST(1)\n(a)=LLM("{(b)} or so")'),
         ('(a)=LLM("{(what is it?)}")', ["LWT024"], '(a)=LLM("{{(what is it?)}")'),
         ('```\n(a)=LLM("x")\n```', ["LWT036", "LWT036"], '(a)=LLM("x")'),
         ('- (a)=LLM("x")', ["LWT037"], '(a)=LLM("x")'),
@@ -51,6 +59,17 @@ def test_accepted(text: str, codes: list[str], strict: str) -> None:
     assert format_lwt(script).strip() == strict
     # The edits of the lints are the strict spelling: read strictly, they give the same steps.
     assert parse_lwt(strict_spelling(script)).steps == script.steps
+
+
+def test_a_slip_that_is_read_as_a_reference_is_not_said_to_stay_as_text() -> None:
+    steps = '(b)=CONST(1)\n(c)=CONST(2)\n(a)=LLM("{}")'
+    for slip in ("{(b),(c)}", "{(b}", "{(b)[k]}", "{{(b)}}", "{(b), (z)}", "{(b) or so}", "{(what?)}"):
+        script = lenient(steps.replace("{}", slip))
+        (found,) = script.diagnostics
+        template = script.steps[-1].call.arguments[0]
+        read = [part.name for part in template.parts if isinstance(part, Reference)]
+        assert bool(read) == ("it is read as `" in found.message), slip
+        assert (template.constant == slip) == ("stays as text" in found.message), slip
 
 
 def test_a_bullet_can_hide_an_inner_quote() -> None:

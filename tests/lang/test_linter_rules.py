@@ -35,6 +35,25 @@ def test_unknown_reference_with_a_dot_was_meant_as_a_path():
     assert hints == ('for a part of `input` write `{(input)}["items"]["name"]`',)
 
 
+@pytest.mark.parametrize("mode", ["strict", "lenient"])
+@pytest.mark.parametrize(
+    "begun", ["[3' y", "[3 y", "['k y", '["k]', "[0: y", "[-1 y", "['k' y", "[k y", "[3'] y", "[3\n]"]
+)
+def test_a_way_into_a_value_that_is_not_closed_is_an_error(begun: str, mode: str):
+    script = parse_lwt(f'(0)=CONST([1, 2])\n(final)=LLM("""{{(0)}}{begun} """)', mode)
+    (found,) = [d for d in check(script) if d.code == "LWT030"]
+    assert found.severity == "error"
+    assert "begins a way into (0) and is not closed" in found.message
+
+
+@pytest.mark.parametrize(
+    ("text", "severity"), [("[1 of 3]", "info"), ("[see below]", "info"), ("[1, 2]", "info"), ("[{(b)}]", "warning")]
+)
+def test_brackets_behind_a_reference_that_may_be_text(text: str, severity: str):
+    found = check(parse_lwt(f'(a)=CONST([1])\n(b)=CONST(0)\n(final)=LLM("{{(a)}}{text} {{(b)}}")'))
+    assert [(d.code, d.severity) for d in found if d.code != "LWT031"] == [("LWT030", severity)]
+
+
 def test_a_cycle_names_its_whole_path():
     text = '(a)=LLM("{(b)}")\n(b)=LLM("{(c)}")\n(c)=LLM("{(a)}")\n(final)=LLM("{(a)} {(final)}")'
     assert report(text) == [

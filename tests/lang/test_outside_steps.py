@@ -34,13 +34,28 @@ def test_text_becomes_a_remark(line: str) -> None:
     assert [found.severity for found in parse_lwt(f"{line}\n{STEP}", "lenient").diagnostics] == ["warning"]
 
 
-@pytest.mark.parametrize(
-    "line",
-    ["SHOW orgs", "show orgs", "RNAK hubs BY id AS r", "LIST nodes", 'LLM("say hi")', '(a) LLM "x"', '{"a": "LLM(x)"}'],
-)
+QUERIES = ["SHOW orgs", "show orgs", "RNAK hubs BY id AS r", "LIST nodes"]
+STEPLIKE = [
+    'LLM("say hi")', '(a) LLM "x"', '{"a": "LLM(x)"}', 'a = "Say hi."', "a = {(b)}", "all of them\")", ", type=int)",
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("line", [*QUERIES, *STEPLIKE])
+def test_what_may_have_been_meant_for_a_machine_is_no_remark(line: str) -> None:
+    (found,) = parse_lwt(f"{STEP}{line}\n").diagnostics
+    assert (found.code, found.severity, found.edits) == ("LWT001", "error", ())
+
+
+@pytest.mark.parametrize("line", QUERIES)
+def test_what_holds_no_step_is_no_error_of_a_model_s_text(line: str) -> None:
+    (found,) = parse_lwt(f"{line}\n{STEP}", "lenient").diagnostics
+    assert (found.code, found.severity, len(found.edits)) == ("LWT001", "warning", 1)
+
+
+@pytest.mark.parametrize("line", STEPLIKE)
 @pytest.mark.parametrize("mode", ["strict", "lenient"])
 def test_what_may_have_been_a_step_is_no_remark(line: str, mode: Mode) -> None:
-    (found,) = parse_lwt(f"{line}\n{STEP}", mode).diagnostics
+    (found,) = parse_lwt(f"{STEP}{line}\n", mode).diagnostics
     assert (found.code, found.severity, found.edits) == ("LWT001", "error", ())
 
 

@@ -10,6 +10,7 @@ from pathlib import Path
 from random import Random
 
 import pytest
+from knotwork.lang.diagnostic import apply_edits
 from knotwork.lang.parse.lwt import parse_lwt
 from support.corruptions import SLIPS, slipped
 from support.planted import tasks
@@ -104,7 +105,6 @@ def test_the_place_is_known(slipped: str, good: str) -> None:
         '(z)=LLM("Say it, system="Be {"brief"}.")',
         '(z)=ANSWER("Why?" criteria: "y", threshold=0, model="small"',
         '(z)=LLM(x", "y")',
-        """(z)=EXPR('d["k"], d={"k": [{(b)}, 3]}, when="{(b)} > 0")""",
     ],
 )
 def test_where_it_is_a_guess_there_is_a_hint_and_no_edit(text: str) -> None:
@@ -146,3 +146,61 @@ def test_few_edits_lead_astray_in_any_text() -> None:
 
 def test_there_are_many_slips() -> None:
     assert len(SLIPS) >= 14
+
+
+@pytest.mark.parametrize(
+    ("text", "right"),
+    [
+        ('LLM("Rate {(x)}"", type=int)', 'LLM("Rate {(x)}", type=int)'),
+        ('LLM(""Rate {(x)}", type=int)', 'LLM("Rate {(x)}", type=int)'),
+        ('LLM("Rate {(x)}"")', 'LLM("Rate {(x)}")'),
+        ("LLM('Rate {(x)}'', type=int)", "LLM('Rate {(x)}', type=int)"),
+        ('LLM("Rate {(x)}""", type=int)', 'LLM("Rate {(x)}", type=int)'),
+        ('LLM("Rate {(x)}" ", type=int)', 'LLM("Rate {(x)}" , type=int)'),
+        ('LLM("""Rate {(x)}", type=int)', 'LLM("""Rate {(x)}""", type=int)'),
+        ('LLM("Rate {(x)}", "type=int)', 'LLM("Rate {(x)}", type=int)'),
+        ('LLM("Rate {(x)}", "type"=int)', 'LLM("Rate {(x)}", type=int)'),
+        ('LLM("Rate {(x)}", type=int")', 'LLM("Rate {(x)}", type="int")'),
+        ('LLM("Rate {(x)}", type="int"")', 'LLM("Rate {(x)}", type="int")'),
+        ('LLM("Rate {(x)}", type=""int")', 'LLM("Rate {(x)}", type="int")'),
+        ('LLM("Rate {(x)}", model="m"", type=int)', 'LLM("Rate {(x)}", model="m", type=int)'),
+        ('LLM("Rate {(x)}", type="a" | "b"")', 'LLM("Rate {(x)}", type="a" | "b")'),
+        ("LLM('Rate {(x)}\", type=int)", "LLM('Rate {(x)}', type=int)"),
+        ("LLM(\"Rate {(x)}', type=int)", 'LLM("Rate {(x)}", type=int)'),
+        ('EACH({(x)}", LLM("{(item)}"))', 'EACH({(x)}, LLM("{(item)}"))'),
+        ('EACH({(x)}, LLM("{(item)}"", type=int))', 'EACH({(x)}, LLM("{(item)}", type=int))'),
+        ('CONST(["a"", "b"])', 'CONST(["a", "b"])'),
+        (
+            """EXPR('d["k"], d={"k": [{(x)}, 3]}, when="{(x)} > 0")""",
+            """EXPR('d["k"]', d={"k": [{(x)}, 3]}, when="{(x)} > 0")""",
+        ),
+        ('EXPR("1 + n"", n={(x)})', 'EXPR("1 + n", n={(x)})'),
+    ],
+)
+def test_a_quote_too_many_is_removed(text: str, right: str) -> None:
+    head = "(x)=CONST([1])\n(final)="
+    found = parse_lwt(head + text).diagnostics
+    assert apply_edits(head + text, [edit for each in found for edit in each.edits]) == head + right
+    assert not parse_lwt(head + right).diagnostics
+
+
+@pytest.mark.parametrize(
+    ("text", "prompt"),
+    [
+        ('LLM("Say "hi"", type=int)', 'Say "hi"'),
+        ('LLM(""Hi" she said", type=int)', '"Hi" she said'),
+        ('LLM(""All of it"", type=int)', '"All of it"'),
+        ('LLM("Is it 6"", type=int)', 'Is it 6"'),
+        ('LLM("Give {"name": str} for 3", type={"name": str})', 'Give {"name": str} for 3'),
+        ('LLM("Give {"a": {"b": int}}", temperature=0, type={"a": {"b": int}})', 'Give {"a": {"b": int}}'),
+        ('LLM("Give {"name": str}", type=[{"name": str}])', 'Give {"name": str}'),
+        ('LLM("Give ["name"]", type=[str])', 'Give ["name"]'),
+    ],
+)
+def test_a_quote_of_the_text_stays_and_options_stay_options(text: str, prompt: str) -> None:
+    (step,) = parse_lwt(f"(final)={text}", "lenient").steps
+    (found,) = parse_lwt(f"(final)={text}").diagnostics
+    assert (found.code, step.call.arguments[0].constant) == ("LWT004", prompt)
+    assert step.call.options[-1].name == "type"
+    again = parse_lwt(apply_edits(f"(final)={text}", found.edits))
+    assert again.steps == (step,)

@@ -296,6 +296,7 @@ def test_an_unchecked_call_that_is_wrong_fails_its_step() -> None:
 
     async def chunks() -> Any:
         yield "".join(f"(s{number})={call}\n" for number, call in enumerate(calls)) + "(final)=CONST(1)\n"
+        await asyncio.sleep(0.01)
 
     result = asyncio.run(lwt.run_stream(chunks(), llm=Scripted()))
     told = [result.steps[f"s{number}"].reason for number in range(len(calls))]

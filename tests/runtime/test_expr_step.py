@@ -163,13 +163,14 @@ def test_what_takes_too_long_is_an_error(text: str) -> None:
 
 
 def test_an_unchecked_script_that_is_wrong_fails_its_step() -> None:
-    """A text that is still arriving is not checked as a whole."""
+    """While text is still arriving its steps run unchecked; the whole of it is checked, and then there is no output."""
 
     async def chunks() -> Any:
         yield '(a)=EXPR("1 +")\n(b)=EXPR("{(a)} + 1")\n(c)=EXPR("n + 1")\n(d)=EXPR("1", "2")\n(final)=EXPR("2")\n'
+        await asyncio.sleep(0.01)
 
     result = asyncio.run(lwt.run_stream(chunks(), llm=Scripted({})))
-    assert (result.status, result.output) == ("partial", "2")
+    assert (result.status, result.output) == ("failed", None)
     assert [result.steps[step].status for step in "acd"] == ["failed"] * 3
 
 

@@ -88,7 +88,6 @@ def failure(script: str, client: Any = None, **rest: Any) -> Any:
         ('["x"]', "[1]", "{(a)}[1]: the list has 1 element, counted from 0"),
         ("[]", "[-1]", "{(a)}[-1]: the list has 0 elements, counted from 0"),
         ("[1]", '["k"]', '{(a)}["k"]: there is a list, which has no keys'),
-        ('{"k": 1}', "[0]", "{(a)}[0]: there is an object, not a list"),
         ('"abc"', "[0]", '{(a)}[0]: there is the text "abc", not a list'),
         ("prose", "[0]", "{(a)}[0]: the text can't be read as a value: it is not JSON, a Python literal or a list"),
         ('{"a": 1, "a": 2}', '["a"]', 'the key "a" stands twice'),
@@ -103,6 +102,47 @@ def test_what_is_not_there_fails_the_step_with_path_and_what_was_there(
     assert failed.kind == "reference"
     assert message in failed.message
     assert text[failed.span.start : failed.span.end] in reference
+
+
+@pytest.mark.parametrize(
+    ("output", "reference", "message"),
+    [
+        ('{"k": 1}', "[0]", "{(a)}[0]: there is an object, not a list, so it has no element"),
+        ('{"k": 1}', "[0:4]", "{(a)}[0:4]: there is an object, not a list, so it has no slice"),
+        ("{'k': 1}", "[:4]", "{(a)}[:4]: there is an object, not a list, so it has no slice"),
+        ('```json\n{"k": 1}\n```', "[0:9]", "{(a)}[0:9]: there is an object, not a list, so it has no slice"),
+        ('{"k": {"l": 1}}', '["k"][0:2]', '{(a)}["k"][0:2]: there is an object, not a list, so it has no slice'),
+        ("[17]", "[0][0]", "{(a)}[0][0]: there is a number, not a list, so it has no element"),
+        ("[true]", "[0][0:1]", "{(a)}[0][0:1]: there is true, not a list, so it has no slice"),
+    ],
+)
+@pytest.mark.parametrize("mode", ["strict", "lenient"])
+def test_an_index_or_a_slice_of_what_is_no_list_fails_the_step_in_both_readings(
+    output: str, reference: str, message: str, mode: str
+) -> None:
+    text = f'(a)=LLM("ask")\n(b)=LLM("{{(a)}}{reference}")'
+    failed = failure(text, Scripted({"ask": output}), mode=mode)
+    assert (failed.kind, failed.message) == ("access", message)
+    assert text[failed.span.start : failed.span.end] in reference
+
+
+@pytest.mark.parametrize(
+    ("output", "sliced"),
+    [
+        ("20240115", "2024"),
+        ("null", "null"),
+        ('"quoted"', "quot"),
+        ("A report\n```json\n{}\n```", "A re"),
+        ("[1, 2, 3, 4, 5]", "[1, 2, 3, 4]"),
+    ],
+)
+def test_a_slice_of_an_answer_s_text(output: str, sliced: str) -> None:
+    assert prompt("{(a)}[0:4]", output) == sliced
+
+
+def test_the_place_of_the_item_is_named_where_the_other_list_is_shorter() -> None:
+    script = '(a)=CONST([7, 8, 9])\n(b)=CONST([1])\n(final)=EACH({(a)}, LLM("{(item)} {(b)}[index]"), on_error=fail)'
+    assert "index is 1 here, and the list has 1 element, counted from 0" in failure(script).message
 
 
 def test_a_missing_key_names_the_nearest() -> None:

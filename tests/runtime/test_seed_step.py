@@ -248,8 +248,10 @@ def test_a_text_that_is_no_file_reads_none(folder: Path, monkeypatch: pytest.Mon
 def test_an_unchecked_call_that_lacks_something_fails_its_step() -> None:
     async def chunks() -> Any:
         yield "(a)=SEED()\n(b)=SEED(file=3, context={(input)})\n(final)=CONST(1)\n"
+        await asyncio.sleep(0.01)
 
     result = asyncio.run(lwt.run_stream(chunks(), llm=Scripted({}), input=CONTEXT))
+    assert (result.status, result.output) == ("failed", None)
     assert [result.steps[step].status for step in ("a", "b", "final")] == ["failed", "failed", "done"]
     assert "lacks file= and context=" in result.steps["a"].reason
 

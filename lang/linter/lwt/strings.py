@@ -122,6 +122,24 @@ def backslash_n(context: Context) -> Iterator[Diagnostic]:
         yield context.found("LWT029", message, spans[0], f"if {what} is meant, write it as it is", edits=edits)
 
 
+_OPENED = re.compile(
+    r"""\[(?:\\?"(?:[^"\\\]\n]{0,60}(?=[\]\n]|\Z)|[^"\\\n]{0,60}\\?"(?=[^\]]|\Z))|\\?'(?:[^'\\\]\n]{0,60}(?=[\]\n]|\Z)|[^'\\\n]{0,60}\\?'(?=[^\]]|\Z))"""
+    r"""|-?\d*:?-?\d+(?![\w\]:,.])|-?\d+:(?![\w\]:,.-])|\w{1,60}\Z)"""
+)
+"""A way into a value that was begun and not closed: ``[3'``, ``["a``, ``['a y``."""
+
+
+_BEGUN = re.compile(r"\[\w[^\s\[\]]{0,60}")
+
+
+def _unclosed(context: Context, before: Reference, start: int, end: int, shown: str) -> Diagnostic:
+    message = (
+        f"`{shown if len(shown) <= 40 else shown[:37] + '...'}` begins a way into ({before.name}) and is not closed"
+    )
+    hints = ('close it with `]`, as in `[3]` or `["key"]`', "if text is meant, write `\\[`")
+    return context.found("LWT030", message, Span(start, end), *hints, severity="error")
+
+
 @lint("LWT030")
 def not_an_accessor(context: Context) -> Iterator[Diagnostic]:
     """Brackets behind a reference that are text."""
@@ -131,8 +149,24 @@ def not_an_accessor(context: Context) -> Iterator[Diagnostic]:
         for before, part in itertools.pairwise(parts):
             if isinstance(before, Reference) and isinstance(part, Text) and part.value.startswith("["):
                 start = part.span.start
+                if not text.startswith("[", start):
+                    continue
                 end = text.find("]", start, min(part.span.end, start + 200))
-                if not text.startswith("[", start) or end < 0:
+                opened = _OPENED.match(text, start, part.span.end)
+                if opened and (
+                    end < 0 or "\n" in text[start:end] or text[start + 1] in "\"'\\" or text[opened.end()] in "\"'"
+                ):
+                    yield _unclosed(context, before, start, opened.end(), text[start : opened.end()])
+                    continue
+                if end < 0:
+                    if word := _BEGUN.match(text, start, part.span.end):
+                        yield _unclosed(context, before, start, word.end(), word[0])
+                    elif part.value == "[" and part is not parts[-1]:
+                        message = f"a way into ({before.name}) holds no reference, so `[` stays as text"
+                        hint = (
+                            f'compute it: EXPR("xs[i]", xs={{({before.name})}}, i=...); if text is meant, write `\\[`'
+                        )
+                        yield context.found("LWT030", message, part.span, hint, severity="warning")
                     continue
                 shown = text[start : end + 1]
                 message = f"`{shown if len(shown) <= 40 else shown[:37] + '...'}` is no way into ({before.name}); it stays as text"

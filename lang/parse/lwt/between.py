@@ -19,7 +19,7 @@ from .shapes import (
     start_of_line,
 )
 
-__all__ = ["explain_bad_head", "explain_bullet", "explain_lines", "explain_rest"]
+__all__ = ["ends_a_call", "explain_bad_head", "explain_bullet", "explain_lines", "explain_rest", "is_text"]
 
 _FULL_ID = re.compile(rf"{ID}\Z")
 _SKETCH = re.compile(r"[+<>…]|\.\.\.|\b[nNi] ?[+\-]")
@@ -138,7 +138,7 @@ def explain_lines(text: str, start: int, stop: int) -> list[Fault]:
 def _prose(text: str, lines: list[tuple[int, int]]) -> Fault:
     start, end = lines[0][0], lines[-1][1]
     bodies = [text[first:last].strip() for first, last in lines]
-    sure = all(map(_is_text, bodies, ["", *bodies]))
+    sure = all(map(is_text, bodies, ["", *bodies]))
     what = "this line is no step" if len(lines) == 1 else f"these {len(lines)} lines are no steps"
     hint = 'a step looks like (id)=LLM("..."); a note is a line that starts with #'
     inside = HEAD.search(text, start, end)
@@ -163,11 +163,23 @@ _LABELLED = re.compile(r"[A-Za-z][\w ]{0,40}:[ \t]")
 """``REMAINING: 5``: what is asked for beside the steps."""
 
 
-def _is_text(line: str, before: str) -> bool:
+def is_text(line: str, before: str) -> bool:
     """Say whether the line is text by all signs, and nothing of a step; ``before`` is the line of text above it, or ""."""
     if is_remark(line):
         return True
+    if ends_a_call(line):
+        return False
     return not _STEPLIKE.match(line) and (_LABELLED.match(line) is not None or reads_as_text(line, before))
+
+
+_ENUMERATOR = re.compile(r"\(?\w{1,3}\)[ \t]+")
+_PROMPT_END = re.compile(r"[\"'\w\]}][ \t]*\)[ \t]*[;,.]?\Z")
+
+
+def ends_a_call(line: str) -> bool:
+    """Say whether a line has more closing parentheses than opening ones, the last at its end: what is left of a step may."""
+    body = _ENUMERATOR.sub("", line, count=1)
+    return body.count(")") > body.count("(") and _PROMPT_END.search(body) is not None
 
 
 def explain_rest(text: str, start: int, end: int) -> tuple[Fault, int]:

@@ -14,7 +14,7 @@ from .bare_expressions import bare_expression
 from .broken import Broken
 from .engine import Failure
 from .habits import HABITS, LATE
-from .quotes import inner_quotes, open_string, unclosed_before_options, unopened_value
+from .quotes import inner_quotes, open_string, quoted_name, stray_quote, unclosed_before_options, unopened_value
 from .reference_slips import broken_references
 from .shapes import SMART_QUOTES, end_of_line
 from .tails import option_tail
@@ -200,7 +200,8 @@ def _inner_call(step: Broken) -> Fault | None:
 
 
 _EXPLAINERS = (
-    _head_alone, _smart_quotes, _commas, _quotes_in_references, bare_expression, unopened_value, *HABITS, unclosed_before_options,
+    _head_alone, _smart_quotes, _commas, _quotes_in_references, bare_expression, unopened_value, stray_quote, quoted_name,
+    *HABITS, unclosed_before_options,
     inner_quotes, open_string, *LATE, _open_call,
 )  # fmt: skip
 

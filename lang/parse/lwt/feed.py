@@ -1,9 +1,11 @@
 """Reads a script that is still arriving: steps come out as soon as their text is whole. The reading is lenient."""
 
-from ...lwt import Script, Step
+from ...diagnostic import has_errors
+from ...lwt import RESERVED, Script, Step
 from ...source import Source, Span
 from ..repairs import respan
 from .engine import StepRead, read_step
+from .envelope import open_thought
 from .script import parse_lwt
 from .shapes import HEAD, end_of_line, next_head
 
@@ -18,6 +20,8 @@ class StepFeed:
         self._rest = ""
         self._offset = 0  # of the rest in the whole text
         self._begun: set[str] = set()
+        self.is_doubtful = False
+        """Whether something arrived that may change what was handed out: a fault, or a step whose id was there before."""
 
     def feed(self, chunk: str) -> list[Step]:
         """Take the next piece and return the steps that are whole now, spans in the whole text."""
@@ -52,6 +56,8 @@ class StepFeed:
         while first < len(text) and text[first] in " \t\r\n":
             first += 1
         line_end = end_of_line(text, first)
+        if (thought := open_thought(text, first)) is not None:
+            return thought if thought >= 0 else None
         if HEAD.match(text, first):
             read = read_step(text, first)
             if isinstance(read, StepRead):
@@ -68,7 +74,9 @@ class StepFeed:
         def move(span: Span) -> Span:
             return span.shift(offset)
 
-        steps = [respan(step, move) for step in parse_lwt(part, "lenient").steps]
-        new = [step for step in steps if step.id not in self._begun]
+        script = parse_lwt(part, "lenient")
+        steps = [respan(step, move) for step in script.steps]
+        new = [step for step in steps if step.id not in self._begun and step.id not in RESERVED]
+        self.is_doubtful = self.is_doubtful or len(new) < len(steps) or has_errors(script.diagnostics)
         self._begun.update(step.id for step in new)
         return new

@@ -14,7 +14,7 @@ from .broken import Broken
 from .engine import reference_pattern
 from .tails import OPTION_NAMES, Tail, delimits, loose_tail, option_tail, swallows
 
-__all__ = ["inner_quotes", "open_string", "unclosed_before_options", "unopened_value"]
+__all__ = ["inner_quotes", "open_string", "quoted_name", "stray_quote", "unclosed_before_options", "unopened_value"]
 
 _TAIL = option_tail("[\"']")
 _NAMED = re.compile(r"([A-Za-z_]\w*)[ \t]*=\s*\Z")
@@ -44,10 +44,23 @@ def _before(step: Broken, tail: Tail, mark: str) -> tuple[Edit, ...]:
     at = tail.start
     places = [at, at - 1] if step.text[at - 1] == ")" else [at]
     candidates = [Edit(Span(place, place), mark) for place in places]
-    found = next((edit for edit in candidates if step.mended_by(edit)), None)
+    other = _other_quote(step, at, mark)
+    found = next((edit for edit in (*other, *candidates) if step.mended_by(edit)), None)
     if not found and len(candidates) == 1 and step.opened_by(candidates[0]):
         found = candidates[0]
     return (found,) if found and tail.is_sure else ()
+
+
+def _other_quote(step: Broken, end: int, mark: str) -> list[Edit]:
+    """Return the edit that makes the quote before ``end`` the string's own, where it is of the other kind and closes nothing."""
+    text = step.text
+    last = text[end - 1 : end]
+    if last not in ("'", '"') or last == mark:
+        return []
+    opened = text.rfind(mark, step.start, end - 1)
+    if opened < 0 or (len(mark) == 1 and last in text[opened + 1 : end - 1]):
+        return []
+    return [Edit(Span(end - 1, end), mark)]
 
 
 def _is_expression(step: Broken, opened: int) -> bool:
@@ -83,6 +96,46 @@ def unopened_value(step: Broken) -> Fault | None:
         return None
     what = f"the value of {begun['name']}= has no opening quote"
     return fault("LWT005", what, begin, begin + 1, f"write {mark} before it", edits=(edit,))
+
+
+def stray_quote(step: Broken) -> Fault | None:
+    """``LLM("Rate {(input)}"", type=int)``: a quote too many, beside the string's own or behind another value."""
+    text, at, failure = step.text, step.failure.offset, step.failure
+    candidates: list[Span] = []
+    if failure.after == "value" and text[at : at + 1] in ("'", '"'):
+        is_inch = text[at - 1] == text[at] and text[at - 2].isdigit()
+        count = 1 if text[at + 1 : at + 2] != text[at] else 2
+        candidates += [] if is_inch else [Span(at, at + 1), Span(at, at + count)]
+    if failure.after == "value" and text[at - 2 : at] in ('""', "''"):
+        candidates.append(Span(at - 1, at))
+    if failure.quote and _NAME_BEHIND.match(text, failure.opened + 1, step.trimmed):
+        candidates.append(Span(failure.opened, failure.opened + 1))
+    for span in candidates:
+        edit = Edit(span, "")
+        if step.mended_by(edit) or (_NAME_BEHIND.match(text, span.end, step.trimmed) and step.furthered_by(edit)):
+            quote = text[span.start : span.end]
+            many = "one quote" if len(quote) == 1 else f"{len(quote)} quotes"
+            message = f"{quote} is {many} too many: it opens and closes nothing"
+            return fault("LWT004", message, span.start, span.end, "remove it", edits=(edit,), accepted=True)
+    return None
+
+
+_NAME_BEHIND = re.compile(rf"[ \t]*(?:{'|'.join(sorted(OPTION_NAMES))})[ \t]*=(?!=)")
+_QUOTED_NAME = re.compile(rf"([\"'])({'|'.join(sorted(OPTION_NAMES))})\1[ \t]*\Z")
+
+
+def quoted_name(step: Broken) -> Fault | None:
+    """``"type"=int``: an option's name in quotes."""
+    text, at = step.text, step.failure.offset
+    if step.failure.after != "value" or text[at : at + 1] != "=":
+        return None
+    found = _QUOTED_NAME.search(text[max(step.start, at - 60) : at])
+    if not found:
+        return None
+    start = max(step.start, at - 60) + found.start()
+    edit = Edit(Span(start, start + len(found[0].rstrip())), found[2])
+    edits = (edit,) if step.furthered_by(edit) else ()
+    return fault("LWT005", "an option's name has no quotes", start, edit.span.end, f"write {found[2]}=", edits=edits)
 
 
 def inner_quotes(step: Broken) -> Fault | None:
@@ -197,7 +250,8 @@ def _closing_edits(step: Broken, opened: int, mark: str) -> tuple[Edit, ...]:
     # A parenthesis that closes one of the text's own is text itself.
     open_ones = max(inside.count(")") - inside.count("("), 0)
     places = [at - count for count in (1, 2) if text[at - count : at] == ")" * count and count <= open_ones]
-    candidates = [Edit(Span(place, place), mark) for place in places]
+    candidates = [edit for place in places for edit in _other_quote(step, place, mark)]
+    candidates += [Edit(Span(place, place), mark) for place in places]
     if not step.is_followed:
         candidates += [Edit(Span(at, at), mark + ")"), Edit(Span(at, at), mark)]
     found = next((edit for edit in candidates if step.mended_by(edit)), None)

@@ -52,6 +52,9 @@ def broken_references(text: str, start: int, stop: int) -> Iterator[tuple[Span, 
 
 _SPACED = re.compile(rf"\{{[ \t]{{0,4}}\([ \t]{{0,4}}({_ID})[ \t]{{0,4}}\)[ \t]{{0,4}}\}}")
 
+_SEVERAL = re.compile(rf"\{{\({_ID}\)(?:[ \t]{{0,4}}[,;|&+/][ \t]{{0,4}}\({_ID}\)){{1,20}}\}}")
+_ONE_OF_SEVERAL = re.compile(rf"\({_ID}\)")
+_BRACE_LATER = re.compile(r"[^{}\n]{1,200}\}")
 _UNCLOSED = re.compile(rf"\{{\(({_ID})(?:\)|\}})(?![)}}])")
 _BARE = re.compile(rf"\$?\{{{{1,2}}[ \t]{{0,4}}({_ID})[ \t]{{0,4}}\}}{{1,2}}")
 
@@ -71,11 +74,12 @@ def respelled(text: str, start: int, stop: int) -> tuple[Span, str] | None:
     return None
 
 
-def find_slips(raw: str, offset: int, known_ids: Collection[str], *, any_doubled: bool = False) -> list[Diagnostic]:
+def find_slips(raw: str, offset: int, known_ids: Collection[str], *, is_read: bool = False) -> list[Diagnostic]:
     """Return the slips in ``raw``, the text between the quotes of a string, which stands at ``offset`` of its source.
 
     Each diagnostic is a warning whose edits give the strict spelling. ``{{(id)}}`` is a slip only where ``id`` is one
-    of ``known_ids`` (or ``any_doubled``), for it is also the right spelling of a literal ``{(id)}`` before a ``}``.
+    of ``known_ids``, for it is also the right spelling of a literal ``{(id)}`` before a ``}``; where the edits are going to be
+    made (``is_read``) it always is, and the messages say what is read.
     Linear in the length of ``raw``.
     """
     if "{(" not in raw:
@@ -93,9 +97,9 @@ def find_slips(raw: str, offset: int, known_ids: Collection[str], *, any_doubled
                     unpartnered = _unpartnered(raw) if unpartnered is None else unpartnered
                     slip = _stray_brace(reference, offset) if at in unpartnered else None
             else:
-                slip, at = _single(raw, start, offset, known_ids)
+                slip, at = _single(raw, start, offset, known_ids, is_read=is_read)
         elif at - start == 3 and (doubled := _DOUBLED.match(raw, start)):
-            slip = _doubled(doubled, offset, None if any_doubled else known_ids)
+            slip = _doubled(doubled, offset, None if is_read else known_ids)
             at = doubled.end() if slip else at
         if slip:
             found.append(slip)
@@ -132,7 +136,7 @@ def _unpartnered(raw: str) -> set[int]:
     return places if excess > 0 else set()
 
 
-def _single(raw: str, start: int, offset: int, known_ids: Collection[str]) -> tuple[Diagnostic, int]:
+def _single(raw: str, start: int, offset: int, known_ids: Collection[str], *, is_read: bool) -> tuple[Diagnostic, int]:
     """Tell what was meant by a ``{(`` that begins no reference, and where to go on."""
     inside = _INSIDE.match(raw, start) or _INSIDE_BOTH.match(raw, start)
     if inside:
@@ -140,19 +144,30 @@ def _single(raw: str, start: int, offset: int, known_ids: Collection[str]) -> tu
         return Diagnostic(
             "LWT025",
             "warning",
-            f"the brackets of `{_short(inside[0])}` stand inside its braces, so it is no reference",
+            f"the brackets of `{_short(inside[0])}` stand inside its braces"
+            + (f"; it is read as `{_short(right)}`" if is_read else ", so it is no reference"),
             Span(offset + start, offset + inside.end()),
             (f"write `{_short(right)}`",),
             (Edit(Span(offset + start, offset + inside.end()), right),),
         ), inside.end()
+    if several := _SEVERAL.match(raw, start):
+        return _several(several, offset, known_ids, is_read=is_read), several.end()
     near = _NEAR.match(raw, start)
     name = re.sub(r"[ .\-]+", lambda gap: "_" if " " in gap[0] else gap[0], near[1]) if near else ""
+    if near and not near[0].endswith("}") and (brace := _BRACE_LATER.match(raw, near.end())):
+        span = Span(offset + start, offset + brace.end())
+        message = f"`{_short(raw[start : brace.end()])}` is no reference, so it stays as text"
+        ways = (f"if a reference is meant, write `{{({near[1]})}}`", "for literal text write `{{(` instead of `{(`")
+        return Diagnostic(
+            "LWT024", "warning", message, span, ways, (Edit(Span(span.start, span.start), "{"),)
+        ), brace.end()
     if near and (name in known_ids or name in RESERVED):
         right = f"{{({name})}}"
         return Diagnostic(
             "LWT024",
             "warning",
-            f"`{_short(near[0])}` is no reference, so it stays as text",
+            f"`{_short(near[0])}` is no reference"
+            + (f"; it is read as `{_short(right)}`" if is_read else ", so it stays as text"),
             Span(offset + start, offset + near.end()),
             (f"write `{_short(right)}`",),
             (Edit(Span(offset + start, offset + near.end()), right),),
@@ -173,6 +188,20 @@ def _single(raw: str, start: int, offset: int, known_ids: Collection[str]) -> tu
     ), end
 
 
+def _several(match: re.Match[str], offset: int, known_ids: Collection[str], *, is_read: bool) -> Diagnostic:
+    """Tell of ``{(a), (b)}``: two references where all of it names steps, else text."""
+    names = [each[0][1:-1] for each in _ONE_OF_SEVERAL.finditer(match[0])]
+    right = _ONE_OF_SEVERAL.sub(lambda each: f"{{{each[0]}}}", match[0][1:-1])
+    span = Span(offset + match.start(), offset + match.end())
+    what = f"`{_short(match[0])}` has {len(names)} ids in one pair of braces"
+    if all(name in known_ids or name in RESERVED for name in names):
+        then = f"; it is read as `{_short(right)}`" if is_read else ", so it is no reference and stays as text"
+        return Diagnostic("LWT024", "warning", what + then, span, (f"write `{_short(right)}`",), (Edit(span, right),))
+    hints = (f"if references are meant, write `{_short(right)}`", "for literal text write `{{(` instead of `{(`")
+    edit = Edit(Span(span.start, span.start), "{")
+    return Diagnostic("LWT024", "warning", f"{what}, so it is no reference and stays as text", span, hints, (edit,))
+
+
 def _doubled(match: re.Match[str], offset: int, known_ids: Collection[str] | None) -> Diagnostic | None:
     name = match[1]
     if known_ids is not None and name not in known_ids and name not in RESERVED:
@@ -182,7 +211,8 @@ def _doubled(match: re.Match[str], offset: int, known_ids: Collection[str] | Non
     return Diagnostic(
         "LWT026",
         "warning",
-        f"`{_short(match[0])}` has its braces doubled, so it is text and no reference",
+        f"`{_short(match[0])}` has its braces doubled"
+        + (f"; it is read as `{_short(right)}`" if known_ids is None else ", so it is text and no reference"),
         span,
         (f"write `{_short(right)}`",),
         (Edit(span, right),),

@@ -17,6 +17,7 @@ from ..fault import Fault
 from ..repairs import Repaired, repair, respan
 from .between import explain_bad_head, explain_bullet, explain_lines, explain_rest
 from .engine import StepRead, read_script, read_step
+from .envelope import STAGES, is_wrapped
 from .faults import explain_step
 from .reference_slips import find_slips
 from .shapes import BULLET, HEAD, end_of_line, next_head
@@ -47,7 +48,26 @@ def parse_lwt(source: Source | str, mode: Mode = "strict") -> Script:
     items, faults = _read(text)
     if mode == "strict":
         return read_strictly(source, items, faults)
-    return _lenient(source, text, items, faults)
+    if not faults and (any(isinstance(item, Step) for item in items) or not is_wrapped(text)):
+        return _lenient(source, text, items, faults, [], [])
+    diagnostics, chain = _unwrapped(text)
+    if chain:
+        text = chain[-1].text
+        items, faults = _read(text)
+    return _lenient(source, text, items, faults, diagnostics, chain)
+
+
+def _unwrapped(text: str) -> tuple[list[Diagnostic], list[Repaired]]:
+    """Take off what stands around the steps. Return what is told of it, and the texts that came of it in turn."""
+    diagnostics: list[Diagnostic] = []
+    chain: list[Repaired] = []
+    for stage in STAGES:
+        found = stage(text)
+        diagnostics += [_back(chain, diagnostic) for diagnostic in found.diagnostics]
+        if found.edits:
+            chain.append(repair(text, found.edits))
+            text = chain[-1].text
+    return diagnostics, chain
 
 
 def read_strictly(source: Source, items: Items, faults: Iterable[Fault]) -> Script:
@@ -135,10 +155,18 @@ def _before_ignores(text: str, at: int, stop: int) -> int:
     return first if "knotwork:" in text[first:stop] else stop
 
 
-def _lenient(source: Source, text: str, items: Items, faults: list[Fault]) -> Script:
-    """Make the edits of accepted faults, then those of references, and read what comes out."""
-    diagnostics: list[Diagnostic] = []
-    chain: list[Repaired] = []
+def _lenient(
+    source: Source,
+    text: str,
+    items: Items,
+    faults: list[Fault],
+    diagnostics: list[Diagnostic],
+    chain: list[Repaired],
+) -> Script:
+    """Make the edits of accepted faults, then those of references, and read what comes out.
+
+    ``diagnostics`` and ``chain`` are those of what was taken off before.
+    """
     # An edit can bring a further fault to light (a bullet removed, then an inner quote found), but each round removes
     # what it accepts, so few rounds do.
     for _ in range(4):
@@ -173,7 +201,7 @@ def _slips(text: str, items: Items) -> list[Diagnostic]:
             if isinstance(node, Template):
                 raw = text[node.span.start : node.span.end]
                 quotes = 3 if raw.startswith(('"""', "'''")) and len(raw) >= 6 else 1
-                found += find_slips(raw[quotes:-quotes], node.span.start + quotes, known, any_doubled=True)
+                found += find_slips(raw[quotes:-quotes], node.span.start + quotes, known, is_read=True)
     return found
 
 

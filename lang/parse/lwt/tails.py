@@ -28,7 +28,12 @@ OPTION_NAMES = frozenset(
 )
 """The options of all operations. No prompt's text is told from options by other names than these."""
 
-OPTION_VALUE = r"""(?:"[^"\n]*"(?:\s{0,4}\|\s{0,4}"[^"\n]*")*|'[^'\n]*'(?:\s{0,4}\|\s{0,4}'[^'\n]*')*|[\w.\-]+)"""
+_OBJECT = r"\{(?!\()[^{}]{0,2000}(?:\{[^{}]{0,500}\}[^{}]{0,500}){0,9}\}"
+"""An object, with others in it: the fields of ``type=``."""
+
+_LABELS = r""""[^"\n]*"(?:\s{0,4}\|\s{0,4}"[^"\n]*")*|'[^'\n]*'(?:\s{0,4}\|\s{0,4}'[^'\n]*')*"""
+
+OPTION_VALUE = rf"(?:{_OBJECT}|{_LABELS}|\[[\w \t]{{1,60}}\]|[\w.\-]+)"
 """An option's value on one line, as far as it can be told from a prompt's text."""
 
 _ACCESSORS = r"(?:\[[^\[\]\n]{0,60}\]){0,9}"

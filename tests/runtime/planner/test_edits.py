@@ -40,7 +40,7 @@ def test_insert_set_and_delete(skeleton: Skeleton) -> None:
         ("insert", (0, '(c1)=LLM("{(nothing)}")'), "LWT012"),
         ("insert", (0, '(c1)=LLM("{(input)}["items"][42]")'), "LWT023"),
         ("insert", (0, '(c1)=LLM("{(c1)}")'), "LWT013"),
-        ("insert", (0, "hello"), "LWT001"),
+        ("insert", (0, "hello"), "RANK001"),
         ("insert", (0, '(a)=LLM("x")\n(b)=LLM("y")'), "RANK001"),
         ("insert", (0, '(final)=LLM("other")'), "RANK005"),
         ("insert", (0, '(a)=GASL("FIND nodes AS x")'), "LWT018"),
