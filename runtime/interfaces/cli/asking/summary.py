@@ -18,8 +18,11 @@ from .asked import Question, Searched
 
 __all__ = ["finish"]
 
-_STYLES = {"complete": "green", "stopped": "yellow", "failed": "red", "cancelled": "yellow"}
-_CODES = {"complete": Exit.DONE, "stopped": Exit.FAILED, "failed": Exit.FAILED, "cancelled": Exit.INTERRUPTED}
+_STYLES = {"complete": "green", "ungrounded": "yellow", "stopped": "yellow", "failed": "red", "cancelled": "yellow"}
+_CODES = {
+    "complete": Exit.DONE, "ungrounded": Exit.PARTIAL, "stopped": Exit.FAILED, "failed": Exit.FAILED,
+    "cancelled": Exit.INTERRUPTED,
+}  # fmt: skip
 _FINDINGS = 10
 _ITEM, _SOURCE = 160, 120
 _TREE = 15
@@ -30,16 +33,16 @@ def finish(made: Asked, calls: Calls, asked: Question, unkept: str = "") -> int:
     """Write the answer and the report; return the exit code. ``unkept``: why not all of it is kept, where it should be."""
     if asked.form == "json":
         print(json_text(made.as_json()))
-    elif made.status == "complete":
+    elif made.answer:
         write(made.answer)
     sys.stdout.flush()
-    if made.status == "complete" and is_terminal(sys.stdout) and is_terminal(sys.stderr):
+    if made.answer and is_terminal(sys.stdout) and is_terminal(sys.stderr):
         say()
     if made.search is not None:
         _searched(made.search, whole=asked.search.tree == "-")
     _report(made, calls, asked, unkept)
     code = _CODES[made.status]
-    if unkept and code == Exit.DONE:
+    if unkept and code in (Exit.DONE, Exit.PARTIAL):
         code = Exit.FAILED
     return (
         code
@@ -123,6 +126,7 @@ def _told(found: Finding) -> str:
             or piece.get("file_path")
             or piece.get("nodes")
             or piece.get("cited")
+            or piece.get("command")
         )
         if piece.get("kind") == "model":
             sources.append(clipped(f"{piece.get('model')} citing {excerpt(named, _SOURCE)}", _SOURCE))
