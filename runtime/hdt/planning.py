@@ -36,7 +36,7 @@ class Proposal:
     faults: str = ""
     repairs: int = 0
     remark: str = ""
-    grounds: Grounds = Grounds()
+    grounds: Grounds = field(factory=Grounds)
 
 
 @define

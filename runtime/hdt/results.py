@@ -108,8 +108,9 @@ class Asked:
     """How a question was answered, or why not.
 
     ``status``: complete; ungrounded (there is an answer, and it rests on nothing: ``reason`` says why); stopped (a bound ended it:
-    ``stopped`` says which; asking again goes on); failed (the model can't be asked, or no plan of it could be run); cancelled. ``supposed`` is the last decision. ``usage``, ``calls`` and ``cost`` are of this attempt, the
-    models' work in plans included; ``earlier``: the steps before it were done in an attempt before.
+    ``stopped`` says which; asking again goes on); failed (the model can't be asked, or no plan of it could be run); cancelled.
+    ``supposed`` is the last decision. ``usage``, ``calls`` and ``cost`` are of this attempt, the models' work in plans included;
+    ``earlier``: the steps before it were done in an attempt before.
 
     ``cited`` are the citations of the answer that name something in the state or in a command's result, ``uncited`` those that name
     nothing.
