@@ -35,6 +35,7 @@ from .checking import Action, renamed
 from .keeping import AskRecorder
 from .planning import Planner, Proposal
 from .reading import NO_REASON
+from .repeating import repeated, repetitions
 from .results import Step, Supposed
 
 __all__ = ["Branching", "Held", "beside"]
@@ -106,11 +107,11 @@ class Branching:
                 asker = self.planner.asker
                 self.record.in_vain([asker.kept_at(number, turn, at) for turn in range(proposal.repairs + 1)])
         used = {str(step.plan.get("plan_id")) for step in steps}
-        made, tried = [], _in_vain(node)
+        made, tried, repeats = [], _in_vain(node), repetitions(steps) >= 2
         for action in proposal.actions:
             action = renamed(action, used, len(steps) + 1)
             branch = Branch(dict(action.plan), action.confidence, action.rationale)
-            if branch.does in tried:
+            if branch.does in tried or (repeats and repeated(action, node.snapshot.hash, steps)):
                 continue
             self._actions.setdefault(branch.does, (action, proposal.supposed))
             made.append(branch)

@@ -13,7 +13,7 @@ from .asking import Asker, Place, failed_for_good
 from .checking import Action, Refusal, check_draft
 from .findings import Grounds, grounds
 from .reading import MOST_ACTIONS, Completed, Contradictory, Proposed, Unreadable, read_answer
-from .repeating import repeated
+from .repeating import repeated, repetitions
 from .results import Step, Supposed
 from .settings import Bounds
 from .wording import Refused, build_prompt
@@ -36,6 +36,8 @@ class Proposal:
     faults: str = ""
     repairs: int = 0
     remark: str = ""
+    stalled: str = ""
+    """Why the loop ends without an answer: the model proposes the same plan again and again."""
     grounds: Grounds = field(factory=Grounds)
 
 
@@ -43,7 +45,7 @@ class Proposal:
 class Planner:
     """Asks for what to do next, and for answers to be put right, at most ``bounds.max_repairs`` times a step.
 
-    ``given`` are the variables that every plan begins with. Search asks it on forks: it reads the executor that it is handed.
+    ``given`` are the variables that every plan begins with, ``earlier`` the steps of attempts before. Search asks it on forks: it reads the executor that it is handed.
     """
 
     asker: Asker
@@ -51,6 +53,7 @@ class Planner:
     bounds: Bounds
     given: ContextStore = field(factory=ContextStore)
     notify: Callable[[RepairAsked], None] | None = None
+    earlier: int = 0
 
     def prompt(
         self, executor: GASLExecutor, steps: Sequence[Step], refused: Refused | None = None, branches: int = 1
@@ -112,12 +115,15 @@ class Planner:
                 for draft in said.drafts[:MOST_ACTIONS]
             ]
             actions = tuple(each for each in checked if isinstance(each, Action))
-            if at is None and not told_again and turn < most and actions:
+            if at is None and actions and (not told_again or self._stalls(steps)):
                 again = [repeated(each, executor.state.hash, steps) for each in actions]
-                if all(again):  # once in a step: a model that keeps to its plan may have it
+                if all(again) and self._stalls(steps):
+                    return Proposal(supposed, repairs=turn, stalled=_STALLED.format(again[0].partition(":")[0]))
+                if all(again) and turn < most:  # once in a step: a model that keeps to its plan may have it
                     last, told_again, refused = (), True, Refused(text, again[0])
                     continue
-                actions = tuple(each for each, told in zip(actions, again, strict=True) if not told)
+                if not all(again):
+                    actions = tuple(each for each, told in zip(actions, again, strict=True) if not told)
             bad = [each for each in checked if isinstance(each, Refusal)]
             if actions:
                 more = len(said.drafts) - MOST_ACTIONS
@@ -129,7 +135,12 @@ class Planner:
             refused = Refused(text, bad[0].told)
         return Proposal(supposed, faults=refused.faults if refused is not None else "", repairs=turn)
 
+    def _stalls(self, steps: Sequence[Step]) -> bool:
+        """Say whether a plan that was run before would be the third repetition in a row: told, run all the same, and proposed again."""
+        return repetitions(steps[self.earlier :]) >= (1 if self.bounds.max_repairs else 2)
 
+
+_STALLED = "no progress: the same plan was proposed three times more ({})"
 _BY_RULE = {"success": "continue", "partial": "refine"}
 
 

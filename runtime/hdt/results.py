@@ -11,7 +11,7 @@ from ..search import Tree
 __all__ = ["Asked", "Decision", "Explored", "Finding", "Step", "Stopped", "Supposed"]
 
 Decision = Literal["start", "continue", "refine", "pivot", "terminate"]
-Stopped = Literal["", "steps", "budget", "time", "cancelled", "model", "refused", "exhausted"]
+Stopped = Literal["", "steps", "budget", "time", "cancelled", "model", "refused", "exhausted", "no_progress"]
 
 
 @frozen

@@ -71,7 +71,8 @@ class Loop:
         """Run to the end. Raises ``StoreError`` where the state can't be kept."""
         self._emit(lambda: PhaseStarted("ask", "traversal", detail=self.question))
         given = self.executor.context.copy()
-        planner = Planner(self.asker, self.question, self.bounds, given, self._emit_now)
+        kept = 0 if self.record is None else len(self.record.kept.steps)
+        planner = Planner(self.asker, self.question, self.bounds, given, self._emit_now, kept)
         begun = None
         if self.record is not None:
             self.steps += self.record.kept.steps
@@ -127,6 +128,11 @@ class Loop:
                 if proposal.grounds.fault and self.record is not None:  # the next attempt asks once more
                     self.record.in_vain([self.asker.kept_at(number, turn) for turn in range(proposal.repairs + 1)])
                 return proposal
+            if proposal.stalled:
+                self._end("no_progress", proposal.stalled)
+                if self.record is not None:
+                    self.record.in_vain([self.asker.kept_at(number, turn) for turn in range(proposal.repairs + 1)])
+                return None
             if not proposal.actions:
                 self._take(
                     Step(

@@ -46,7 +46,8 @@ class ToolUse:
 
 @frozen
 class Phase:
-    """One of the three phases: ``status`` is done, pass-through, failed or cancelled; ``reason`` says why it is not done."""
+    """One of the three phases: ``status`` is done, pass-through, unfinished (an expansion without ``done()``), failed or cancelled;
+    ``reason`` says why it is not done."""
 
     name: Literal["plan", "expand", "execute"]
     status: str
@@ -67,6 +68,7 @@ class Ranked:
     """The ranking of a request.
 
     ``ranking``: positions of items from 1, the best first; empty where ``status`` is failed or cancelled, and ``reason`` says why then.
+    ``status`` is partial where a step of the script failed, or where the script was not completed: ``reason`` says so.
     ``conditions`` and ``remaining`` (indices from 0) are what the plan said; ``skeleton`` is the planned script, ``script`` the one
     that ran.
     ``names`` are what the ranked items are called, where they have names.

@@ -203,7 +203,8 @@ class _Ranking:
             self._begin("expand", count=len(self.planned.script.steps))
             self.expanded = await expand(job, self.planned, self._spent, self.work.max_iterations)
             count = self.expanded.iterations
-            self._end("done" if count else "pass-through", self.expanded.text, count)
+            status = "unfinished" if self.expanded.unfinished else "done" if count else "pass-through"
+            self._end(status, self.expanded.unfinished or self.expanded.text, count)
         except StepFailed as error:
             failed = error.failed
             reason = raised(f"{failed.message} ({failed.hint})" if failed.hint else failed.message)
@@ -228,7 +229,7 @@ class _Ranking:
 
     def _end(self, status: str, detail: str = "", count: int = 0) -> None:
         took = perf_counter() - self._phase_began
-        reason = detail if status in ("failed", "cancelled") else ""
+        reason = detail if status in ("failed", "cancelled", "unfinished") else ""
         self.phases.append(Phase(self._phase, status, took, self._spent, reason))
         self.job.finished(self._phase, status, took, detail, count)
 
@@ -239,7 +240,9 @@ class _Ranking:
         indices = order.indices if order is not None and not reason else ()
         status: Status = "cancelled" if self.stopped == "cancelled" else "failed"
         if indices and executed is not None:
-            status = "partial" if executed.run.status == "partial" else "complete"
+            unfinished = expanded.unfinished if expanded is not None else ""
+            status = "partial" if executed.run.status == "partial" or unfinished else "complete"
+            reason = unfinished
         if order is not None and order.unknown and indices:
             job.warn(f"the output names what is not there, which is left out: {', '.join(order.unknown[:5])}")
         if planned is not None and planned.read.nothing and indices:

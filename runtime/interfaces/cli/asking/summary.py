@@ -113,7 +113,7 @@ def _report(made: Asked, calls: Calls, asked: Question, unkept: str) -> None:
     else:
         say(f"kept in {printable(asked.ground.state)}")
     if made.status != "complete":
-        also = "; another model (--llm) may do better" if made.stopped == "refused" else ""
+        also = "; another model (--llm) may do better" if made.stopped in ("refused", "no_progress") else ""
         say(f"go on with: {_command(made, asked)}{also}")
 
 
@@ -143,7 +143,7 @@ def _command(made: Asked, asked: Question) -> str:
         words += ["--llm", asked.llm]
     words += ["--force"] if asked.ground.force else []
     words += _search_options(asked.search, made.stopped == "exhausted")
-    if made.stopped == "refused" and not str(asked.llm).startswith(("replay:", "record:")):
+    if made.stopped in ("refused", "no_progress") and not str(asked.llm).startswith(("replay:", "record:")):
         words += ["--no-cache"]  # the same prompt would find the same answer there
     if more := _more_calls(made, asked):
         words += ["--max-calls", str(more)]
