@@ -1,4 +1,4 @@
-"""What ends every loop: a limit in seconds, an event that cancels, and rounds that repeat. Nothing is under way when time ended something."""
+"""What ends every loop: a limit in seconds, an event that cancels, rounds that repeat. Nothing is under way when time ended something."""
 
 import asyncio
 from collections.abc import Coroutine, Hashable

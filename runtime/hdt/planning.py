@@ -45,7 +45,8 @@ class Proposal:
 class Planner:
     """Asks for what to do next, and for answers to be put right, at most ``bounds.max_repairs`` times a step.
 
-    ``given`` are the variables that every plan begins with, ``earlier`` the steps of attempts before. Search asks it on forks: it reads the executor that it is handed.
+    ``given`` are the variables that every plan begins with, ``earlier`` is the number of steps in attempts before. Search asks it on
+    forks: it reads the executor that it is handed.
     """
 
     asker: Asker

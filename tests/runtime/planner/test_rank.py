@@ -177,7 +177,46 @@ def test_history_in_a_prompt_is_bounded(expanding: str) -> None:
     assert "(earlier calls are left out)" in model.calls[-2][0]
 
 
-@pytest.mark.parametrize("output", ["none of them", "42", "I looked at 3 cafes"])
+@pytest.mark.parametrize("answer", ["none", "No item matches.", "[]"])
+def test_that_no_item_fits_is_a_result(items: Items, simple: str, answer: str) -> None:
+    ranked, model = rank(items, simple.replace("REMAINING: 5", "REMAINING: none"), answer)
+    assert (ranked.status, ranked.ranking, ranked.none_fits, ranked.reason) == ("complete", (), True, "")
+    assert (ranked.as_json()["none_fits"], len(model.calls), ranked.warnings) == (True, 2, ())
+    said, _ = rank(items, simple, answer)
+    assert said.warnings == ("no item fits although the plan names some: 6",)
+
+
+@pytest.mark.parametrize("first", ["5 or 3", "5 (Cafe 3)", "I can't tell.", "42", "[5, 42]"])
+def test_a_last_step_that_cant_be_read_is_asked_once_more(items: Items, simple: str, first: str) -> None:
+    heard: list[Event] = []
+    events = Events()
+    events.subscribe(heard.append)
+    ranked, model = rank(items, simple, first, "3", events=events)
+    assert (ranked.status, ranked.ranking, ranked.output, ranked.calls) == ("complete", (4,), "3", 3)
+    again = model.calls[2][0]
+    assert again.startswith("User wants: tea. Item(s) that match: [5].") and f"```\n{first}\n```" in again
+    (asked,) = [event for event in heard if isinstance(event, RepairAsked)]
+    assert (asked.phase, asked.written) == ("execute", first) and asked.reason in again
+    assert ranked.warnings[0].startswith("the last step was asked once more: the output ")
+
+
+def test_the_second_answer_may_be_none_and_items_that_dont_exist_make_it_partial(items: Items, simple: str) -> None:
+    assert rank(items, simple, "5 or 3", "none")[0].none_fits
+    ranked, _ = rank(items, simple, "[5, 42]", "[5, 42]")
+    assert (ranked.status, ranked.ranking, ranked.reason) == (
+        "partial",
+        (6,),
+        'the output names items that do not exist: "42"',
+    )
+
+
+def test_what_the_second_asking_costs_is_bounded_and_kept(items: Items, simple: str, tmp_path: Path) -> None:
+    short, _ = rank(items, simple, "5 or 3", max_calls=2)
+    assert (short.status, short.calls) == ("failed", 2)
+    assert "the last step could not be asked once more" in short.reason and "max_calls" in short.reason
+
+
+@pytest.mark.parametrize("output", ["42", "I looked at 3 cafes"])
 def test_text_that_names_no_item_is_a_failure(items: Items, simple: str, output: str) -> None:
     ranked, _ = rank(items, simple, output)
     assert (ranked.status, ranked.ranking, ranked.output) == ("failed", (), output)
@@ -334,3 +373,14 @@ def test_corrupted_texts_rank_known_items_or_fail(items: Items, expanding: str, 
     assert all(1 <= position <= len(items) for position in ranked.ranking)
     assert bool(ranked.reason) == (ranked.status != "complete")
     json.dumps(ranked.as_json())
+
+
+def test_the_second_asking_is_not_paid_for_twice(
+    items: Items, simple: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("KNOTWORK_HOME", str(tmp_path))
+    first, model = rank(items, simple, "5 or 3", "3", record=True)
+    assert (first.ranking, len(model.calls)) == ((4,), 3)
+    (folder,) = (tmp_path / "runs").iterdir()
+    again, silent = rank(items, "never asked", resume=folder)
+    assert (again.ranking, silent.calls) == ((4,), [])
