@@ -276,7 +276,7 @@ def test_what_cant_be_searched_is_said_before_anything_is_opened(settings: Any, 
 def test_an_answer_in_the_first_state_adopts_nothing_and_is_kept(tmp_path: Path) -> None:
     with gasl.open(library(), tmp_path / "s") as executor:
         executor.run_plan("DECLARE found AS LIST\nFIND nodes AS some\nUPDATE found WITH some")
-    model = Planning(done("all of them", "found"), answers='{"reason": "so", "score": 10}')
+    model = Planning(done("all of them", "found"), answers='{"reason": "so", "score": 1.0}')
     made = asked(model, state=tmp_path / "s", search="beam")
     assert (made.status, made.answer, made.steps) == ("complete", "all of them", ())
     assert asked(Planning(AssertionError()), state=tmp_path / "s", search="beam").answer == "all of them"

@@ -189,7 +189,10 @@ class RunMetadata(_Told):
     """What else is known of a run."""
 
     run: str = Field(description="The run's id")
-    model: str = Field(description="The model's name")
+    model: str = Field(description="The name of the model that answered")
+    requested_model: str | None = Field(
+        default=None, description="The model that the request names, where another one answered; a warning says so too"
+    )
     status: Literal["running", "accepted", "best", "failed", "interrupted"] = Field(
         description="accepted: the threshold was reached; best: it was not, and the best answer is the final one; failed: no answer "
         "was evaluated; interrupted: the server ended before the run did"
