@@ -155,7 +155,7 @@ class Options(TypedDict, total=False):
     sample: int  # which of several answers to the same request; part of the cache's key only
     tidy: Callable[
         [str], str
-    ]  # makes an answer that nearly fits its schema fit, before it is judged; no part of the request
+    ]  # makes an answer that nearly fits its schema fit, before it is judged; a ValueError says why it can't; no part of the request
     strict_types: bool  # whether an answer fits only as it stands: no prose around JSON, no choice in other words
     repairs: int  # how often an answer that does not fit goes back: 1, or 0; no part of the request
     notify: Callable[[Notice], None]  # no part of the request

@@ -244,7 +244,10 @@ def _judge(text: str, options: Options) -> tuple[str, str]:
     if "tools" in options:
         return text, judge_call(text, options["tools"])[1]
     if (tidy := options.get("tidy")) is not None:
-        text = tidy(text)
+        try:
+            text = tidy(text)
+        except ValueError as error:
+            return "", str(error)
     strict = options.get("strict_types", False)
     if "schema" in options:
         return check_answer(text, options["schema"], strict=strict)

@@ -47,13 +47,18 @@ FUNCTIONS = _table(
     Function("log10", "log10(x)", "The logarithm to base 10.", 1, 1),
     Function("log2", "log2(x)", "The logarithm to base 2.", 1, 1),
     Function("max", "max(xs)", "The greatest of a list or of the arguments; max(xs, default=0) of none.", 1, None, ("default",), True),
+    Function("median", "median(xs)", "The middle number; of an even count the mean of the two in the middle.", 1, 1, comprehension=True),
     Function("min", "min(xs)", "The least of a list or of the arguments; min(xs, default=0) of none.", 1, None, ("default",), True),
+    Function("mode", "mode(xs)", "The most frequent element, the first of equally frequent ones.", 1, 1, comprehension=True),
+    Function("percentile", "percentile(xs, p)", "The number below which the share p (0 to 1) lies, interpolated linearly.", 2, 2),
     Function("round", "round(x)", "The nearest integer, a half to the even one; round(x, digits) a number with so many digits.", 1, 2),
     Function("set", "set(xs)", "The different elements; sorted(set(xs)) is a list again.", 0, 1, comprehension=True),
     Function("sorted", "sorted(xs)", "The elements in order; sorted(xs, reverse=True) from the greatest.", 1, 1, ("reverse",), True),
     Function("sqrt", "sqrt(x)", "The square root.", 1, 1),
+    Function("stdev", "stdev(xs)", "The standard deviation of a sample: n - 1 in the divisor.", 1, 1, comprehension=True),
     Function("str", "str(x)", "The value as a string: a number as JSON writes it.", 1, 1),
     Function("sum", "sum(xs)", "The sum of numbers, exactly rounded; 0 of none.", 1, 2, comprehension=True),
+    Function("variance", "variance(xs)", "The variance of a sample: n - 1 in the divisor.", 1, 1, comprehension=True),
 )  # fmt: skip
 """All functions by name."""
 

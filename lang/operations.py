@@ -184,7 +184,9 @@ BUILTIN: Mapping[str, Signature] = {
                 OptionSpec(
                     "ask", "name", "How an answer is asked for; auto goes by the model.", ("auto", "json", "text")
                 ),
-                OptionSpec("scale", "name", "What a judge scores by; auto goes by the model.", ("auto", "unit", "ten")),
+                OptionSpec(
+                    "scale", "name", "What a judge scores by; auto is unit, 0.0 to 1.0.", ("auto", "unit", "ten")
+                ),
                 *(LLM_OPTIONS[name] for name in ("model", "temperature", "max_tokens", "stop", "retries", "timeout")),
             ),
             '(final)=ANSWER("Why is the sky blue?", format="One sentence.", criteria="True and short.", check="words:..30")',

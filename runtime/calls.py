@@ -88,6 +88,8 @@ class Caller:
         else the value's JSON; for numbers and booleans their JSON.
         """
         digest = ""
+        if self.trace.prompts is not None:
+            self.trace.prompts[step if item is None else f"{step}[{item}]"] = request.prompt
         if self.record is not None:
             digest = request.digest()
             if self.strict_types and request.kind != "text":
@@ -95,8 +97,6 @@ class Caller:
             earlier = self.record.recall(step, item, digest)
             if earlier is not None:
                 return Outcome(earlier.output, earlier.value, reused=True, input_hash=digest)
-        if self.trace.prompts is not None:
-            self.trace.prompts[step if item is None else f"{step}[{item}]"] = request.prompt
         client, spent, kind = self.client(request), _Spent(), request.kind
         answer = await self._generate(client, step, request, request.prompt, item, spent)
         if kind == "text":

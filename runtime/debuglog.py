@@ -202,7 +202,7 @@ def _told_of_loop(
         case PhaseFinished(loop="rank", phase="plan"):
             return 1, f"Skeleton: {_short(event.detail)}", event.detail
         case PhaseFinished(loop="rank", phase="expand"):
-            how = " (pass-through)" if event.status == "pass-through" else ""
+            how = f" ({event.status})" if event.status in ("pass-through", "unfinished") else ""
             return 1, f"ReAct done after {event.count} iterations{how}", event.detail
         case PhaseFinished(loop="rank"):
             return 1, f"Final ranking: {event.detail}", ""
@@ -214,7 +214,7 @@ def _told_of_loop(
         case DraftMended():
             return 2, f"{event.phase}: mended: {_short(event.message)}", event.how
         case RepairAsked():
-            found = event.diagnostics[0]["message"] if event.diagnostics else "it can't be used"
+            found = event.diagnostics[0]["message"] if event.diagnostics else event.reason or "it can't be used"
             body = "\n".join(f"{each['code']} {each['message']}" for each in event.diagnostics)
             return 1, f"{event.phase}: repair {event.attempt}: {_short(str(found))}", body
         case ToolCalled():

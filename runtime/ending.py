@@ -1,13 +1,13 @@
-"""The bounds of time that every loop has: a limit in seconds, and an event that cancels. Nothing is under way when they ended something."""
+"""What ends every loop: a limit in seconds, an event that cancels, rounds that repeat. Nothing is under way when time ended something."""
 
 import asyncio
-from collections.abc import Coroutine
+from collections.abc import Coroutine, Hashable
 from time import perf_counter
 from typing import Any, Literal, TypeVar
 
 from attrs import define, field
 
-__all__ = ["Ending"]
+__all__ = ["Ending", "Repetition"]
 
 _Made = TypeVar("_Made")
 
@@ -57,3 +57,33 @@ class Ending:
         elif self.time_limit is not None and perf_counter() - self._began >= self.time_limit:
             self.by = "time"
         return bool(self.by)
+
+
+@define
+class Repetition:
+    """Counts the rounds of a loop in a row that came to nothing new. After two the model is told, after three the loop ends."""
+
+    count: int = 0
+    _seen: set[Hashable] = field(factory=set, init=False)
+
+    def take(self, *results: Hashable) -> int:
+        """Take in the results of a round; return how many rounds in a row, this one included, had no new result.
+
+        A round without results counts for nothing.
+        """
+        if not results:
+            return self.count
+        fresh = [each for each in results if each not in self._seen]
+        self._seen.update(results)
+        self.count = 0 if fresh else self.count + 1
+        return self.count
+
+    @property
+    def is_told(self) -> bool:
+        """Whether the model is to be told."""
+        return self.count >= 2
+
+    @property
+    def is_over(self) -> bool:
+        """Whether the loop ends."""
+        return self.count >= 3

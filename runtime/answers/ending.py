@@ -47,6 +47,8 @@ def reason_of(
             why = f"the time limit of {time_limit:g} seconds passed"
         case "budget" | "hopeless":
             why = _sentence(losses.budget or next(iter(losses.models.values()), None))
+        case "no_progress":
+            why = f"the model wrote the same in the last 3 of {len(iterations)} iterations as before"
         case _:
             rounds = f"{len(iterations)} iteration{'s' if len(iterations) > 1 else ''}"
             why = f"no answer in {rounds} reached {request.score_threshold:g}"

@@ -1,11 +1,13 @@
 """Judges: a model's evaluation of an answer, or that of a panel. Seed 004, ``AnswerEvaluatorPromptCaller`` and its response.
 
-A judge sees instruction, format, criteria and the answer, each between fences that it can't contain. Scores are 0.0 to 1.0
-outside; ``scale`` is what the judge itself is asked for.
+A judge sees instruction, format, criteria and the answer, each between fences that it can't contain. Scores are 0.0 to 1.0, and every
+prompt says so. A score that can mean one thing only is taken as it is written (``9/10``, ``90 %``); any other, and one that contradicts
+``meets_criteria``, is asked for again.
 """
 
 import asyncio
 import json
+import re
 from collections.abc import Mapping, Sequence
 from statistics import median
 from typing import Any, Literal
@@ -13,8 +15,12 @@ from typing import Any, Literal
 from attrs import frozen
 
 from ...adapters.llm_answers import read_json, unfenced
+from ...lang.answers import read_object
+from ...lang.coercion import Fit, as_value
+from ...lang.literals import Unreadable
 from ..commands.excerpts import fenced
 from ..prompting import filled
+from ..refusals import shown
 from ..results import Failed, StepFailed
 from ..spending import Spent
 from .asking import Asker, place_of
@@ -22,11 +28,12 @@ from .requests import AnswerRequest
 from .results import Evaluation
 from .templates import Template
 
-__all__ = ["DIGITS", "LONGEST_JUDGED", "SUGGESTIONS", "Panel", "Scale", "can_judge", "evaluation_schema", "scale_of"]
+__all__ = [
+    "DIGITS", "LONGEST_JUDGED", "SUGGESTIONS", "Panel", "Scale", "can_judge", "disagreement", "evaluation_schema", "read_score", "scale_of",
+]  # fmt: skip
 
 Scale = Literal["auto", "unit", "ten"]
-"""What a judge scores with. "unit": a number from 0.0 to 1.0, as the seed says. "ten": a whole number from 0 to 10, which models
-without strict schema support get right more often. "auto": unit for ``openai:`` and ``anthropic:``, ten for all others."""
+"""What a judge scores with. "unit": a number from 0.0 to 1.0, as the seed says. "ten": a whole number from 0 to 10. "auto": unit."""
 
 LONGEST_JUDGED = 100_000
 """Characters of an answer that a judge reads. A longer one has a failed evaluation: judging a part of it would be a guess."""
@@ -54,11 +61,62 @@ _SCALES = {
 }
 
 
-def scale_of(scale: Scale, spec: str) -> Literal["unit", "ten"]:
-    """Return what a judge scores with; ``spec`` is its model's, "" where it is not known."""
-    if scale != "auto":
-        return scale
-    return "unit" if spec.startswith(("openai:", "anthropic:")) else "ten"
+_AGREE: Mapping[str, str] = {
+    "unit": "meets_criteria agrees with the score: false below 0.5, true from 0.8 on.",
+    "ten": "meets_criteria agrees with the score: false below 5, true from 8 on.",
+}
+
+
+def scale_of(scale: Scale) -> Literal["unit", "ten"]:
+    """Return what a judge scores with."""
+    return "ten" if scale == "ten" else "unit"
+
+
+def read_score(value: Any, scale: Literal["unit", "ten"] = "unit") -> float | str:
+    """Return the score from 0.0 to 1.0 that a judge means by ``value``; a clause for the judge where that could be another one.
+
+    A share says its own scale, whatever was asked for: ``9/10``, ``9 out of 10``, ``90%``.
+    """
+    number: float | None = None
+    if isinstance(value, str):
+        said = value.strip().strip("*\"'").strip()
+        if share := _SHARE.fullmatch(said):
+            whole = float(share[2] or 100)
+            number = float(share[1]) / whole if whole else None
+            if number is not None and number <= 1:
+                return number + 0.0
+        elif _NUMBER.fullmatch(said):
+            number = float(said)
+    elif isinstance(value, int | float) and not isinstance(value, bool):
+        number = float(value) if abs(value) < 1e9 else None
+    if number is not None and scale == "unit" and 0 <= number <= 1:
+        return number + 0.0
+    if number is not None and scale == "ten" and 0 <= number <= 10 and number.is_integer():
+        return number / 10
+    wanted = "a number from 0.0 to 1.0" if scale == "unit" else "a whole number from 0 to 10"
+    example = " (0.9 for nine tenths)" if scale == "unit" and number is not None and number > 1 else ""
+    return f"$.score is {shown(value)}; the scale is {wanted}{example}"
+
+
+_SHARE = re.compile(
+    r"(\d{1,4}(?:\.\d{1,10})?)\s*(?:(?:/|out\s+of|of)\s*(\d{1,4}(?:\.0+)?)|%|percent)\.?", re.IGNORECASE
+)
+_NUMBER = re.compile(r"[-+]?(?:\d{1,4}(?:\.\d{0,15})?|\.\d{1,15})\.?")
+
+
+def disagreement(score: float, meets: bool) -> str:
+    """Say in a clause that a score and ``meets_criteria`` contradict each other; "" where they don't. The judge's prompt has the bars."""
+    if meets and score < _HALF:
+        return f"$.meets_criteria is true and $.score is {score:g}, which says that the criteria are not met; make them agree"
+    if not meets and score >= _GOOD:
+        return (
+            f"$.meets_criteria is false and $.score is {score:g}, which says that the criteria are met; make them agree"
+        )
+    return ""
+
+
+_HALF, _GOOD = 0.5, 0.8
+"""Below the first no answer meets its criteria, from the second on (seed 004's threshold) every one does."""
 
 
 def can_judge(spec: str) -> bool:
@@ -135,14 +193,14 @@ class Panel:
             options["system"] = self.template.evaluator_system
         if judge:
             options["sample"] = judge
-        options |= {"schema": evaluation_schema(scale), "tidy": _tidied}
+        options |= {"schema": evaluation_schema(scale), "tidy": lambda text: _tidied(text, scale)}
         prompt = self.prompt(answer, scale)
         return _read(await self.asker.ask(place_of(number, judge), prompt, options, self.models[turn], round), scale)
 
     def prompt(self, answer: str, scale: Literal["unit", "ten"]) -> str:
         """Return the prompt of a judge."""
         request = self.request
-        told = f"{_SCALES[scale]}\nAnswer with JSON only, of this form:\n{_FORMS[scale]}"
+        told = f"{_SCALES[scale]} {_AGREE[scale]}\nAnswer with JSON only, of this form:\n{_FORMS[scale]}"
         values = {
             "instruct": fenced(request.instruct),
             "resp_format": fenced(request.resp_format if request.resp_format.strip() else "(any)"),
@@ -154,22 +212,38 @@ class Panel:
         return written if self.template.has("evaluator", "scale") else f"{written}\n\n{told}"
 
 
-def _tidied(text: str) -> str:
-    """Return an evaluation without fields that nobody asked for, and with no suggestions where it names none (seed 004's default)."""
+def _tidied(text: str, scale: Literal["unit", "ten"]) -> str:
+    """Return the one evaluation in ``text`` as the schema wants it: without fields that nobody asked for, and with no suggestions where
+    it names none (seed 004's default). Raises ``ValueError`` with a clause for the judge.
+    """
+    wanted = evaluation_schema(scale)["properties"]
     try:
         said = read_json(unfenced(text).strip())
     except ValueError:
-        return text
+        found = read_object(text, tuple(wanted))
+        if isinstance(found, Unreadable):
+            raise ValueError(found.reason) from None
+        said = found.value
     if not isinstance(said, dict):
         return text
-    wanted = evaluation_schema("unit")["properties"]
     made = {name: value for name, value in said.items() if name in wanted}
     suggestions = made.setdefault("improvement_suggestions", [])
+    if isinstance(suggestions, str):
+        suggestions = made["improvement_suggestions"] = [suggestions] if suggestions.strip() else []
     if (
         isinstance(suggestions, list) and len(suggestions) > _MOST
     ):  # no judge has so many: checking them would take seconds
         made["improvement_suggestions"] = suggestions[:_MOST]
-    return text if made == said else json.dumps(made, ensure_ascii=False)
+    if isinstance(meets := as_value(made.get("meets_criteria"), "bool"), Fit):
+        made["meets_criteria"] = meets.value
+    if "score" in made:
+        score = read_score(made["score"], scale)
+        if isinstance(score, str):
+            raise ValueError(score)
+        made["score"] = round(score * 10) if scale == "ten" and (score * 10).is_integer() else score
+        if isinstance(meets, Fit) and (why := disagreement(score, meets.value)):
+            raise ValueError(why)
+    return json.dumps(made, ensure_ascii=False)
 
 
 def _read(text: str, scale: Literal["unit", "ten"]) -> Evaluation:

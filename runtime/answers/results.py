@@ -34,7 +34,7 @@ __all__ = [
 Status = Literal["accepted", "best", "failed"]
 """accepted: an answer reached the threshold; best: none did, the best one is the answer; failed: no answer was evaluated."""
 
-Stopped = Literal["", "cancelled", "budget", "time", "hopeless"]
+Stopped = Literal["", "cancelled", "budget", "time", "hopeless", "no_progress"]
 """Why there are no more iterations, where it is neither acceptance nor their number. hopeless: a wrong key and the like."""
 
 

@@ -11,7 +11,7 @@ from typing import Any, Literal, Protocol, TypeVar
 
 from attrs import define, evolve, field
 
-from ..ending import Ending
+from ..ending import Ending, Repetition
 from ..events import AnswerFinished, AnswerStarted, CandidateWritten, Events, IterationFinished, IterationStarted
 from ..results import Failed, StepFailed
 from ..spending import Spent
@@ -29,6 +29,8 @@ OnIteration = Callable[[Iteration], Awaitable[None] | None]
 """Gets each iteration when it is finished, before anybody else hears of it. Where it is async the run waits for it."""
 
 _Made = TypeVar("_Made")
+
+_SAME = "Your answers in the last {} rounds were the same as before. Write another answer: the same once more ends the rounds."
 
 
 class Examples(Protocol):
@@ -62,6 +64,7 @@ class Rounds:
     warnings: list[str] = field(factory=list)
     began: float = field(factory=perf_counter)
     _feedback: str | None = None
+    _repetition: Repetition = field(factory=Repetition)
 
     async def run(self) -> Answered:
         """Run to the end; whatever ends it, nothing is under way then and subscribers have heard of it."""
@@ -100,6 +103,9 @@ class Rounds:
                 self.asker.losses, self.generator.model, panel.models if panel is not None else ()
             )
             if self.stopped:
+                return
+            if self._repetition.is_over and number < self.request.iter_max:
+                self.stopped = "no_progress"
                 return
 
     async def _round(self, number: int) -> Iteration:
@@ -142,6 +148,9 @@ class Rounds:
             self._feedback = feedback_on(
                 iteration.answer, iteration.evaluation, self.request.score_threshold, self.generator.template
             )
+        self._repetition.take(*(" ".join(each.answer.split()) for each in iteration.candidates if each.answer))
+        if self._repetition.is_told and self._feedback is not None:
+            self._feedback += f"\n\n{_SAME.format(self._repetition.count)}"
         if self.on_iteration is not None:
             waiting = self.on_iteration(iteration)
             if inspect.isawaitable(waiting):

@@ -80,7 +80,7 @@ async def answer(
     if request.judges:
         models = tuple(judges_models) or (model,)
         specs = [spec if name == model else name or "" for name in models]
-        scales = [scale_of(scale, each) for each in specs]
+        scales = [scale_of(scale)] * len(models)
         warnings = [] if all(map(can_judge, specs)) else [TOO_SMALL]
         panel = Panel(asker, request, template, models, scales, asked)
     generator = Generator(asker, request, template, way_of_asking(ask, spec), model, asked)

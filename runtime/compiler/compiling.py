@@ -105,6 +105,7 @@ class _Compiling:
     means: Means = field(factory=Means)
     steps: list[CompiledStep] = field(factory=list)
     failed: Failed | None = None
+    repeats: bool = False
 
     async def run(self) -> Compiled:
         """Go through the three steps, as far as they are good."""
@@ -138,7 +139,7 @@ class _Compiling:
             self.steps.append(running.stopped(_WHY[self.ending.by]))
             return None
         self.steps.append(phased.step)
-        self.failed = phased.failed
+        self.failed, self.repeats = phased.failed, phased.value is None and running.repetition.is_over
         return phased.value
 
     def _note(self, text: str) -> None:
@@ -154,6 +155,8 @@ class _Compiling:
         last, failed = self.steps[-1], self.failed
         kind = failed.kind if failed is not None else ""
         stopped: Stopped = self.ending.by or ("budget" if kind == "budget" else "model" if kind in HOPELESS else "")
+        if not stopped and self.repeats:
+            stopped = "no_progress"
         return self._result(
             Compiled(
                 "failed", stopped=stopped, reason=f"{_NAMES[last.phase]}: {last.reason}",

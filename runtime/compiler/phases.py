@@ -9,6 +9,7 @@ from attrs import define, field, frozen
 from ...adapters.llm_means import Means
 from ...lang.diagnostic import Diagnostic
 from ...lang.source import Source, Span
+from ..ending import Repetition
 from ..events import DraftMended, Events, PhaseFinished, PhaseStarted, RepairAsked
 from ..results import Failed, StepFailed
 from ..spending import Spent
@@ -24,6 +25,9 @@ LOOP = "compile"
 """What events call this loop."""
 _AGAIN = frozenset({"bad_answer", "empty", "truncated"})
 """Failures of a call that asking once more may cure: each is a draft that is of no use."""
+
+
+_SAME = "\n\nYour last {} answers were the same, and have the same faults. Write another one; the same answer once more ends the repairs.\n"
 
 
 @frozen
@@ -52,6 +56,7 @@ class PhaseRun:
     mended: list[Mended] = field(factory=list)
     best: Judged | None = None
     began: float = field(factory=perf_counter)
+    repetition: Repetition = field(factory=Repetition)
 
     async def run(self) -> Phased:
         """Run the step to its end. Never raises for what a model says."""
@@ -64,24 +69,30 @@ class PhaseRun:
             try:
                 draft = await self._draft(attempt, prompt)
             except StepFailed as error:
-                if error.failed.kind not in _AGAIN or self.used >= self.repairs:
+                self.repetition.take((error.failed.kind, error.failed.message))
+                if error.failed.kind not in _AGAIN or self.used >= self.repairs or self.repetition.is_over:
                     return Phased(self._finished("failed", error.failed.message), failed=error.failed)
                 self.used += 1
                 continue
             judged = self._take(draft)
             if not judged.errors and judged.value is not None:
                 return Phased(self._finished("done"), judged.value)
-            if self.used >= self.repairs:
+            self.repetition.take(judged.source.text)
+            if self.used >= self.repairs or self.repetition.is_over:
                 break
             self.used += 1
             told = shown(judged.diagnostics, judged.source)
             if self.events:
                 self.events.emit(RepairAsked(LOOP, self.phase, self.used, judged.source.text, told))
             prompt = repair_prompt(self.prompt, judged.source.text, told)
+            if self.repetition.is_told:
+                prompt += _SAME.format(self.repetition.count + 1)
         left = len(self.best.errors) if self.best is not None else 0
         faults = f"{left} error{'' if left == 1 else 's'}"
         after = "" if not self.used else " after 1 repair" if self.used == 1 else f" after {self.used} repairs"
         reason = f"the answer still has {faults}{after}" if after else f"the answer has {faults}"
+        if self.repetition.is_over:
+            reason += f"; the model gave the same answer {self.repetition.count + 1} times"
         return Phased(self._finished("failed", reason))
 
     async def _draft(self, attempt: int, prompt: str) -> Draft:

@@ -17,8 +17,9 @@ Phase = Literal["conditions", "graph", "seed"]
 PHASES: tuple[Phase, ...] = ("conditions", "graph", "seed")
 """The three steps, in order. Seed 000, phase 1."""
 Status = Literal["done", "failed"]
-Stopped = Literal["", "cancelled", "time", "budget", "model"]
-"""What ended compiling before its steps were over: a call can't be made any more, or nobody wants it to go on."""
+Stopped = Literal["", "cancelled", "time", "budget", "model", "no_progress"]
+"""What ended compiling before its steps were over: a call can't be made any more, nobody wants it to go on, or the model gives the same
+faulty answer again and again."""
 
 
 @frozen

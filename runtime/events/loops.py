@@ -109,7 +109,8 @@ class HypothesisFormed(Event):
 class DecisionMade(Event):
     """``decision.made``: the outcome of the step before was evaluated: start, continue, refine, pivot or terminate, and why.
 
-    ``by`` is model, or rule where the model did not say; ``answer`` is the question's where it terminates.
+    ``by`` is model, or rule where the model did not say; ``answer`` is the question's where it terminates, ``ungrounded`` why that
+    rests on nothing.
     """
 
     name = "decision.made"
@@ -118,6 +119,7 @@ class DecisionMade(Event):
     why: str
     by: str
     answer: str = ""
+    ungrounded: str = ""
 
 
 @frozen

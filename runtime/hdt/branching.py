@@ -35,6 +35,7 @@ from .checking import Action, renamed
 from .keeping import AskRecorder
 from .planning import Planner, Proposal
 from .reading import NO_REASON
+from .repeating import repeated, repetitions
 from .results import Step, Supposed
 
 __all__ = ["Branching", "Held", "beside"]
@@ -74,6 +75,8 @@ class Branching:
     """The last failure of a call for a proposal."""
     refused: list[str] = field(factory=list, init=False)
     """Of the states without a plan that can run, what was wrong."""
+    ungrounded: list[Proposal] = field(factory=list, init=False)
+    """The answers that rest on nothing: they end no branch, and are told where there is no other."""
     proposals: dict[int, Proposal] = field(factory=dict, init=False)
     """By the number of the state that they are for."""
     _actions: dict[str, tuple[Action, Supposed]] = field(factory=dict, init=False)
@@ -93,19 +96,22 @@ class Branching:
             self.lost = error.failed
             raise
         self.proposals[node.number] = proposal
-        if proposal.completed is not None:
+        if proposal.completed is not None and not proposal.grounds.fault:
             return [Branch(answer=proposal.completed.answer, rationale=proposal.completed.why)]
         if not proposal.actions:
-            self.refused.append(proposal.faults)
+            if proposal.completed is not None:
+                self.ungrounded.append(proposal)
+            else:
+                self.refused.append(proposal.faults)
             if self.record is not None:
                 asker = self.planner.asker
                 self.record.in_vain([asker.kept_at(number, turn, at) for turn in range(proposal.repairs + 1)])
         used = {str(step.plan.get("plan_id")) for step in steps}
-        made, tried = [], _in_vain(node)
+        made, tried, repeats = [], _in_vain(node), repetitions(steps) >= 2
         for action in proposal.actions:
             action = renamed(action, used, len(steps) + 1)
             branch = Branch(dict(action.plan), action.confidence, action.rationale)
-            if branch.does in tried:
+            if branch.does in tried or (repeats and repeated(action, node.snapshot.hash, steps)):
                 continue
             self._actions.setdefault(branch.does, (action, proposal.supposed))
             made.append(branch)

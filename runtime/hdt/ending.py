@@ -17,6 +17,7 @@ def told_again(kept: Kept) -> Asked:
         cited=tuple(end.get("cited", ())),
         evidence=tuple(Finding(each["key"], each["item"], tuple(each["evidence"])) for each in end.get("evidence", ())),
         steps=tuple(kept.steps), earlier=len(kept.steps), run_id=kept.run_id, state=str(end.get("state", "")),
-        warnings=tuple(kept.damage), search=None if search is None else Explored(**search, tree=kept.tree),
+        uncited=tuple(end.get("uncited", ())), warnings=tuple(kept.damage),
+        search=None if search is None else Explored(**search, tree=kept.tree),
         incomplete=tuple(end.get("incomplete", ())),
     )  # fmt: skip

@@ -26,7 +26,8 @@ __all__ = ["Explorer", "Found", "found_before", "is_adopted", "keep", "sentence"
 
 @frozen
 class Found:
-    """What a search came to: ``proposal`` is the one with the answer, None where there is none: ``stopped`` and ``reason`` say why.
+    """What a search came to: ``proposal`` is the one with the answer, None where there is none: ``stopped`` and ``reason`` say why,
+    or ``ungrounded`` is the one whose answer rests on nothing.
 
     ``steps`` are those on the way to the best state, with the loop's before them; ``best`` is None where it is the state's already.
     """
@@ -38,6 +39,7 @@ class Found:
     stopped: Stopped = ""
     reason: str = ""
     warnings: tuple[str, ...] = ()
+    ungrounded: Proposal | None = None
 
 
 @define
@@ -77,7 +79,11 @@ class Explorer:
             stopped, reason = self._why(searched)
             if unjudged and stopped == "budget":
                 reason = f"there is an answer, and its value is still to be asked for: {reason}"
-            return Found(steps, explored, None, best, stopped, reason, tuple(warnings))
+            ungrounded = next(reversed(self.branching.ungrounded), None)
+            if ungrounded is not None and ungrounded.completed is not None and stopped not in ("exhausted", "refused"):
+                warnings.append(f"an answer was left out: {ungrounded.grounds.fault}")
+                ungrounded = None
+            return Found(steps, explored, None, best, stopped, reason, tuple(warnings), ungrounded)
         enough = searched.settings.enough
         if enough is not None and best.worth < enough:
             told = "could not be told" if best.value is None else f"is {best.value:.2f}"

@@ -24,6 +24,7 @@ __all__ = [
     "MOST_ACTIONS",
     "NO_REASON",
     "Completed",
+    "Contradictory",
     "Draft",
     "Proposed",
     "Unreadable",
@@ -44,6 +45,17 @@ _SENTENCE = 1_000
 _CITED = 100
 NO_REASON = "no reason was given"
 
+_ENDS = ("complete", "COMPLETE", "final_answer", "answer")
+"""Names under which an object has the answer."""
+_ENDING = (*DECISIONS[3:], "terminated", "complete", "completed", "stop", "end", "finish", "finished", "done")
+_BEGINNING = ("", "start", "begin", "plan")
+"""Decisions that say nothing about the last step."""
+_EITHER = (
+    'answer {"complete": "the answer", "evidence": [...]} alone to end, '
+    'or a plan with the decision "continue", "refine" or "pivot" alone to go on'
+)
+_LATE = re.compile(r"^[ \t*_#>`]*COMPLETE:(.*\S.*)$", re.MULTILINE)
+"""``COMPLETE:`` in a line of its own."""
 _PLACEHOLDER = re.compile(r"<[^<>]{0,60}>|\.{3}|…|the answer[.:]?", re.IGNORECASE)
 
 
@@ -69,7 +81,7 @@ class Draft:
 class Proposed:
     """What the model wants to do next, the most confident first. ``decision`` is "" where it said none.
 
-    ``left_out`` says of plans that are not among ``drafts`` why, in clauses.
+    ``left_out`` says of plans that are not among ``drafts`` why, in clauses; ``remark`` of a decision that is unknown.
     """
 
     drafts: tuple[Draft, ...]
@@ -77,6 +89,7 @@ class Proposed:
     decision: str = ""
     why: str = ""
     left_out: tuple[str, ...] = ()
+    remark: str = ""
 
 
 @frozen
@@ -86,7 +99,14 @@ class Unreadable:
     reason: str
 
 
-Said = Completed | Proposed | Unreadable
+@frozen
+class Contradictory:
+    """The answer ends the question and goes on in one; ``reason`` says so, and what to write instead."""
+
+    reason: str
+
+
+Said = Completed | Proposed | Unreadable | Contradictory
 
 
 def read_answer(text: str) -> Said:
@@ -96,10 +116,12 @@ def read_answer(text: str) -> Said:
     text = str(storable(text))
     bare = unfenced(without_thoughts(text.strip().removeprefix("\ufeff"))).strip()
     if (told := behind_complete(bare)) is not None:
-        return _completed(told)
+        return _behind(told)
     reason = "it holds neither a JSON object with a plan nor COMPLETE: at its beginning"
     for value in _values(bare):
         said = _said(value)
+        if isinstance(said, Proposed) and (late := _LATE.search(bare)) and not _PLACEHOLDER.fullmatch(late[1].strip()):
+            return Contradictory(f"it plans commands and ends with COMPLETE: behind them; {_EITHER}")
         if not isinstance(said, Unreadable):
             return said
         reason = said.reason
@@ -110,9 +132,25 @@ def read_answer(text: str) -> Said:
     return Unreadable(reason)
 
 
+def _behind(told: str) -> Said:
+    """Return what stands behind ``COMPLETE:``: the answer, or the object that has it."""
+    for value in _values(told) if "{" in told else ():
+        said = _said(value)
+        if isinstance(said, Proposed | Contradictory):
+            return Contradictory(f"it begins with COMPLETE: and plans commands behind it; {_EITHER}")
+        if isinstance(said, Completed) and told.strip().startswith("{"):
+            return said
+    return _completed(told)
+
+
 def tidied(text: str) -> str:
-    """Return what ``text`` says as JSON that fits ``answer_schema``, where it can be read; else the text as it is."""
+    """Return what ``text`` says as JSON that fits ``answer_schema``, where it can be read; else the text as it is.
+
+    Raises ``ValueError`` with a clause for the model where the text ends the question and goes on in one.
+    """
     said = read_answer(text)
+    if isinstance(said, Contradictory):
+        raise ValueError(said.reason)
     if isinstance(said, Unreadable) or (isinstance(said, Proposed) and said.left_out):
         return text
     if isinstance(said, Completed):
@@ -186,30 +224,50 @@ def _said(value: Any) -> Said:
     value = {str(name): inner for name, inner in value.items()}
     if set(value) == {"answer"} and isinstance(value["answer"], Mapping | list):
         return _said(value["answer"])
-    unclear = ""
-    if not value.get("commands") and not value.get("next_actions") and not value.get("plan"):
-        for name in ("complete", "COMPLETE", "final_answer", "answer"):
-            if value.get(name) is None:
-                continue
-            answer = _answer(value[name])
-            if answer:
-                return _completed(answer, _cited(value.get("evidence")), _text(value.get("why")))
-            unclear = unclear or f"{name} takes a text, the answer"
-    actions = value.get("next_actions")
+    actions, decision = value.get("next_actions"), str(value.get("decision") or "").strip().strip(".!\"'*").lower()
     drafts = [_draft(each) for each in actions] if isinstance(actions, list) else [_draft(value)]
     kept = [draft for draft in drafts if isinstance(draft, Draft)]
-    long = [draft.reason for draft in drafts if isinstance(draft, Unreadable)]
+    ends = {name: value[name] for name in _ENDS if value.get(name) not in (None, False, "", [], {})}
+    if kept and ends:
+        return Contradictory(f'it ends the question by "{next(iter(ends))}" and plans commands; {_EITHER}')
+    if kept and decision in _ENDING:
+        return Contradictory(f'its decision is "{decision}" and it plans commands; {_EITHER}')
+    unclear = next((f"{name} takes a text, the answer" for name in _ENDS if value.get(name) is not None), "")
+    for name, said in ends.items():
+        if answer := _answer(said):
+            if decision in DECISIONS and decision not in _ENDING:
+                return Contradictory(f'its decision is "{decision}" and it ends the question by "{name}"; {_EITHER}')
+            return _completed(answer, _cited(value.get("evidence")), _text(value.get("why")))
     if not kept:
+        long = [draft.reason for draft in drafts if isinstance(draft, Unreadable)]
+        if decision in _ENDING and not unclear:
+            unclear = (
+                f'its decision is "{decision}" and it has no answer: {{"complete": "the answer", "evidence": [...]}}'
+            )
         return Unreadable(next(iter(long), unclear or 'it has no commands: a plan is {"why": ..., "commands": [...]}'))
+    lost = [_lost(at, actions, draft) for at, draft in enumerate(drafts) if not isinstance(draft, Draft)]
     kept.sort(key=lambda draft: -draft.confidence)
-    decision = str(value.get("decision") or "").strip().lower()
+    known = decision in DECISIONS
+    remark = "" if known or decision in _BEGINNING else (
+        f'the decision "{cut(decision, 60)}" is unknown (continue, refine, pivot): the outcome of the last step decides'
+    )  # fmt: skip
     return Proposed(
         tuple(kept),
         _text(value.get("hypothesis")),
-        decision if decision in DECISIONS and decision != "terminate" else "",
+        decision if known else "",
         _text(value.get("why")),
-        tuple(long),
+        tuple(lost),
+        remark,
     )
+
+
+def _lost(at: int, actions: Any, draft: "Unreadable | None") -> str:
+    """Say why one of several next actions is no plan."""
+    if isinstance(draft, Unreadable):
+        return draft.reason
+    if isinstance(actions[at], Mapping) and any(actions[at].get(name) for name in _ENDS):
+        return f"next_actions[{at}] is an answer; an answer stands alone"
+    return f"next_actions[{at}] has no commands"
 
 
 def _answer(value: Any) -> str:

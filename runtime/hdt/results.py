@@ -11,7 +11,7 @@ from ..search import Tree
 __all__ = ["Asked", "Decision", "Explored", "Finding", "Step", "Stopped", "Supposed"]
 
 Decision = Literal["start", "continue", "refine", "pivot", "terminate"]
-Stopped = Literal["", "steps", "budget", "time", "cancelled", "model", "refused", "exhausted"]
+Stopped = Literal["", "steps", "budget", "time", "cancelled", "model", "refused", "exhausted", "no_progress"]
 
 
 @frozen
@@ -107,15 +107,19 @@ class Explored:
 class Asked:
     """How a question was answered, or why not.
 
-    ``status``: complete; stopped (a bound ended it: ``stopped`` says which; asking again goes on); failed (the model can't be asked, or
-    no plan of it could be run); cancelled. ``supposed`` is the last decision. ``usage``, ``calls`` and ``cost`` are of this attempt, the
-    models' work in plans included; ``earlier``: the steps before it were done in an attempt before.
+    ``status``: complete; ungrounded (there is an answer, and it rests on nothing: ``reason`` says why); stopped (a bound ended it:
+    ``stopped`` says which; asking again goes on); failed (the model can't be asked, or no plan of it could be run); cancelled.
+    ``supposed`` is the last decision. ``usage``, ``calls`` and ``cost`` are of this attempt, the models' work in plans included;
+    ``earlier``: the steps before it were done in an attempt before.
+
+    ``cited`` are the citations of the answer that name something in the state or in a command's result, ``uncited`` those that name
+    nothing.
 
     ``search`` is there where plans were searched: ``steps`` are then those on the way to the best state.
     """
 
     question: str
-    status: Literal["complete", "stopped", "failed", "cancelled"]
+    status: Literal["complete", "ungrounded", "stopped", "failed", "cancelled"]
     answer: str = ""
     stopped: Stopped = ""
     reason: str = ""
@@ -137,6 +141,7 @@ class Asked:
     search: Explored | None = None
     unkept: str = ""
     """Why the question could not be kept to its end; "" where it is, or was not to be."""
+    uncited: tuple[str, ...] = ()
 
     @property
     def tree(self) -> Tree | None:
@@ -148,11 +153,12 @@ class Asked:
         return {
             "question": self.question,
             "status": self.status,
-            "answer": self.answer if self.status == "complete" else None,
+            "answer": self.answer if self.status in ("complete", "ungrounded") else None,
             "stopped": self.stopped,
             "reason": self.reason,
             "decision": None if self.supposed is None else asdict(self.supposed),
             "cited": list(self.cited),
+            "uncited": list(self.uncited),
             "evidence": [each.as_json() for each in self.evidence],
             "steps": [each.as_json() for each in self.steps],
             "earlier": self.earlier,

@@ -26,7 +26,7 @@ from .checking import Action, renamed, told_faults
 from .choosing import Choose, Position, highest
 from .executing import continue_plan
 from .exploring import Explorer, Found, found_before, is_adopted, keep, sentence
-from .findings import findings, incomplete
+from .findings import Grounds, findings, incomplete, results_of
 from .keeping import AskRecorder
 from .planning import Planner, Proposal
 from .results import Asked, Step, Stopped, Supposed
@@ -71,7 +71,8 @@ class Loop:
         """Run to the end. Raises ``StoreError`` where the state can't be kept."""
         self._emit(lambda: PhaseStarted("ask", "traversal", detail=self.question))
         given = self.executor.context.copy()
-        planner = Planner(self.asker, self.question, self.bounds, given, self._emit_now)
+        kept = 0 if self.record is None else len(self.record.kept.steps)
+        planner = Planner(self.asker, self.question, self.bounds, given, self._emit_now, kept)
         begun = None
         if self.record is not None:
             self.steps += self.record.kept.steps
@@ -124,7 +125,14 @@ class Loop:
                 return None
             self._decided(number, proposal)
             if proposal.completed is not None:
+                if proposal.grounds.fault and self.record is not None:  # the next attempt asks once more
+                    self.record.in_vain([self.asker.kept_at(number, turn) for turn in range(proposal.repairs + 1)])
                 return proposal
+            if proposal.stalled:
+                self._end("no_progress", proposal.stalled)
+                if self.record is not None:
+                    self.record.in_vain([self.asker.kept_at(number, turn) for turn in range(proposal.repairs + 1)])
+                return None
             if not proposal.actions:
                 self._take(
                     Step(
@@ -154,6 +162,9 @@ class Loop:
         if found.proposal is None or self._stopped == "cancelled":
             self._found = found
             self.steps[earlier:] = found.steps[earlier:]
+            if found.ungrounded is not None and self._stopped != "cancelled":
+                self._decided(len(self.steps) + 1, found.ungrounded)
+                return found.ungrounded
             if found.stopped:
                 self._end(found.stopped, found.reason)
             return None
@@ -209,6 +220,8 @@ class Loop:
                 number, proposal.supposed.hypothesis, action.plan_id, action.commands, action.confidence, len(others)
             )
         )
+        if proposal.remark:
+            self.warn(f"step {number}: {proposal.remark}")
         for message in action.mended:
             self.warn(f"step {number}: mended: {message}")
         for faults in proposal.left_out:
@@ -324,29 +337,37 @@ class Loop:
     def _asked(self, proposal: Proposal | None, earlier: int) -> Asked:
         spent, found, snapshot = self.asker.spent, self._found, self.executor.state.snapshot()
         seen = found.best.snapshot if found is not None and found.best is not None else snapshot
-        completed = proposal.completed if proposal is not None else None
-        status: Any = "complete"
+        completed, rests = None, Grounds()
+        if proposal is not None:
+            completed, rests = proposal.completed, proposal.grounds
+        status: Any = "ungrounded" if rests.fault else "complete"
         if completed is None:
             status = {"cancelled": "cancelled", "model": "failed", "refused": "failed"}.get(self._stopped, "stopped")
-        cited = completed.cited if completed is not None else ()
+        elif rests.unknown and not rests.fault:
+            self.warn(rests.advice.partition(";")[0])
+        cited = rests.cited
         parts = incomplete(seen, cited) if completed is not None else ()
         for reason in parts:
             self.warn(f"the answer may not be the whole one: {reason}")
         supposed = proposal.supposed if proposal is not None else self.steps[-1].supposed if self.steps else None
         broken = self.executor.events.broken
+        evidence = () if rests.fault else findings(seen, cited)
+        if completed is not None and not rests.fault and not any(each.item for each in evidence):
+            evidence += results_of(self.steps)
         return Asked(
             self.question, status, completed.answer if completed is not None else "",
-            "" if completed is not None else self._stopped, "" if completed is not None else self._reason, supposed, cited,
-            findings(seen, cited), tuple(self.steps), earlier, spent.usage, spent.calls, spent.cost,
+            "" if completed is not None else self._stopped, rests.fault if completed is not None else self._reason, supposed,
+            cited, evidence, tuple(self.steps), earlier, spent.usage, spent.calls, spent.cost,
             perf_counter() - self._began, (*self.warnings, *broken), self.record.run_id if self.record is not None else "",
-            snapshot.hash, None if found is None else found.explored,
+            snapshot.hash, None if found is None else found.explored, uncited=rests.unknown,
             incomplete=parts,
         )  # fmt: skip
 
     def _decided(self, number: int, proposal: Proposal) -> None:
         supposed = proposal.supposed
         answer = proposal.completed.answer if proposal.completed is not None else ""
-        self._emit(lambda: DecisionMade(number, supposed.decision, supposed.why, supposed.by, answer))
+        fault = proposal.grounds.fault
+        self._emit(lambda: DecisionMade(number, supposed.decision, supposed.why, supposed.by, answer, fault))
 
     def _emit(self, event: Callable[[], Event]) -> None:
         if self.executor.events:
@@ -388,7 +409,8 @@ def _culprits(record: ExecutionRecord) -> Sequence[ExecutionRecord]:
 def _told(made: Asked) -> dict[str, Any]:
     """Return what is kept of the end: with it, and the steps, it can be told again without a call."""
     return {
-        "status": made.status, "answer": made.answer, "cited": list(made.cited), "stopped": made.stopped, "reason": made.reason,
+        "status": made.status, "answer": made.answer, "cited": list(made.cited), "uncited": list(made.uncited),
+        "stopped": made.stopped, "reason": made.reason,
         "supposed": None if made.supposed is None else asdict(made.supposed), "state": made.state,
         "evidence": [each.as_json() for each in made.evidence], "seconds": round(made.seconds, 3), "calls": made.calls,
         "usage": [made.usage.prompt_tokens, made.usage.completion_tokens], "cost": made.cost,

@@ -1,30 +1,47 @@
-"""Phase 3 of seed 001: the script runs, its last step's text becomes the ranking."""
+"""Phase 3 of seed 001: the script runs, its last step's text becomes the ranking.
+
+A text that can't be read as a ranking loses nothing: its step is asked once more, and the calls before it are kept.
+"""
 
 import asyncio
+from time import perf_counter
 from typing import Any
 
-from attrs import evolve, frozen
+from attrs import evolve, field, frozen
 
 from ...adapters.llm import BudgetExceeded, Completion, LLMError
 from ...adapters.llm_layers import Layer, Own, as_client
 from ...lang.lwt import Script
-from ..results import Outcome, Record, Recorded, Run, StepResult
+from ..calls import Caller, Request
+from ..commands.excerpts import clipped, fenced
+from ..ending import Ending
+from ..events import RepairAsked
+from ..operations.asking import prompted
+from ..prompting import fill, read_prompt
+from ..results import Outcome, Record, Recorded, Run, StepFailed, StepResult, Trace
 from ..scripts import run as run_script
 from ..spending import Spent
 from .asking import Job
 from .budget import raised
-from .ranking import Order, read_order
+from .ranking import Order, name_of, read_order
 
 __all__ = ["Executed", "execute"]
 
 
 @frozen
 class Executed:
-    """The run of the script, what its output names, and how many requests it sent."""
+    """The run of the script, what its output names, and how many requests it sent.
+
+    ``output`` is the last step's text; ``spent`` is what asking that step once more cost beside the run. ``unsure``: why the ranking
+    may lack something.
+    """
 
     run: Run
     order: Order
     sent: int
+    output: str | None = None
+    spent: Spent = field(factory=Spent)
+    unsure: str = ""
 
 
 async def execute(job: Job, script: Script, cancel: asyncio.Event | None, max_concurrency: int) -> Executed:
@@ -35,9 +52,89 @@ async def execute(job: Job, script: Script, cancel: asyncio.Event | None, max_co
     models = {name: _Sent(client, sent) for name, client in caller.models.items()}
     run = await run_script(
         script, input=job.data, llm=None if caller.llm is None else _Sent(caller.llm, sent), models=models,
-        max_concurrency=max_concurrency, events=job.events, record=record, cancel=cancel,
+        max_concurrency=max_concurrency, events=job.events, record=record, cancel=cancel, prompts=True,
     )  # fmt: skip
-    return Executed(run, _order(job, run), sent.calls)
+    made = Executed(run, _order(job, run), sent.calls, run.output)
+    if (
+        run.status == "cancelled"
+        or run.output is None
+        or (made.order.none or (made.order.indices and not made.order.unknown))
+    ):
+        return made
+    llm = None if caller.llm is None else _Sent(caller.llm, sent)
+    events = job.events if job.events is not None else caller.events
+    asking = Caller(llm, models, events, Trace(), max_concurrency, record)
+    asking.gate = caller.gate
+    work = asyncio.ensure_future(_again(job, script, made, asking))
+    ending = Ending(cancel, None)
+    try:
+        await ending.wait_for(work)
+        return (
+            evolve(await work, sent=sent.calls)
+            if work.done()
+            else evolve(made, order=Order(reason="cancelled"), sent=sent.calls)
+        )
+    finally:
+        work.cancel()
+        await asyncio.gather(work, return_exceptions=True)
+
+
+async def _again(job: Job, script: Script, made: Executed, caller: Caller) -> Executed:
+    """Ask the last step once more, in the words of its prompt, saying why its text is no ranking."""
+    run, order, spent = made.run, made.order, Spent()
+    why = order.reason or f"the output names items that do not exist: {', '.join(order.unknown[:5])}"
+    written = made.output or ""
+    if job.events:
+        job.events.emit(RepairAsked("rank", "execute", 1, written, (), job.number, why))
+    step = next((each for each in script.steps if each.id == run.final), None)
+    if (
+        step is not None
+        and step.call.operation == "LLM"
+        and (prompt := (run.trace.prompts or {}).get(run.final)) is not None
+    ):
+        own = prompted(step.call).request
+        request = Request("", "text", own.model, own.options)
+    else:
+        prompt, request = _about(job), Request("")
+    values = {
+        "prompt": prompt, "output": fenced(clipped(written, _SHOWN)), "why": clipped(why, _LONGEST), "last": str(len(job.items) - 1)
+    }  # fmt: skip
+    request = evolve(request, prompt=fill(read_prompt(__package__ or "", "unread"), values))
+    began = perf_counter()
+    try:
+        outcome = await caller.ask(run.final, request, _TURN)
+    except StepFailed as error:
+        spent.add(0, error.usage, error.cost)
+        reason = _with_budget(run, f"{why}; the last step could not be asked once more: {error.failed.message}")
+        kept = evolve(order, reason="" if order.indices else raised(reason))
+        return evolve(made, order=kept, spent=spent, unsure=reason if order.indices else "")
+    spent.add(0, outcome.usage, outcome.cost)
+    if not outcome.reused:
+        caller.item_done(run.final, _TURN, outcome, perf_counter() - began)
+    again = read_order(outcome.output, job.items)
+    if again.none or (again.indices and not again.unknown):
+        job.warn(f"the last step was asked once more: {why}")
+        return evolve(made, order=again, output=outcome.output, spent=spent)
+    if again.indices or order.indices:
+        best, output = (again, outcome.output) if again.indices else (order, made.output)
+        unsure = f"the output names items that do not exist: {', '.join(best.unknown[:5])}"
+        return evolve(made, order=best, output=output, spent=spent, unsure=unsure)
+    reason = f"{again.reason}; the last step was asked twice"
+    return evolve(made, order=evolve(again, reason=_with_budget(run, reason)), output=outcome.output, spent=spent)
+
+
+def _about(job: Job) -> str:
+    """Return what a step that asks no model is asked by: the request, and what the items are called."""
+    listed = [f"{index}: {clipped(name_of(item), 80)}" for index, item in enumerate(job.items[:_ITEMS])]
+    more = f"\n… and {len(job.items) - _ITEMS:,} more" if len(job.items) > _ITEMS else ""
+    return (
+        f"Rank items for a request.\n{fenced(job.request)}\nThe items by index:\n{fenced(chr(10).join(listed) + more)}"
+    )
+
+
+_TURN = 1
+"""The number of the second asking in records and events."""
+_SHOWN, _LONGEST, _ITEMS = 4_000, 400, 200
 
 
 def _order(job: Job, run: Run) -> Order:

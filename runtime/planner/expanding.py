@@ -3,12 +3,13 @@
 Each answer may have several calls; they are carried out in order up to the first that can't be, and the model is told what came of each.
 """
 
-from attrs import define, frozen
+from attrs import define, field, frozen
 
 from ...lang.diagnostic import Diagnostic
 from ...lang.lwt import Script
 from ...lang.source import Source
 from ..commands.excerpts import fenced
+from ..ending import Repetition
 from ..events import ToolCalled
 from ..prompting import fill, read_prompt
 from ..spending import Spent
@@ -33,11 +34,15 @@ _CALL, _RESULT, _MESSAGE = 6_000, 12_000, 6_000
 
 @frozen
 class Expanded:
-    """The script that will run. ``iterations`` counts answers: 0 where the plan was passed through."""
+    """The script that will run. ``iterations`` counts answers: 0 where the plan was passed through.
+
+    ``unfinished`` says why the expansion ended without ``done()``: the script may lack what the plan wanted; "" where it is complete.
+    """
 
     script: Script
     text: str
     iterations: int = 0
+    unfinished: str = ""
 
 
 async def expand(job: Job, planned: Planned, spent: Spent, max_iterations: int = MAX_ITERATIONS) -> Expanded:
@@ -50,8 +55,10 @@ async def expand(job: Job, planned: Planned, spent: Spent, max_iterations: int =
         text = await job.ask("expand", iteration - 1, work.prompt(), spent, **offered)
         if work.carry_out(text, iteration):
             return Expanded(work.skeleton.script, work.skeleton.text, iteration)
-    job.warn(f"the expansion did not end by done() in {max_iterations} iterations; the script is used as it is")
-    return Expanded(work.skeleton.script, work.skeleton.text, max_iterations)
+        if work.repetition.is_over:
+            why = f"the expansion ended in iteration {iteration} without done(): the last 3 answers changed nothing and found nothing new"
+            return work.unfinished(iteration, why)
+    return work.unfinished(max_iterations, f"the expansion did not end by done() in {max_iterations} iterations")
 
 
 @define
@@ -61,6 +68,12 @@ class _Work:
     job: Job
     planned: Planned
     skeleton: Skeleton
+    repetition: Repetition = field(factory=Repetition)
+
+    def unfinished(self, iterations: int, why: str) -> Expanded:
+        """Return the script as it is, with why it may lack something."""
+        self.job.warn(f"{why}; the script is used as it is")
+        return Expanded(self.skeleton.script, self.skeleton.text, iterations, why)
 
     def prompt(self) -> str:
         """Return the prompt of the next iteration: the script as it is now, and what was done so far."""
@@ -74,6 +87,13 @@ class _Work:
 
     def carry_out(self, text: str, iteration: int) -> bool:
         """Carry out the calls in an answer and say whether ``done()`` is among them."""
+        before = len(self.job.tools)
+        if self._is_done(text, iteration):
+            return True
+        self.repetition.take(*((use.call, use.ok, use.result) for use in self.job.tools[before:]))
+        return False
+
+    def _is_done(self, text: str, iteration: int) -> bool:
         read = read_calls(text)
         for call in read.calls:
             if call.tool == "done":
@@ -127,7 +147,15 @@ class _Work:
                 kept.append("(earlier calls are left out)")
                 break
             kept.append(text)
+        if self.repetition.is_told:
+            kept.insert(0, _NOTHING_NEW.format(self.repetition.count))
         return "\n".join(["[WHAT YOU DID SO FAR]", *reversed(kept)]) if kept else ""
+
+
+_NOTHING_NEW = (
+    "Your last {} answers changed nothing and found nothing new. Call a tool that does, or done(): one more answer like these ends "
+    "the expansion."
+)
 
 
 def _said(found: Diagnostic) -> str:

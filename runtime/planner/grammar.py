@@ -26,7 +26,7 @@ _BREAK: /\n/
 """
 _UNUSED = ("comment", "COMMENT", "_item", "_SPACE", "_NEWLINE")
 _SMALL = r"""start: "===LWT_SKELETON===\n" step "\n\n===MESSAGE===\n" message
-step: "(final)=LLM(\"User wants: " {wanted} ". Item(s) that match: [" indices "]. Output the best index.\")"
+step: "(final)=LLM(\"User wants: " {wanted} ". Item(s) that match: [" indices "]. Output the best index, or none if no item fits.\")"
 message: "CONDITIONS: " LINE "\nREMAINING: " indices "\nNEEDS_EXPANSION: no\n"
 indices: INDEX (", " INDEX){{0,2}}
 LINE: /[A-Za-z][A-Za-z0-9 ,=_\-]{{0,59}}/

@@ -101,7 +101,7 @@ def load(run: str | Path, base: Path | None = None) -> StoredRanking:
 def ranked_done(recorder: Recorder, ranked: Ranked) -> None:
     """Keep what a request came to, for whoever looks at the run; its calls are kept already."""
     good = ranked.status in ("complete", "partial")
-    output = ", ".join(map(str, ranked.ranking))
+    output = "no item fits" if ranked.none_fits else ", ".join(map(str, ranked.ranking))
     recorder.step_done(
         StepResult(f"R{ranked.number:02}", "done" if good else "failed", reason=ranked.reason or f"ranking: {output}"),
         None,

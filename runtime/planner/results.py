@@ -46,7 +46,8 @@ class ToolUse:
 
 @frozen
 class Phase:
-    """One of the three phases: ``status`` is done, pass-through, failed or cancelled; ``reason`` says why it is not done."""
+    """One of the three phases: ``status`` is done, pass-through, unfinished (an expansion without ``done()``), failed or cancelled;
+    ``reason`` says why it is not done."""
 
     name: Literal["plan", "expand", "execute"]
     status: str
@@ -67,9 +68,11 @@ class Ranked:
     """The ranking of a request.
 
     ``ranking``: positions of items from 1, the best first; empty where ``status`` is failed or cancelled, and ``reason`` says why then.
+    ``status`` is partial where a step of the script failed, or where the script was not completed: ``reason`` says so.
     ``conditions`` and ``remaining`` (indices from 0) are what the plan said; ``skeleton`` is the planned script, ``script`` the one
     that ran.
-    ``names`` are what the ranked items are called, where they have names.
+    ``names`` are what the ranked items are called, where they have names. ``none_fits``: the result is that no item fits; ``ranking`` is
+    empty then.
     """
 
     request: str
@@ -90,6 +93,7 @@ class Ranked:
     run: Run | None = field(default=None, repr=False)
     seconds: float = 0.0
     warnings: tuple[str, ...] = ()
+    none_fits: bool = False
 
     @property
     def best(self) -> int | None:
@@ -123,7 +127,8 @@ class Ranked:
         """Return it as a JSON object."""
         return {
             "request": self.request, "number": self.number, "status": self.status, "ranking": list(self.ranking),
-            "names": list(self.names), "reason": self.reason, "output": self.output, "conditions": self.conditions,
+            "none_fits": self.none_fits, "names": list(self.names), "reason": self.reason, "output": self.output,
+            "conditions": self.conditions,
             "remaining": list(self.remaining), "skeleton": self.skeleton, "script": self.script, "message": self.message,
             "phases": [phase.as_json() for phase in self.phases], "repairs": [each.as_json() for each in self.repairs],
             "tools": [each.as_json() for each in self.tools], "usage": _figures(self.calls, self.usage, self.cost),

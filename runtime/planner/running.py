@@ -203,7 +203,8 @@ class _Ranking:
             self._begin("expand", count=len(self.planned.script.steps))
             self.expanded = await expand(job, self.planned, self._spent, self.work.max_iterations)
             count = self.expanded.iterations
-            self._end("done" if count else "pass-through", self.expanded.text, count)
+            status = "unfinished" if self.expanded.unfinished else "done" if count else "pass-through"
+            self._end(status, self.expanded.unfinished or self.expanded.text, count)
         except StepFailed as error:
             failed = error.failed
             reason = raised(f"{failed.message} ({failed.hint})" if failed.hint else failed.message)
@@ -213,9 +214,14 @@ class _Ranking:
         self.executed = await execute(job, self.expanded.script, self.stop, self.work.max_concurrency)
         run, order = self.executed.run, self.executed.order
         self._spent.add(self.executed.sent, run.usage, run.cost)
+        again = self.executed.spent
+        self._spent.add(0, again.usage, again.cost)
         if run.status == "cancelled":
             self._end("cancelled", self.stopped)
             return self.stopped or "cancelled"
+        if order.none:
+            self._end("done", "none")
+            return ""
         if not order.indices:
             self._end("failed", order.reason)
             return order.reason
@@ -228,7 +234,7 @@ class _Ranking:
 
     def _end(self, status: str, detail: str = "", count: int = 0) -> None:
         took = perf_counter() - self._phase_began
-        reason = detail if status in ("failed", "cancelled") else ""
+        reason = detail if status in ("failed", "cancelled", "unfinished") else ""
         self.phases.append(Phase(self._phase, status, took, self._spent, reason))
         self.job.finished(self._phase, status, took, detail, count)
 
@@ -238,10 +244,16 @@ class _Ranking:
         order = executed.order if executed is not None else None
         indices = order.indices if order is not None and not reason else ()
         status: Status = "cancelled" if self.stopped == "cancelled" else "failed"
-        if indices and executed is not None:
-            status = "partial" if executed.run.status == "partial" else "complete"
+        none = order is not None and order.none and not reason
+        if (indices or none) and executed is not None:
+            unfinished = "; ".join(filter(None, (expanded.unfinished if expanded is not None else "", executed.unsure)))
+            status = "partial" if executed.run.status == "partial" or unfinished else "complete"
+            reason = unfinished
         if order is not None and order.unknown and indices:
             job.warn(f"the output names what is not there, which is left out: {', '.join(order.unknown[:5])}")
+        if none and planned is not None and planned.read.remaining:
+            named = ", ".join(str(index + 1) for index in planned.read.remaining[:5])
+            job.warn(f"no item fits although the plan names some: {named}")
         if planned is not None and planned.read.nothing and indices:
             job.warn("ranked although the plan says that no item matches")
         if planned is not None and planned.read.remaining:
@@ -251,13 +263,13 @@ class _Ranking:
         return Ranked(
             job.request, job.number, status, tuple(index + 1 for index in indices),
             tuple(name_of(job.items[index]) for index in indices), reason,
-            executed.run.output if executed is not None else None,
+            executed.output if executed is not None else None,
             planned.read.conditions if planned is not None else "", planned.read.remaining if planned is not None else (),
             "\n".join(_steps(planned)) if planned is not None else "", expanded.text if expanded is not None else "",
             planned.read.message if planned is not None else "", tuple(self.phases),
             tuple(job.repairs), tuple(job.tools),
             executed.run if executed is not None else None, perf_counter() - self.began,
-            (*job.warnings, *(executed.run.warnings if executed is not None else ())),
+            (*job.warnings, *(executed.run.warnings if executed is not None else ())), none,
         )  # fmt: skip
 
 

@@ -94,7 +94,13 @@ def _evidence(found: Any) -> list[tuple[str, str, str]]:
                 str(value)
                 for piece in each.get("evidence") or ()
                 if isinstance(piece, Mapping)
-                for value in [piece.get("nodes") or piece.get("edges") or piece.get("source_id") or piece.get("cited")]
+                for value in [
+                    piece.get("nodes")
+                    or piece.get("edges")
+                    or piece.get("source_id")
+                    or piece.get("cited")
+                    or piece.get("command")
+                ]
                 if value
             ]
             item = json.dumps(each.get("item"), ensure_ascii=False, default=str)

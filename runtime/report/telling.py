@@ -258,7 +258,9 @@ class _Telling:
         phase, decision = self._phase(event), text(event, "decision")
         phase.status = "done"
         by = " (by rule)" if text(event, "by") == "rule" else ""
-        phase.add(Entry("decision", f"Decision: {decision}{by}", "success", lines=_some(text(event, "why"))))
+        ungrounded = text(event, "ungrounded")
+        told = [*_some(text(event, "why")), *_some(f"ungrounded: {ungrounded}" if ungrounded else "")]
+        phase.add(Entry("decision", f"Decision: {decision}{by}", "partial" if ungrounded else "success", lines=told))
         if answer := text(event, "answer"):
             self.account.answer = answer
         if not self.searched:

@@ -1,12 +1,16 @@
-"""A model as a search's value: it sees the question, the state in brief and the answer, if there is one, and gives 0 to 10."""
+"""A model as a search's value: it sees the question, the state in brief and the answer, if there is one, and gives 0.0 to 1.0."""
 
+import json
 from typing import Any
 
 from attrs import define, field
 from blake3 import blake3
 
 from ...adapters.llm_answers import read_json
+from ...lang.answers import read_object
+from ...lang.literals import Unreadable
 from ..answers.asking import Asker
+from ..answers.judging import read_score
 from ..calls import Caller
 from ..commands.excerpts import excerpt, fenced
 from ..prompting import fill, read_prompt
@@ -19,12 +23,12 @@ JUDGED: dict[str, Any] = {
     "type": "object",
     "properties": {
         "reason": {"type": "string", "maxLength": 2_000},
-        "score": {"type": "integer", "minimum": 0, "maximum": 10},
+        "score": {"type": "number", "minimum": 0, "maximum": 1},
     },
     "required": ["reason", "score"],
     "additionalProperties": False,
 }
-"""What a model answers. Whole numbers: models get them right more often than fractions."""
+"""What a model answers."""
 
 _KEYS = 40
 _SAMPLES = 5
@@ -53,9 +57,9 @@ class Judged:
 
     async def value(self, node: Node) -> float:
         """Return the score. Raises ``StepFailed``."""
-        options = {"schema": JUDGED, "temperature": 0.0}
+        options = {"schema": JUDGED, "temperature": 0.0, "tidy": _tidied}
         text = await self._asker.ask(_place(node), self.prompt(node), options, self.model)
-        return float(read_json(text)["score"]) / 10
+        return float(read_json(text)["score"]) + 0.0
 
     def prompt(self, node: Node) -> str:
         """Return what is asked; its size does not grow with the state's."""
@@ -65,6 +69,17 @@ class Judged:
             "answer": fenced(node.answer[:_STATE]) if node.answer is not None else "(none yet)",
         }
         return fill(read_prompt(__package__, "value"), values)
+
+
+def _tidied(text: str) -> str:
+    """Return the one judgement in ``text``. Raises ``ValueError`` with a clause for the judge."""
+    found = read_object(text, ("score",))
+    if isinstance(found, Unreadable):
+        raise ValueError(found.reason)
+    score = read_score(found.value["score"])
+    if isinstance(score, str):
+        raise ValueError(score)
+    return json.dumps({"reason": found.value.get("reason", ""), "score": score}, ensure_ascii=False)
 
 
 def _brief(node: Node) -> str:

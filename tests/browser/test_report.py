@@ -21,7 +21,7 @@ def pages(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("report")
 
     def judged(prompt: str) -> str:
-        return json.dumps({"reason": "so far", "score": 9 if "The old" in prompt else 3})
+        return json.dumps({"reason": "so far", "score": 0.9 if "The old" in prompt else 0.3})
 
     model = Planning(
         plan("DECLARE k AS LIST", "FIND nodes WHERE age > 30 AS old", "UPDATE k WITH old", hypothesis=HOSTILE),

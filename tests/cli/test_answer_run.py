@@ -181,8 +181,12 @@ def test_a_request_in_a_file_and_what_is_typed_over_it(folder: Path, model: str)
     assert (
         told.json["metadata"] | {"template": "default", "score_threshold": 0.9, "iter_max": 2} == told.json["metadata"]
     )
+    said = f"the request names the model 'gpt-4o'; {model} answered"
+    assert f"warning: {said}" in told.err
+    assert (told.json["metadata"]["requested_model"], told.json["metadata"]["warnings"]) == ("gpt-4o", [said])
     told = call("answer", "--request", "-", "--llm", model, stdin=json.dumps(request | {"model": None}))
     assert told.code == 0
+    assert "the request names" not in told.err
 
 
 def test_a_whole_request_with_blank_criteria_is_judged_by_its_checks(folder: Path, model: str) -> None:

@@ -54,7 +54,7 @@ def test_more_repairs_than_a_step_has_room_for_are_refused() -> None:
 def test_a_kept_question_that_cant_be_read_is_refused_before_a_model_is_asked(tmp_path: Path) -> None:
     model = cassette(tmp_path, ("You are a researcher", "COMPLETE: Valjean"))
     words = ("ask", GRAPH, QUESTION, "--state", str(tmp_path / "run"))
-    assert call(*words, "--llm", model).code == 0
+    assert call(*words, "--llm", model).code == 4
     (journal,) = (tmp_path / "run" / "asks").glob("*/run.jsonl")
     body = bytearray(journal.read_bytes())
     body[30] ^= 1

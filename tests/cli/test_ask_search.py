@@ -21,7 +21,7 @@ NOTHING = action(0.5, "giants", "FIND nodes WHERE degree > 200 AS giants")
 
 
 def told(score: int) -> str:
-    return json.dumps({"reason": "so it seems", "score": score})
+    return json.dumps({"reason": "so it seems", "score": score / 10})
 
 
 @pytest.fixture

@@ -74,10 +74,19 @@ def test_exit_codes_of_failures(folder: Path) -> None:
     assert (told.code, told.json["status"]) == (4, "partial")
     assert "failed R01 plan: " in told.err
     assert re.search(r"^go on with: knotwork rank --resume \S+ --llm \S+$", told.err, re.M)
-    bad = cassette(folder / "bad.jsonl", {"Analyze": PLAN.format("no"), "Items": "none of them"})
+    bad = cassette(folder / "bad.jsonl", {"Analyze": PLAN.format("no"), "Items": "hard to say"})
     told = rank(ITEMS, "--request", "x", "--llm", bad)
     assert (told.code, told.json["ranking"]) == (1, [])
-    assert 'failed the output names no item: "none of them"' in told.err
+    assert 'the last step is asked once more: the output names no item: "hard to say"' in told.err
+    assert 'failed the output names no item: "hard to say"; the last step was asked twice' in told.err
+
+
+def test_that_no_item_fits_is_said_in_every_form(folder: Path) -> None:
+    model = cassette(folder / "none.jsonl", {"Analyze": PLAN.format("no"), "Items": "none of them"})
+    told = rank(ITEMS, "--request", "x", "--llm", model)
+    assert (told.code, told.json["status"], told.json["none_fits"]) == (0, "complete", True)
+    assert "complete: no item fits · " in told.err
+    assert rank(ITEMS, "--request", "x", "--llm", model, "--format", "plain").out == "none\n"
 
 
 @pytest.mark.parametrize(

@@ -8,9 +8,9 @@ from knotwork import lwt
 from knotwork.runtime.interfaces.cli.execution.models import needs_default
 from support.command import call, cassette
 
-GOOD = {"score": 9, "meets_criteria": True, "evaluation_reasoning": "Whole.", "improvement_suggestions": []}
+GOOD = {"score": 0.9, "meets_criteria": True, "evaluation_reasoning": "Whole.", "improvement_suggestions": []}
 POOR = {
-    "score": 4,
+    "score": 0.4,
     "meets_criteria": False,
     "evaluation_reasoning": "No reason is given.",
     "improvement_suggestions": ["Say why."],

@@ -34,7 +34,7 @@ ANSWERS = [
     ("ask", {"complete": "42", "evidence": ["found"]}),
     ("ask", {"complete": "42"}),
     *((f"compile {phase}", GOOD[phase]) for phase in PHASES),
-    ("search", {"reason": "r", "score": 3}),
+    ("search", {"reason": "r", "score": 0.3}),
 ]
 
 

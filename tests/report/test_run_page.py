@@ -254,7 +254,7 @@ def test_a_search_tells_its_branches_and_draws_its_tree(tmp_path: Path) -> None:
     state = tmp_path / "state"
 
     def said(prompt: str) -> str:
-        return json.dumps({"reason": "so far", "score": 9 if "The old" in prompt else 3})
+        return json.dumps({"reason": "so far", "score": 0.9 if "The old" in prompt else 0.3})
 
     model = Planning(
         plan("DECLARE k AS LIST", "FIND nodes WHERE age > 30 AS old", "UPDATE k WITH old"),

@@ -25,7 +25,7 @@ def run(text: str, llm: Any, input: Any = None, **rest: Any) -> Any:
 
 def verdict(score: int, suggestion: str = "Say more.") -> str:
     said = {
-        "score": score,
+        "score": score / 10,
         "meets_criteria": score > 7,
         "evaluation_reasoning": f"worth {score}",
         "improvement_suggestions": [suggestion],

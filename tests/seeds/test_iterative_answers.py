@@ -105,7 +105,7 @@ def test_an_evaluator_that_always_fails_is_a_failed_run():
 def test_a_score_out_of_range_is_asked_for_again():
     made, requests = ask("[[scores 0.9]] [[judge odd 1]]")
     assert (made.status, made.final_score, made.total_iterations, len(requests)) == ("accepted", 0.9, 1, 3)
-    assert "70.0 is not one of [0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10]" in requests[2].prompt
+    assert "$.score is 7.0; the scale is a number from 0.0 to 1.0" in requests[2].prompt
 
 
 def test_a_score_that_stays_out_of_range_is_a_failed_evaluation():
@@ -114,7 +114,7 @@ def test_a_score_that_stays_out_of_range_is_a_failed_evaluation():
     assert made.iterations[0].error.kind == "bad_answer"
     assert len(requests) == 3
     unit, _ = ask("[[scores 1.5]]", iter_max=1, scale="unit")
-    assert "greater than the maximum of 1" in unit.reason
+    assert "$.score is 1.5; the scale is a number from 0.0 to 1.0" in unit.reason
 
 
 def test_a_refusal_is_an_iteration_without_an_answer():

@@ -21,14 +21,15 @@ Saying = Sequence[Said] | Callable[[str], Said]
 
 def evaluation(score: Any, *suggestions: str, reason: str = "so it is", meets: Any = None, **more: Any) -> str:
     """Return a judge's answer."""
+    whole = type(score) is int  # in tenths, so that tests are short to read
     told = {
         "evaluation_reasoning": reason,
-        "score": score,
+        "score": score / 10 if whole else score,
         "meets_criteria": meets,
         "improvement_suggestions": suggestions,
     }
     if meets is None:
-        told["meets_criteria"] = not isinstance(score, str) and score >= 8
+        told["meets_criteria"] = not isinstance(score, str) and score >= (5 if whole else 0.5)
     return json.dumps({**told, **more})
 
 

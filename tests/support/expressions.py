@@ -177,7 +177,7 @@ def _number(draw: st.DrawFn, scope: _Scope) -> Expr:
         return _leaf(draw, scope, "number")
     below = scope.below()
     way = draw(st.sampled_from(("leaf", "leaf", "arithmetic", "arithmetic", "negative", "power", "function", "extreme",
-                                "count", "sum", "choice", "element", "get", "len")))  # fmt: skip
+                                "count", "sum", "choice", "element", "get", "len", "sample")))  # fmt: skip
     if way == "arithmetic":
         signs = draw(st.sampled_from((("+", "-"), ("*", "/", "//", "%"))))
         count = draw(st.integers(1, 3))
@@ -201,6 +201,14 @@ def _number(draw: st.DrawFn, scope: _Scope) -> Expr:
         if draw(st.booleans()):
             return Call(name, tuple(draw(_number(below)) for _ in range(draw(st.integers(2, 3)))))
         return Call(name, (draw(_over(below, "number")),), (("default", draw(_number(below))),))
+    if way == "sample":
+        name = draw(st.sampled_from(("median", "mode", "percentile", "stdev", "variance")))
+        if name == "percentile":
+            share = draw(
+                st.one_of(st.sampled_from([Literal(0), Literal(0.25), Literal(0.95), Literal(1)]), _number(below))
+            )
+            return Call(name, (draw(_list(below)), share))
+        return Call(name, (draw(_over(below, "number")),))
     if way == "sum":
         start = (draw(_number(below)),) if draw(st.integers(0, 3)) == 0 else ()
         values = draw(_over(below, "number"))

@@ -12,12 +12,17 @@ from knotwork.runtime.hdt.results import Asked
 
 from support.executing import library
 
-__all__ = ["Planning", "asked", "plan"]
+__all__ = ["Planning", "asked", "done", "plan"]
 
 
 def plan(*commands: str, **more: Any) -> str:
     """Return a plan as a model answers it."""
     return json.dumps({"why": "to see", "hypothesis": "it is so", "commands": list(commands), **more})
+
+
+def done(answer: str, *evidence: str) -> str:
+    """Return the end as a model answers it, with what it cites."""
+    return json.dumps({"complete": answer, "evidence": list(evidence)})
 
 
 class Planning(Own):

@@ -66,7 +66,7 @@ class Wondering(Own):
         match kind_of(prompt):
             case "judge":
                 score = 9 if "five people" in prompt else 2 * ('"people"' in prompt) + 2 * ('"n"' in prompt) + 1
-                return json.dumps({"reason": "so it seems", "score": score})
+                return json.dumps({"reason": "so it seems", "score": score / 10})
             case "planner":
                 return json.dumps(self.plans(prompt))
         return "old"

@@ -89,6 +89,11 @@ def test_the_model_that_is_named_is_asked(tmp_path: Path, named: Any, others: tu
         told = (await server.answer("Explain it. [[scores 1]]", **named)).json()
         assert {request.body["model"] for request in server.models.requests} == {asked}
         assert told["metadata"]["model"] == ("m" if asked == "first" else asked.removesuffix("-there"))
+        if named == {"model": "gpt-4o"}:
+            said = "the request names the model 'gpt-4o', which this server does not offer; 'm' answered"
+            assert (told["metadata"]["requested_model"], told["metadata"]["warnings"]) == ("gpt-4o", [said])
+        else:
+            assert (told["metadata"].get("requested_model"), told["metadata"]["warnings"]) == (None, [])
 
     with_lab(tmp_path, work, others=others)
 

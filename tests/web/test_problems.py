@@ -86,6 +86,7 @@ def test_a_model_is_one_that_the_server_offers(tmp_path: Path, asked: str, hint:
 def test_the_seeds_default_and_none_mean_the_servers_own_model(tmp_path: Path, asked: str | None) -> None:
     answer = ask(tmp_path, "POST", "/scripts/run", json={"script": '(a)=CONST("x")', "model": asked})
     assert answer.status_code == 200
+    assert ("'m' answered" in " ".join(answer.json()["warnings"])) == (asked == "gpt-4o")
 
 
 def test_where_nothing_is_and_what_is_not_for_the_address(tmp_path: Path) -> None:

@@ -26,6 +26,7 @@ from .mathematics import (
     total,
 )
 from .ordering import largest, ordered, smallest
+from .samples import deviation, middle, most_frequent, quantile, spread
 from .texts import as_float, as_integer, as_text, count, ends_with, lowered, split, starts_with, stripped, uppered
 from .values import Distinct, a, elements_of, kind, shown, truth
 
@@ -70,8 +71,9 @@ FUNCTION_TABLE: Mapping[str, Callable[..., Any]] = {
     "abs": absolute, "all": all_of, "any": any_of, "bool": as_boolean, "ceil": rounded_up, "clamp": clamped,
     "exp": exponential, "float": as_float, "floor": rounded_down, "int": as_integer, "len": length,
     "ln": logarithm_to("ln", math.log), "log": logarithm, "log10": logarithm_to("log10", math.log10),
-    "log2": logarithm_to("log2", math.log2), "max": largest, "min": smallest, "round": rounded, "set": as_set,
-    "sorted": ordered, "sqrt": square_root, "str": as_text, "sum": total,
+    "log2": logarithm_to("log2", math.log2), "max": largest, "median": middle, "min": smallest, "mode": most_frequent,
+    "percentile": quantile, "round": rounded, "set": as_set, "sorted": ordered, "sqrt": square_root, "stdev": deviation, "str": as_text,
+    "sum": total, "variance": spread,
 }  # fmt: skip
 """All of ``lang.functions.FUNCTIONS``."""
 

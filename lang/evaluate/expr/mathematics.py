@@ -29,8 +29,7 @@ def rounded(meter: Meter, value: Any, *digits: Any) -> Any:
     (places,) = digits
     if not isinstance(number(places, "round takes a number of digits"), int):
         raise ExprError("type", f"round takes a whole number of digits, not {shown(places)}")
-    if not -_MOST_DIGITS <= places <= _MOST_DIGITS:
-        raise ExprError("value", f"round takes at most {_MOST_DIGITS} digits, not {shown(places)}")
+    places = max(-_MOST_DIGITS, min(_MOST_DIGITS, places))  # with more digits, or fewer, the result is the same
     try:
         return finite(meter, round(value, places))
     except OverflowError:

@@ -161,7 +161,7 @@ def _fields_read(seed: FormulaSeed) -> _Read:
     return _Read(fields, uses > 0, uses != orderless)
 
 
-_ORDERLESS = frozenset({"all", "any", "len", "max", "min", "set", "sorted", "sum"})
+_ORDERLESS = frozenset({"all", "any", "len", "max", "median", "min", "set", "sorted", "stdev", "sum", "variance"})
 
 
 def _is_orderless(node: Any) -> bool:

@@ -27,8 +27,15 @@ def unknown_functions(context: Context) -> Iterator[Diagnostic]:
 
 
 _INSTEAD = {
+    "fmean": "write `sum(xs) / len(xs)`",
     "avg": "write `sum(xs) / len(xs)`", "mean": "write `sum(xs) / len(xs)`", "average": "write `sum(xs) / len(xs)`",
-    "median": "write `sorted(xs)[len(xs) // 2]`", "list": "write `[x for x in xs]`", "tuple": "write `[x for x in xs]`",
+    **dict.fromkeys(("quantile", "quantiles"), "write `percentile(xs, 0.95)`"),
+    **dict.fromkeys(("std", "stddev", "stdev_s", "std_dev", "standard_deviation"), "write `stdev(xs)`: of a sample, n - 1 in the divisor"),
+    **dict.fromkeys(("var", "var_s"), "write `variance(xs)`: of a sample, n - 1 in the divisor"),
+    **dict.fromkeys(("pstdev", "stdevp"), "for a whole population write `stdev(xs) * sqrt((len(xs) - 1) / len(xs))`"),
+    **dict.fromkeys(("pvariance", "varp"), "for a whole population write `variance(xs) * (len(xs) - 1) / len(xs)`"),
+    **dict.fromkeys(("most_common", "multimode"), "write `mode(xs)`"),
+    "list": "write `[x for x in xs]`", "tuple": "write `[x for x in xs]`",
     "count": "count with `sum(1 for x in xs if ...)`", "countif": "count with `sum(1 for x in xs if ...)`",
     "count_if": "count with `sum(1 for x in xs if ...)`", "filter": "write `[x for x in xs if ...]`",
     "map": "write `[... for x in xs]`", "next": "write `[x for x in xs if ...][0]`",

@@ -167,8 +167,9 @@ def _literal_kind(node: Literal) -> Kind:
 
 _GIVES: dict[str, Kind] = {
     **dict.fromkeys(("all", "any", "bool"), "boolean"), "str": "text", "sorted": "list",
-    **dict.fromkeys(("abs", "ceil", "clamp", "exp", "float", "floor", "int", "len", "ln", "log", "log10", "log2", "round",
-                     "sqrt", "sum"), "number"),
+    **dict.fromkeys(("abs", "ceil", "clamp", "exp", "float", "floor", "int", "len", "ln", "log", "log10", "log2", "median",
+                     "percentile", "round",
+                     "sqrt", "stdev", "sum", "variance"), "number"),
 }  # fmt: skip
 _METHOD_GIVES: dict[str, Kind] = {
     "count": "number", "endswith": "boolean", "lower": "text", "split": "list", "startswith": "boolean", "strip": "text",

@@ -25,7 +25,7 @@ RESERVED = NO_NUMBERS | {
 }  # fmt: skip
 """In lower case, what is no name in any spelling: the language's own words and what others have for null."""
 
-LIBRARIES = frozenset({"math", "Math", "np", "numpy"})
+LIBRARIES = frozenset({"math", "Math", "np", "numpy", "statistics"})
 """Where other languages keep the functions that expressions have without a prefix."""
 
 RENAMED_FUNCTIONS: Mapping[str, str] = {

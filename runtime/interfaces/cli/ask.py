@@ -158,7 +158,8 @@ def ask(
 ) -> int:
     """Answer a question about a graph: suppose, plan, run the plan, look at what came of it, until there is an answer.
 
-    The answer goes to stdout; hypotheses, commands, decisions and evidence to stderr as they come.
+    The answer goes to stdout; hypotheses, commands, decisions and evidence to stderr as they come. Exit code 4 where the answer rests
+    on nothing.
 
     With --search several plans are tried side by side. --state gets what was found at the end, in one piece.
 

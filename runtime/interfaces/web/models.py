@@ -35,6 +35,8 @@ class ForRun:
     client: Client = field(repr=False)
     named: Mapping[str, Client] = field(repr=False)
     ledger: Ledger = field(repr=False)
+    instead: str = ""
+    """That another model answers than the request names; "" where that is not so."""
 
 
 @frozen
@@ -86,6 +88,14 @@ class Offered:
             )  # fmt: skip
         return model
 
+    def instead_of(self, name: str | None) -> str:
+        """Say that the server's default answers in the place of the model that a request names; "" where it does not."""
+        if name != SEED_DEFAULT or name in self.models:
+            return ""
+        return (
+            f"the request names the model {SEED_DEFAULT!r}, which this server does not offer; {self.default!r} answered"
+        )
+
     def for_run(self, name: str | None = None) -> ForRun:
         """Return the clients for one run, all on one ledger with the server's limits of a run. They need no closing.
 
@@ -95,7 +105,7 @@ class Offered:
         named: dict[str, Client] = {
             each: Charged(client, self._ledger, ledger) for each, client in self._clients.items()
         }
-        return ForRun(found.name, found.spec, named[found.name], named, ledger)
+        return ForRun(found.name, found.spec, named[found.name], named, ledger, self.instead_of(name))
 
     async def aclose(self) -> None:
         """Let go of every client."""

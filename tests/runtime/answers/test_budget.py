@@ -67,14 +67,14 @@ def test_repairs_and_failed_calls_count():
 
 
 def test_tokens_and_money_are_limits_too():
-    said = Completion("x", usage=Usage(1_000, 1_000))
+    said = [Completion(f"x {number}", usage=Usage(1_000, 1_000)) for number in range(10)]
     made = answers.generate_answer_sync(
-        "x", "", "clear", model=Model([said], [4]), max_tokens=15_000, iter_max=10, answer_tokens=1_000
+        "x", "", "clear", model=Model(list(said), [4]), max_tokens=15_000, iter_max=10, answer_tokens=1_000
     )
     assert (made.status, made.stopped) == ("best", "budget")
     assert made.usage.total <= 15_000
     paid = answers.generate_answer_sync(
-        "x", "", "clear", model=Model([said], [4]), max_cost=0.02, price=(1.0, 2.0), iter_max=10
+        "x", "", "clear", model=Model(said, [4]), max_cost=0.02, price=(1.0, 2.0), iter_max=10
     )
     assert (paid.status, paid.stopped) == ("best", "budget")
     assert paid.cost == pytest.approx(Price(1.0, 2.0).of(paid.usage))

@@ -80,7 +80,8 @@ def test_an_accepted_answer_is_accepted_though_cancel_is_set_while_it_is_told():
 
 def test_an_event_that_is_never_set_changes_nothing():
     async def run():
-        made = await answer(REQUEST, caller_of(Model(["x"], [4])), cancel=asyncio.Event(), time_limit=1e9)
+        texts = ["a", "b", "c", "d", "e"]
+        made = await answer(REQUEST, caller_of(Model(texts, [4])), cancel=asyncio.Event(), time_limit=1e9)
         assert (made.status, made.total_iterations) == ("best", 5)
         assert alone()
 

@@ -50,7 +50,7 @@ def test_a_client_that_was_opened_is_closed(monkeypatch):
     opened = []
 
     def open_model(settings, **_):
-        opened.append(Model(["x"], [9]))
+        opened.append(Model(["x"], [evaluation(9.0)]))
         return opened[-1]
 
     monkeypatch.setattr("knotwork.runtime.wiring.open_model", open_model)

@@ -6,29 +6,68 @@ import time
 import pytest
 from knotwork.adapters.llm import Refused, TimedOut, WrongKey
 from knotwork.adapters.llm_answers import strict_ready
-from knotwork.runtime.answers.judging import LONGEST_JUDGED, evaluation_schema, scale_of
+from knotwork.runtime.answers.judging import LONGEST_JUDGED, disagreement, evaluation_schema, read_score, scale_of
 from support.answering import Model, answered, caller_of, evaluation
 
 
+@pytest.mark.parametrize("spec", ["openai:gpt-4o", "", "local", "https://host/v1#m", "replay:f"])
+def test_the_scale_is_0_to_1_for_every_model(spec):
+    """Seed 004, ``EvaluationResponse``: "Score from 0.0 to 1.0"."""
+    model = Model(["x"], [evaluation(0.83)])
+    assert answered(model, spec=spec, ask="text").final_score == 0.83
+    assert "Score it with a number from 0.0 to 1.0" in model.judged[0][0]
+    assert [scale_of(scale) for scale in ("auto", "unit", "ten")] == ["unit", "unit", "ten"]
+
+
+def test_whole_numbers_are_asked_for_by_name():
+    model = Model(["x"], [evaluation(8.0)])
+    assert answered(model, scale="ten").final_score == 0.8
+    assert "Score it with a whole number from 0 to 10" in model.judged[0][0]
+
+
 @pytest.mark.parametrize(
-    ("spec", "scale"),
+    ("said", "score"),
     [
-        ("openai:gpt-4o", "unit"), ("anthropic:claude", "unit"), ("", "ten"), ("local", "ten"), ("local:x.gguf", "ten"),
-        ("https://host/v1#m", "ten"), ("replay:f", "ten"), ("record:f,openai:gpt-4o", "ten"),
+        (0.9, 0.9), ("0.9", 0.9), (" .9 ", 0.9), ("90%", 0.9), ("90 percent", 0.9), ("9/10", 0.9), ("9 out of 10", 0.9), ("4.5/5", 0.9),
+        ("**0.9**", 0.9), (1, 1.0), (0, 0.0), ("1/1", 1.0), ("10/10", 1.0), ("0%", 0.0), ("1.0", 1.0), ("0.9/1", 0.9),
     ],
 )  # fmt: skip
-def test_whole_numbers_are_asked_for_where_schema_support_is_weak(spec, scale):
-    """A recording is asked as its replay will be."""
-    assert scale_of("auto", spec) == scale
-    assert scale_of("unit", spec) == "unit"
-    assert scale_of("ten", spec) == "ten"
+def test_a_score_that_can_mean_one_thing_only_is_taken(said, score):
+    assert read_score(said) == pytest.approx(score)
 
 
-def test_ten_is_divided_by_ten_and_unit_is_taken_as_it_is():
-    assert answered(Model(["x"], [evaluation(8)])).final_score == 0.8
-    model = Model(["x"], [evaluation(0.83, meets=True)])
-    assert answered(model, spec="openai:gpt-4o", ask="text").final_score == 0.83
-    assert "from 0.0 to 1.0" in model.judged[0][0]
+@pytest.mark.parametrize(
+    "said",
+    [9, "9", 90, 1.5, -0.1, "1.1", "11/10", "9/0", "150%", "high", "", True, None, [0.9], "0,9", 1e999, "0.9 or 0.8"],
+)
+def test_any_other_score_is_asked_for_again_with_the_scale(said):
+    told = read_score(said)
+    assert isinstance(told, str) and told.startswith("$.score is ")
+    assert "the scale is a number from 0.0 to 1.0" in told
+
+
+@pytest.mark.parametrize(
+    ("score", "meets", "agree"),
+    [
+        (0.9, True, True), (0.9, False, False), (0.8, False, False), (0.7, False, True), (0.5, True, True), (0.4, True, False),
+        (0.0, False, True),
+    ],
+)  # fmt: skip
+def test_a_score_and_meets_criteria_agree(score, meets, agree):
+    assert (disagreement(score, meets) == "") == agree
+
+
+def test_an_evaluation_that_contradicts_itself_is_asked_again_saying_so():
+    model = Model(["x"], [evaluation(9, meets=False), evaluation(6, meets=False)])
+    assert (answered(model, iter_max=1).final_score, len(model.judged)) == (0.6, 2)
+    assert "$.meets_criteria is false and $.score is 0.9" in model.judged[1][0]
+
+
+def test_thoughts_prose_and_words_for_true_are_read():
+    said = evaluation(9).replace("true", '"yes"')
+    model = Model(["x"], [f"<think>0.2?</think>Here is my evaluation: {said}"])
+    found = answered(model).iterations[0].evaluation
+    assert (found.score, found.meets_criteria, len(model.judged)) == (0.9, True, 1)
 
 
 def test_the_schema_of_whole_numbers_is_one_that_servers_take_strictly():
@@ -39,9 +78,9 @@ def test_the_schema_of_whole_numbers_is_one_that_servers_take_strictly():
 
 
 def test_an_evaluation_has_what_the_judge_said():
-    made = answered(Model(["x"], [evaluation(9, "one", " ", "two", "one", reason="  good ", meets=False)]))
+    made = answered(Model(["x"], [evaluation(9, "one", " ", "two", "one", reason="  good ")]))
     found = made.iterations[0].evaluation
-    assert (found.score, found.meets_criteria, found.evaluation_reasoning) == (0.9, False, "good")
+    assert (found.score, found.meets_criteria, found.evaluation_reasoning) == (0.9, True, "good")
     assert found.improvement_suggestions == ("one", "two")
 
 
@@ -60,8 +99,9 @@ def test_an_evaluation_in_a_fence_is_read():
 
 OUT_OF_RANGE = [
     evaluation(11), evaluation(-1), evaluation(85), evaluation(True, meets=True), evaluation("9"), evaluation(8.5),
-    evaluation(9).replace("9", "NaN"), evaluation(9).replace("9", "1e999"), evaluation(9).replace('"score"', '"points"'),
-    evaluation(9, meets="yes"), "9", "I would say 9 of 10.", "[]", evaluation(9).replace('"score": 9', '"score": 9, "score": 2'),
+    evaluation(9).replace("0.9", "NaN"), evaluation(9).replace("0.9", "1e999"), evaluation(9).replace('"score"', '"points"'),
+    evaluation(9, meets="maybe"), "9", "I would say 9 of 10.", "[]", evaluation(9).replace('"score": 0.9', '"score": 0.9, "score": 0.2'),
+    evaluation(9.0), evaluation("high"), evaluation("11/10"), evaluation(9, meets=False), evaluation(2, meets=True),
 ]  # fmt: skip
 
 

@@ -24,6 +24,19 @@ def test_the_best_answer_is_returned_not_the_last():
     assert made.reason == "no answer in 3 iterations reached 0.8; the best answer scores 0.70"
 
 
+def test_the_same_answer_is_told_after_two_repetitions_and_ends_the_loop_after_three():
+    model = Model(["the same"], [4])
+    made = answered(model, iter_max=10)
+    assert (made.status, made.stopped, made.total_iterations) == ("best", "no_progress", 4)
+    assert made.reason == (
+        "the model wrote the same in the last 3 of 4 iterations as before; the best answer scores 0.40"
+    )
+    told = ["Your answers in the last 2 rounds were the same as before." in prompt for prompt, _ in model.wrote]
+    assert told == [False, False, False, True]
+    turns = Model(["a", "b"] * 5, [4])
+    assert answered(turns, iter_max=10).total_iterations == 5  # a, b, and the two of them again
+
+
 def test_of_equal_scores_the_first_counts():
     assert answered(Model(["one", "two", "three"], [5, 5, 5])).final_answer == "one"
 

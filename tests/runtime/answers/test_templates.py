@@ -157,5 +157,5 @@ def test_braces_that_are_text_are_no_scale_and_no_examples():
     )
     model = Model(["text"], [5])
     answered(model, template="x", templates=templates, iter_max=1, examples=Kept())
-    assert "whole number from 0 to 10" in model.judged[0][0]
+    assert "a number from 0.0 to 1.0" in model.judged[0][0]
     assert "An answer." in model.wrote[0][0] and "{examples}" in model.wrote[0][0]

@@ -156,10 +156,19 @@ def test_a_model_that_never_gets_it_right_ends_with_its_best_draft() -> None:
 
 @pytest.mark.parametrize("repairs", [0, 1, 5])
 def test_repairs_are_bounded_in_each_step(repairs: int) -> None:
-    author = Author({"conditions": "I can't."}, lambda answer, found: "I can't.")
+    said = iter(range(10))
+    author = Author({"conditions": "I can't."}, lambda answer, found: f"I can't, {next(said)}.")
     made = compiled(author, repairs=repairs)
     assert (made.status, made.repairs, made.calls) == ("failed", repairs, 1 + repairs)
     assert len({options.get("sample", 0) for options in author.options}) == 1 + repairs
+
+
+def test_the_same_faulty_answer_is_told_after_two_repetitions_and_ends_the_repairs_after_three() -> None:
+    author = Author({"conditions": "I can't."}, lambda answer, found: "I can't.")
+    made = compiled(author, repairs=10)
+    assert (made.status, made.stopped, made.repairs, made.calls) == ("failed", "no_progress", 3, 4)
+    assert made.reason.endswith("after 3 repairs; the model gave the same answer 4 times")
+    assert ["Your last 3 answers were the same" in prompt for prompt in author.prompts] == [False, False, False, True]
 
 
 def test_the_best_draft_is_the_one_with_the_fewest_errors() -> None:

@@ -9,12 +9,13 @@ from knotwork import gasl
 from knotwork.runtime.folders import RunError
 from knotwork.runtime.hdt.keeping import asks, open_asks
 from support.executing import library
-from support.traversing import Planning, asked, plan
+from support.traversing import Planning, asked, done, plan
 from support.wondering import Wondering
 
 COUNTED = plan(
     "DECLARE n AS COUNTER", 'FIND nodes WHERE entity_type = "PERSON" AS p', "COUNT p AS c", "UPDATE n WITH c"
 )
+FOUND = plan("FIND nodes LIMIT 2 AS some")
 
 
 def nobody() -> Planning:
@@ -47,7 +48,7 @@ def test_a_question_whose_model_gave_nonsense_can_be_asked_again(
     other = Planning("Never.")
     assert asked(other, **settings).stopped == "refused"
     assert len(other.prompts) == len(bad.prompts)
-    good = Planning(plan("DECLARE n AS COUNTER"), "COMPLETE: fine")
+    good = Planning(COUNTED, "COMPLETE: fine")
     made = asked(good, **settings, **more)
     assert (made.status, made.answer, len(good.prompts)) == ("complete", "fine", 2)
     assert asked(nobody(), **settings).answer == "fine"
@@ -76,9 +77,9 @@ def test_another_model_is_asked_itself_and_the_same_one_is_not_asked_twice(tmp_p
 def test_again_begins_anew_also_where_there_is_no_answer(tmp_path: Path) -> None:
     state = tmp_path / "s"
     assert asked(Planning(plan("FIND nodes LIMIT 1 AS x")), state=state, max_steps=1).stopped == "steps"
-    model = Planning("COMPLETE: new")
-    made = asked(model, state=state, max_steps=1, again=True)
-    assert (made.answer, made.earlier, len(model.prompts)) == ("new", 0, 1)
+    model = Planning(FOUND, done("new", "some"))
+    made = asked(model, state=state, max_steps=2, again=True)
+    assert (made.answer, made.earlier, len(model.prompts)) == ("new", 0, 2)
     assert len(asks(state)) == 2
 
 
@@ -96,8 +97,8 @@ def test_a_head_that_is_damaged_is_refused_and_nothing_is_paid_or_done_again(
         asked(nobody(), state=state, search=search)
     with gasl.open(library(), state) as executor:
         assert executor.state.get("n") == 5
-    anew = asked(Planning("COMPLETE: five"), state=state, again=True)
-    assert anew.answer == "five"
+    anew = asked(Planning(done("five", "n")), state=state, again=True)
+    assert (anew.status, anew.answer) == ("complete", "five")
     assert asked(nobody(), state=state).answer == "five"  # the later attempt is whole
 
 

@@ -10,7 +10,7 @@ from knotwork.adapters.llm import BadAnswer, Unavailable, WrongKey
 from knotwork.runtime.events import DecisionMade, Events, HypothesisFormed, RepairAsked
 from knotwork.runtime.facade.ask import RequestError, ask_sync
 from support.executing import library
-from support.traversing import Planning, asked, plan
+from support.traversing import Planning, asked, done, plan
 
 FIND = ("DECLARE found AS LIST", 'FIND nodes WHERE entity_type = "PERSON" AS people', "UPDATE found WITH people")
 DONE = json.dumps({"complete": "five people", "evidence": ["found", "Ben"]})
@@ -135,9 +135,9 @@ def test_complete_in_prose_is_prose() -> None:
 
 
 def test_a_model_that_never_completes_ends_with_the_steps() -> None:
-    model = Planning(plan("FIND nodes AS x", decision="continue"))
+    model = Planning(*(plan(f"FIND nodes LIMIT {number} AS x", decision="continue") for number in range(1, 6)))
     made = asked(model, max_steps=4)
-    assert (made.status, made.stopped, len(made.steps), len(model.prompts)) == ("stopped", "steps", 4, 4 + 3)
+    assert (made.status, made.stopped, len(made.steps), len(model.prompts)) == ("stopped", "steps", 4, 4)
     assert made.as_json()["answer"] is None
 
 
@@ -208,6 +208,6 @@ def test_what_cant_be_asked_is_said_before_anything_is_opened() -> None:
 def test_a_state_that_was_there_is_shown(tmp_path: Any) -> None:
     with gasl.open(library(), tmp_path / "s") as executor:
         executor.run_plan("\n".join(FIND))
-    made = asked(Planning("COMPLETE: five"), state=tmp_path / "s")
+    made = asked(Planning(done("five", "found")), state=tmp_path / "s")
     assert (made.status, made.calls, made.steps) == ("complete", 1, ())
     assert [each.key for each in made.evidence] == ["found"] * 5

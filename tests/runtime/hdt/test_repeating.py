@@ -60,3 +60,35 @@ def test_it_is_known_again_after_a_bound_ended_the_attempt(tmp_path: Any) -> Non
     model = Planning(SAME, "COMPLETE: done")
     assert asked(model, state=tmp_path / "s").answer == "done"
     assert TOLD in model.prompts[1]
+
+
+def test_a_plan_that_is_proposed_three_times_more_ends_the_loop() -> None:
+    for each in (SAME, COUNTS):
+        model = Planning(each)
+        made = asked(model)
+        assert (made.status, made.stopped, len(made.steps), len(model.prompts)) == ("stopped", "no_progress", 2, 4)
+        assert made.reason.startswith("no progress: the same plan was proposed three times more")
+        assert TOLD in model.prompts[2]
+
+
+def test_plans_that_take_turns_are_repetitions_too_and_case_and_blanks_do_not_matter() -> None:
+    edges = plan("FIND edges LIMIT 2 AS e")
+    assert asked(Planning(*[SAME, edges] * 10)).stopped == "no_progress"
+    assert asked(Planning(*[SAME, plan("find  nodes limit 2 as y")] * 10)).stopped == "no_progress"
+
+
+def test_without_repairs_the_third_repetition_ends_the_loop() -> None:
+    model = Planning(SAME)
+    assert (asked(model, max_repairs=0).stopped, len(model.prompts)) == ("no_progress", 4)
+
+
+def test_a_question_that_ended_without_progress_is_asked_once_more(tmp_path: Any) -> None:
+    assert asked(Planning(SAME), state=tmp_path / "s").stopped == "no_progress"
+    made = asked(Planning("COMPLETE: done"), state=tmp_path / "s")
+    assert (made.status, made.answer) == ("complete", "done")
+
+
+def test_a_search_does_not_run_a_plan_a_third_time_in_a_row() -> None:
+    model = Planning(COUNTS)
+    made = asked(model, search="greedy", value="filled")
+    assert (made.stopped, made.search and made.search.plans) == ("exhausted", 3)

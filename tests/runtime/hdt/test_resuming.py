@@ -15,7 +15,7 @@ from knotwork.runtime.events import Events
 from knotwork.runtime.hdt.keeping import asks
 from knotwork.runtime.hdt.results import Asked
 from support.executing import library
-from support.traversing import Planning, asked, plan
+from support.traversing import Planning, asked, done, plan
 
 PLANS = (
     plan(
@@ -127,11 +127,12 @@ def test_an_answered_question_is_told_again_without_a_call(whole: Any) -> None:
 
 def test_another_question_begins_on_what_was_found_and_the_same_one_can_be_asked_anew(tmp_path: Path) -> None:
     state = tmp_path / "s"
-    asked(Planning(plan("DECLARE x AS COUNTER"), "COMPLETE: one"), state=state)
-    other = Planning("COMPLETE: two")
+    count = plan("DECLARE x AS COUNTER", "FIND nodes AS all", "COUNT all AS n", "UPDATE x WITH n")
+    asked(Planning(count, "COMPLETE: one"), state=state)
+    other = Planning(done("two", "x"))
     assert asked(other, "Who else?", state=state).answer == "two"
     assert "x COUNTER" in other.prompts[0]
-    assert asked(Planning("COMPLETE: three"), state=state, again=True).answer == "three"
+    assert asked(Planning(done("three", "x")), state=state, again=True).answer == "three"
     assert asked(Planning(AssertionError()), state=state).answer == "three"
     assert asked(Planning(AssertionError()), "Who else?", state=state).answer == "two"
 

@@ -13,7 +13,7 @@ from knotwork.runtime.events import BranchClosed, BranchOpened, Events, Hypothes
 from knotwork.runtime.facade.ask import RequestError, ask
 from knotwork.runtime.search import Settings
 from support.executing import library
-from support.traversing import Planning, asked, plan
+from support.traversing import Planning, asked, done, plan
 from support.wondering import Wondering, action, kind_of, shape
 
 STRATEGIES = ("greedy", "beam", "mcts")
@@ -274,7 +274,9 @@ def test_what_cant_be_searched_is_said_before_anything_is_opened(settings: Any, 
 
 
 def test_an_answer_in_the_first_state_adopts_nothing_and_is_kept(tmp_path: Path) -> None:
-    model = Planning("COMPLETE: all of them", answers='{"reason": "so", "score": 10}')
+    with gasl.open(library(), tmp_path / "s") as executor:
+        executor.run_plan("DECLARE found AS LIST\nFIND nodes AS some\nUPDATE found WITH some")
+    model = Planning(done("all of them", "found"), answers='{"reason": "so", "score": 1.0}')
     made = asked(model, state=tmp_path / "s", search="beam")
     assert (made.status, made.answer, made.steps) == ("complete", "all of them", ())
     assert asked(Planning(AssertionError()), state=tmp_path / "s", search="beam").answer == "all of them"

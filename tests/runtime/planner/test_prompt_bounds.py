@@ -14,9 +14,12 @@ LONG = "\n".join(f'(s{n})=LLM("{"word " * 55}")' for n in range(180)) + '\n(fina
 
 
 def test_prompts_of_an_expansion_stay_below_their_bound(items: Items) -> None:
-    edit = f'lwt_set(3, "(s3)=LLM("{"new " * 2_000}")")'
+    edits = [f'lwt_set(3, "(s3)=LLM("{n} {"new " * 2_000}")")' for n in range(9)]
     model = Scripted(
-        PLAN.format(LONG, "yes") + "\n" + "m" * 30_000, *["lwt_list()", edit, 'read("items")'] * 9, "done()", "5"
+        PLAN.format(LONG, "yes") + "\n" + "m" * 30_000,
+        *(each for edit in edits for each in ("lwt_list()", edit, 'read("items")')),
+        "done()",
+        "5",
     )
     ranked = planner.rank_sync(items, "tea", model, max_iterations=40)
     assert (ranked.status, ranked.ranking) == ("complete", (6,))

@@ -140,19 +140,83 @@ def test_edits_that_are_refused_are_told_and_what_follows_them_is_left(items: It
 
 def test_an_expansion_that_does_not_end_is_ended(items: Items, expanding: str) -> None:
     ranked, _ = rank(items, expanding, "lwt_list()", "lwt_list()", "5", max_iterations=2)
-    assert (ranked.status, ranked.ranking) == ("complete", (6,))
+    assert (ranked.status, ranked.ranking) == ("partial", (6,))
+    assert ranked.reason == "the expansion did not end by done() in 2 iterations"
+    assert [phase.status for phase in ranked.phases] == ["done", "unfinished", "done"]
     assert ranked.warnings == ("the expansion did not end by done() in 2 iterations; the script is used as it is",)
 
 
+@pytest.mark.parametrize("answer", ["lwt_list()", "I think that it is fine.", 'read("items[5]")', "lwt_delete(99)"])
+def test_an_expansion_that_comes_to_nothing_new_is_told_so_after_two_repetitions_and_ended_after_three(
+    items: Items, expanding: str, answer: str
+) -> None:
+    ranked, model = rank(items, expanding, *[answer] * 4, "5", max_iterations=10)
+    expansions = [prompt for prompt, _ in model.calls if "[TOOLS]" in prompt]
+    assert len(expansions) == 4
+    told = ["Your last 2 answers changed nothing and found nothing new." in prompt for prompt in expansions]
+    assert told == [False, False, False, True]
+    assert (ranked.status, ranked.ranking) == ("partial", (6,))
+    assert ranked.reason == (
+        "the expansion ended in iteration 4 without done(): the last 3 answers changed nothing and found nothing new"
+    )
+
+
+def test_what_is_new_in_between_counts_as_progress(items: Items, expanding: str) -> None:
+    answers = ["lwt_list()"] * 3 + ['read("items[5]")'] + ["lwt_list()"] * 2 + ["done()", "5"]
+    ranked, _ = rank(items, expanding, *answers)
+    assert (ranked.status, ranked.ranking) == ("complete", (6,))
+
+
 def test_history_in_a_prompt_is_bounded(expanding: str) -> None:
-    items = [{f"field{n}": "word " * 18 for n in range(38)}] * 10
-    ranked, model = rank(items, expanding, *['read("items[3]")'] * 30, "done()", "5", max_iterations=40)
+    items = [{f"field{n}": "word " * 18 for n in range(38)}] * 30
+    ranked, model = rank(
+        items, expanding, *(f'read("items[{n}]")' for n in range(30)), "done()", "5", max_iterations=40
+    )
     assert ranked.status == "complete"
-    assert max(len(prompt) for prompt, _ in model.calls) < 40_000
+    assert max(len(prompt) for prompt, _ in model.calls if "[TOOLS]" in prompt) < 40_000
     assert "(earlier calls are left out)" in model.calls[-2][0]
 
 
-@pytest.mark.parametrize("output", ["none of them", "42", "I looked at 3 cafes"])
+@pytest.mark.parametrize("answer", ["none", "No item matches.", "[]"])
+def test_that_no_item_fits_is_a_result(items: Items, simple: str, answer: str) -> None:
+    ranked, model = rank(items, simple.replace("REMAINING: 5", "REMAINING: none"), answer)
+    assert (ranked.status, ranked.ranking, ranked.none_fits, ranked.reason) == ("complete", (), True, "")
+    assert (ranked.as_json()["none_fits"], len(model.calls), ranked.warnings) == (True, 2, ())
+    said, _ = rank(items, simple, answer)
+    assert said.warnings == ("no item fits although the plan names some: 6",)
+
+
+@pytest.mark.parametrize("first", ["5 or 3", "5 (Cafe 3)", "I can't tell.", "42", "[5, 42]"])
+def test_a_last_step_that_cant_be_read_is_asked_once_more(items: Items, simple: str, first: str) -> None:
+    heard: list[Event] = []
+    events = Events()
+    events.subscribe(heard.append)
+    ranked, model = rank(items, simple, first, "3", events=events)
+    assert (ranked.status, ranked.ranking, ranked.output, ranked.calls) == ("complete", (4,), "3", 3)
+    again = model.calls[2][0]
+    assert again.startswith("User wants: tea. Item(s) that match: [5].") and f"```\n{first}\n```" in again
+    (asked,) = [event for event in heard if isinstance(event, RepairAsked)]
+    assert (asked.phase, asked.written) == ("execute", first) and asked.reason in again
+    assert ranked.warnings[0].startswith("the last step was asked once more: the output ")
+
+
+def test_the_second_answer_may_be_none_and_items_that_dont_exist_make_it_partial(items: Items, simple: str) -> None:
+    assert rank(items, simple, "5 or 3", "none")[0].none_fits
+    ranked, _ = rank(items, simple, "[5, 42]", "[5, 42]")
+    assert (ranked.status, ranked.ranking, ranked.reason) == (
+        "partial",
+        (6,),
+        'the output names items that do not exist: "42"',
+    )
+
+
+def test_what_the_second_asking_costs_is_bounded_and_kept(items: Items, simple: str, tmp_path: Path) -> None:
+    short, _ = rank(items, simple, "5 or 3", max_calls=2)
+    assert (short.status, short.calls) == ("failed", 2)
+    assert "the last step could not be asked once more" in short.reason and "max_calls" in short.reason
+
+
+@pytest.mark.parametrize("output", ["42", "I looked at 3 cafes"])
 def test_text_that_names_no_item_is_a_failure(items: Items, simple: str, output: str) -> None:
     ranked, _ = rank(items, simple, output)
     assert (ranked.status, ranked.ranking, ranked.output) == ("failed", (), output)
@@ -307,5 +371,16 @@ def test_corrupted_texts_rank_known_items_or_fail(items: Items, expanding: str, 
     ranked = planner.rank_sync(items, "tea", Model(), max_iterations=4)
     assert bool(ranked.ranking) == (ranked.status in ("complete", "partial"))
     assert all(1 <= position <= len(items) for position in ranked.ranking)
-    assert bool(ranked.reason) == (ranked.status == "failed")
+    assert bool(ranked.reason) == (ranked.status != "complete")
     json.dumps(ranked.as_json())
+
+
+def test_the_second_asking_is_not_paid_for_twice(
+    items: Items, simple: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("KNOTWORK_HOME", str(tmp_path))
+    first, model = rank(items, simple, "5 or 3", "3", record=True)
+    assert (first.ranking, len(model.calls)) == ((4,), 3)
+    (folder,) = (tmp_path / "runs").iterdir()
+    again, silent = rank(items, "never asked", resume=folder)
+    assert (again.ranking, silent.calls) == ((4,), [])

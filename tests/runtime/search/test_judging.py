@@ -39,7 +39,7 @@ def judged(llm, **limits):
 
 def score(number):
     """Return a judge's answer."""
-    return json.dumps({"reason": "because", "score": number})
+    return json.dumps({"reason": "because", "score": number / 10 if type(number) is int else number})
 
 
 def test_a_score_is_a_value_and_its_calls_are_counted():

@@ -89,7 +89,9 @@ def _numeric_names(expr: Expr) -> set[str]:
             operands = [node.base, node.exponent]
         elif isinstance(node, Comparison):
             operands = _ordered(node)
-        elif isinstance(node, Call) and (len(node.arguments) > 1 or node.function in _OF_NUMBERS):
+        elif isinstance(node, Call) and (
+            (len(node.arguments) > 1 and node.function != "percentile") or node.function in _OF_NUMBERS
+        ):
             operands = list(node.arguments)
         numeric.update(id(operand) for operand in operands)
     names = [node for node in walk(expr) if isinstance(node, Name)]

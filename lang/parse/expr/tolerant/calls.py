@@ -164,6 +164,9 @@ def _called(r: Cursor, name: Piece, start: int, arguments: Arguments) -> Expr:
             r.fault("EXPR011", message, whole, _REBUILT_HINTS[folded])
             return r.hole(start)
         return r.anew("EXPR011", message, whole, node, _REBUILT_HINTS[folded])
+    if prefixed and folded in _LIBRARY_HINTS:
+        r.fault("EXPR011", message, whole, _LIBRARY_HINTS[folded])
+        return r.hole(start)
     right = name.text
     if prefixed or foreign_function(name.text):
         right = folded if folded in FUNCTIONS else RENAMED_FUNCTIONS.get(folded, "")
@@ -177,6 +180,16 @@ def _called(r: Cursor, name: Piece, start: int, arguments: Arguments) -> Expr:
         return r.hole(start)
     return Call(right, arguments.positional, arguments.keywords, span=span)
 
+
+_LIBRARY_HINTS = {
+    "percentile": "percentile(xs, p) takes p from 0 to 1 here: write percentile(xs, 0.95) for the 95th",
+    "quantile": "write percentile(xs, 0.95)", "quantiles": "write percentile(xs, 0.95)",
+    "std": "numpy's is that of a population; stdev(xs) is that of a sample", "pstdev": "stdev(xs) is that of a sample",
+    "var": "numpy's is that of a population; variance(xs) is that of a sample", "pvariance": "variance(xs) is that of a sample",
+    "mean": "write sum(xs) / len(xs)", "fmean": "write sum(xs) / len(xs)", "average": "write sum(xs) / len(xs)",
+    "multimode": "write mode(xs)",
+}  # fmt: skip
+"""Functions of libraries whose meaning is another one here, or that are written otherwise."""
 
 _REBUILT_HINTS = {
     "pow": "write a ** b", "power": "write a ** b", "if": "write x if condition else y", "iif": "write x if condition else y",

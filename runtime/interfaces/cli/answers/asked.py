@@ -44,10 +44,14 @@ class AnswerAsked:
 
 @frozen
 class Typed:
-    """Where each part of a request is from: ``file`` (as shown; "" for none) has what is not in ``typed``."""
+    """Where each part of a request is from: ``file`` (as shown; "" for none) has what is not in ``typed``.
+
+    ``model`` is the one that the file names, which the command's own stands for.
+    """
 
     typed: frozenset[str]
     file: str = ""
+    model: str = ""
 
     def place(self, parameter: str) -> str:
         """Return how the person who typed it calls a parameter, such as ``checks[1]``."""

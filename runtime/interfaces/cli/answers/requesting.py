@@ -36,7 +36,8 @@ def read_request(asked: AnswerAsked) -> tuple[AnswerRequest, Typed]:
     elif instruct is not None:
         _no_file(instruct)
     said = _from_file(asked.request) if asked.request is not None else {}
-    where = Typed(frozenset(typed), _shown(asked.request) if asked.request is not None else "")
+    named = said.pop("model", None) or ""
+    where = Typed(frozenset(typed), _shown(asked.request) if asked.request is not None else "", named)
     values = {**said, **typed}
     if "instruct" not in values:
         raise Misused(f"{where.file}: there is no instruct", f"a request is like {_EXAMPLE}")
@@ -130,7 +131,7 @@ def _from_file(name: str) -> dict[str, Any]:
             raise Misused(
                 f"{shown}: there is no key {key}", f"did you mean {like}?" if like else f"there are {', '.join(_NAMES)}"
             )
-    model = said.pop("model", None)
+    model = said.get("model")
     if model not in _OWN_MODEL:
         # A file may be somebody else's, and an address gets a key: who types the command says where it goes.
         raise Misused(

@@ -5,6 +5,8 @@ import os
 import sys
 from collections.abc import Mapping
 
+from attrs import evolve
+
 from ....answers.judging import can_judge
 from ....answers.requests import AnswerRequest
 from ....answers.results import Answered
@@ -46,6 +48,13 @@ def run(asked: AnswerAsked, request: AnswerRequest, where: Typed, templates: Map
     models = open_models(spec, judges, asked.limits, asked.max_concurrency, lambda text: note(f"warning: {text}"))
     if request.judges and not all(map(can_judge, asked.judges or (spec,))):
         note(_TOO_SMALL)
+    instead = (
+        f"the request names the model {where.model!r}; {spec} answered"
+        if where.model and _named(spec) != where.model
+        else ""
+    )
+    if instead:
+        note(f"warning: {instead}")
     events = Events()
     for subscriber in (calls, shown or DebugLog(level())):
         events.subscribe(subscriber)
@@ -54,7 +63,15 @@ def run(asked: AnswerAsked, request: AnswerRequest, where: Typed, templates: Map
     finally:
         if shown is not None:
             shown.stop()
+    if instead:
+        told = {**answered.told, "requested_model": where.model}
+        answered = evolve(answered, told=told, warnings=(instead, *answered.warnings))
     return finish(answered, request.score_threshold, calls.cached, asked.form)
+
+
+def _named(spec: str) -> str:
+    """Return the name of a spec's model: ``gpt-4o`` of ``openai:gpt-4o`` and ``https://host/v1#gpt-4o``."""
+    return spec.rpartition("#")[2] if "#" in spec else spec.partition(":")[2]
 
 
 def _display(calls: Calls) -> Display | None:

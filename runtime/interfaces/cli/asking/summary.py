@@ -18,8 +18,11 @@ from .asked import Question, Searched
 
 __all__ = ["finish"]
 
-_STYLES = {"complete": "green", "stopped": "yellow", "failed": "red", "cancelled": "yellow"}
-_CODES = {"complete": Exit.DONE, "stopped": Exit.FAILED, "failed": Exit.FAILED, "cancelled": Exit.INTERRUPTED}
+_STYLES = {"complete": "green", "ungrounded": "yellow", "stopped": "yellow", "failed": "red", "cancelled": "yellow"}
+_CODES = {
+    "complete": Exit.DONE, "ungrounded": Exit.PARTIAL, "stopped": Exit.FAILED, "failed": Exit.FAILED,
+    "cancelled": Exit.INTERRUPTED,
+}  # fmt: skip
 _FINDINGS = 10
 _ITEM, _SOURCE = 160, 120
 _TREE = 15
@@ -30,10 +33,10 @@ def finish(made: Asked, calls: Calls, asked: Question, unkept: str = "") -> int:
     """Write the answer and the report; return the exit code. ``unkept``: why not all of it is kept, where it should be."""
     if asked.form == "json":
         print(json_text(made.as_json()))
-    elif made.status == "complete":
+    elif made.answer:
         write(made.answer)
     sys.stdout.flush()
-    if made.status == "complete" and is_terminal(sys.stdout) and is_terminal(sys.stderr):
+    if made.answer and is_terminal(sys.stdout) and is_terminal(sys.stderr):
         say()
     if made.search is not None:
         _searched(made.search, whole=asked.search.tree == "-")
@@ -115,7 +118,7 @@ def _report(made: Asked, calls: Calls, asked: Question, unkept: str) -> None:
     else:
         say(f"kept in {printable(asked.ground.state)}")
     if made.status != "complete":
-        also = "; another model (--llm) may do better" if made.stopped == "refused" else ""
+        also = "; another model (--llm) may do better" if made.stopped in ("refused", "no_progress") else ""
         say(f"go on with: {_command(made, asked)}{also}")
 
 
@@ -128,6 +131,7 @@ def _told(found: Finding) -> str:
             or piece.get("file_path")
             or piece.get("nodes")
             or piece.get("cited")
+            or piece.get("command")
         )
         if piece.get("kind") == "model":
             sources.append(clipped(f"{piece.get('model')} citing {excerpt(named, _SOURCE)}", _SOURCE))
@@ -145,7 +149,7 @@ def _command(made: Asked, asked: Question) -> str:
     words += ["--force"] if asked.ground.force else []
     words += ["--raw"] if asked.ground.raw else []
     words += _search_options(asked.search, made.stopped == "exhausted")
-    if made.stopped == "refused" and not str(asked.llm).startswith(("replay:", "record:")):
+    if made.stopped in ("refused", "no_progress") and not str(asked.llm).startswith(("replay:", "record:")):
         words += ["--no-cache"]  # the same prompt would find the same answer there
     if more := _more_calls(made, asked):
         words += ["--max-calls", str(more)]

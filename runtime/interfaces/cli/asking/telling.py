@@ -30,7 +30,7 @@ class Lines:
         match event:
             case DecisionMade():
                 decision = paint(event.decision, _STYLES.get(event.decision, "yellow"), colour(sys.stderr))
-                by = " (by rule)" if event.by == "rule" else ""
+                by = " (by rule)" if event.by == "rule" else " (ungrounded)" if event.ungrounded else ""
                 why = f": {clipped(event.why, _LONGEST)}" if event.why else ""
                 say(f"step {event.step} of at most {self.most} · {decision}{by}{printable(why)}")
             case HypothesisFormed():

@@ -32,6 +32,8 @@ class Lines:
                 self.note(
                     f"expanded in {event.count} iteration{'' if event.count == 1 else 's'}, {event.seconds:.1f} s"
                 )
+            case PhaseFinished(phase="expand", status="unfinished"):
+                self.note(f"{event.detail}, {event.seconds:.1f} s")
             case PhaseFinished(phase="expand", status="pass-through"):
                 self.note("pass-through: the plan needs no expansion")
             case ToolCalled() if event.call != "done()":
@@ -50,7 +52,9 @@ def noted(event: Event) -> str:
     """Return the line for what a person should know beside the phases, else nothing."""
     match event:
         case RepairAsked():
-            found = str(event.diagnostics[0]["message"]) if event.diagnostics else "it can't be used"
+            found = str(event.diagnostics[0]["message"]) if event.diagnostics else event.reason or "it can't be used"
+            if event.phase == "execute":
+                return f"the last step is asked once more: {clipped(found, _LONGEST)}"
             return f"the plan goes back ({event.attempt}): {clipped(found, _LONGEST)}"
         case Warned() if event.message.startswith("skipped:"):  # the summary says which step failed
             return ""

@@ -147,6 +147,8 @@ def _name(row: _Row) -> str:
 
 
 def _ranking(ranked: Ranked) -> str:
+    if ranked.none_fits:
+        return "no item fits"
     best = f" ({clipped(ranked.names[0], _RANKED)})" if ranked.names else ""
     more = f" and {len(ranked.ranking) - 10} more" if len(ranked.ranking) > 10 else ""
     passed = " · pass-through" if any(phase.status == "pass-through" for phase in ranked.phases) else ""

@@ -36,7 +36,7 @@ def finish(
         print(json_text(_document(ranked, status, calls, recorder, several=several)))
     elif form == "plain":
         for each in ranked:
-            write(", ".join(map(str, each.ranking)))
+            write("none" if each.none_fits else ", ".join(map(str, each.ranking)))
     else:
         print(_table(ranked, several=several), end="")
     sys.stdout.flush()
@@ -78,7 +78,7 @@ def _table(ranked: Sequence[Ranked], *, several: bool) -> str:
         return render(["rank", "item", "name"], rows) if rows else ""
     rows = [
         [
-            f"R{each.number:02}", _short(each.request), ", ".join(map(str, each.ranking[:10])),
+            f"R{each.number:02}", _short(each.request), "none" if each.none_fits else ", ".join(map(str, each.ranking[:10])),
             each.names[0] if each.names else "", each.status,
         ]
         for each in ranked
@@ -96,7 +96,7 @@ def _report(
     *, several: bool,
 ) -> None:  # fmt: skip
     on = colour(sys.stderr)
-    bad = [each for each in ranked if each.status in ("failed", "cancelled")]
+    bad = [each for each in ranked if each.status in ("failed", "cancelled") or each.reason]
     for each in bad[:_LISTED]:
         place = f"R{each.number:02} " if several else ""
         say(f"{paint(each.status, _STYLES[each.status], on)} {place}{printable(each.reason)}")
@@ -115,4 +115,6 @@ def _report(
 
 
 def _ranking(ranked: Ranked) -> str:
+    if ranked.none_fits:
+        return "no item fits"
     return f"ranking {', '.join(map(str, ranked.ranking))}" if ranked.ranking else "no ranking"

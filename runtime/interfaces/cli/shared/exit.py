@@ -30,7 +30,8 @@ MEANINGS: Mapping[Exit, str] = {
     Exit.USAGE: "wrong usage: an unknown command or option, no model configured, a run that is not there",
     Exit.ERRORS: "diagnostics of severity error: nothing was run or changed",
     Exit.PARTIAL: "partial: the run has its output, but a step or an item of EACH failed, or only some contexts of a seed are complete, or "
-    "an answer's score is below the threshold, or a GASL result is partial or rests on a part",
+    "an answer's score is below the threshold, or a GASL result is partial or rests on a part, or the answer to a question rests on "
+    "nothing in the state",
     Exit.INTERRUPTED: "interrupted (Ctrl-C or SIGTERM): what was finished is kept",
 }
 """What each code means."""

@@ -51,6 +51,8 @@ class LiveRun:
     _history: History
     _templates: Mapping[str, Template]
     _seconds: float
+    instead: str = ""
+    """Why another model answers than the request names."""
     stream: Stream = field(init=False)
     row: Row = field(init=False)
     task: "asyncio.Task[None]" = field(init=False)
@@ -133,6 +135,8 @@ class LiveRun:
     async def _finish(self, answered: Answered) -> None:
         told: dict[str, Any] = answered.as_json()["metadata"]
         told |= {"run": self.id, "model": self.row.model}  # the service knows the model by its spec
+        if self.instead:
+            told |= {"requested_model": self._request.model, "warnings": [self.instead, *told.get("warnings", ())]}
         await self._end(finished(self.row, answered, self.stream.last + 1), told)
 
     async def _broken(self, error: BaseException) -> None:

@@ -69,6 +69,7 @@ class Runs:
             run = LiveRun(
                 self._new_id(), place, request, wanted, self.offered.for_run(found.name), self.history, self.templates,
                 self.settings.run.seconds,
+                self.offered.instead_of(request.model) if "model" in request.model_fields_set else "",
             )  # fmt: skip
             self._live[run.id] = run
             run.begin(self._ended)

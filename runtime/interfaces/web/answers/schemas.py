@@ -189,12 +189,15 @@ class RunMetadata(_Told):
     """What else is known of a run."""
 
     run: str = Field(description="The run's id")
-    model: str = Field(description="The model's name")
+    model: str = Field(description="The name of the model that answered")
+    requested_model: str | None = Field(
+        default=None, description="The model that the request names, where another one answered; a warning says so too"
+    )
     status: Literal["running", "accepted", "best", "failed", "interrupted"] = Field(
         description="accepted: the threshold was reached; best: it was not, and the best answer is the final one; failed: no answer "
         "was evaluated; interrupted: the server ended before the run did"
     )
-    stopped: Literal["", "cancelled", "budget", "time", "hopeless"] = Field(
+    stopped: Literal["", "cancelled", "budget", "time", "hopeless", "no_progress"] = Field(
         description="What ended the run before its last iteration, empty for nothing"
     )
     reason: str = Field(default="", description="Why there is no accepted answer, in words")
@@ -237,7 +240,7 @@ class RunSummary(BaseModel):
     id: str = Field(description="The run's id")
     created: str = Field(description="When it began, ISO 8601, UTC")
     status: Literal["running", "accepted", "best", "failed", "interrupted"]
-    stopped: Literal["", "cancelled", "budget", "time", "hopeless"]
+    stopped: Literal["", "cancelled", "budget", "time", "hopeless", "no_progress"]
     model: str
     instruct: str = Field(description="The instruction, cut after 200 characters")
     score: float | None = Field(description="Of the best answer so far, null where none is evaluated")

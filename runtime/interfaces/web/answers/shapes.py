@@ -144,6 +144,7 @@ FAILURES = {
     "time": OUT_OF_TIME,
     "cancelled": ("run-cancelled", 502, "The run was cancelled before an answer was evaluated"),
     "hopeless": ("model-unusable", 502, "The model can't be used"),
+    "no_progress": ("no-answer", 502, "No answer was evaluated"),
     "interrupted": ("interrupted", 502, "The server ended before the run did, and no answer was evaluated"),
 }
 """Name, status and title of the problem by what ended the run."""

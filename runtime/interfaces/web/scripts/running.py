@@ -119,6 +119,8 @@ class ScriptRun:
     def _told(self, run: Run) -> dict[str, Any] | Problem:
         """Return the document of a run with an output, else the problem with the document in it."""
         told = run_json(run, self._cached, self.ready.script.source, self.ready.plan.diagnostics)
+        if self.models.instead:
+            told["warnings"] = [self.models.instead, *told.get("warnings", ())]
         if run.status in ("complete", "partial"):
             return told
         if run.status == "cancelled":

@@ -7,6 +7,7 @@ const ENDED = {
   budget: "A limit on calls, tokens or cost was reached",
   time: "The time was up",
   hopeless: "The model can't be asked",
+  no_progress: "The model wrote the same answer again and again",
 };
 
 const DOING = {writing: "writing", judging: "judging", done: "done"};
