@@ -1,6 +1,6 @@
 """The adapter to Anthropic's messages, through the ``anthropic`` SDK (an extra)."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import httpx2
@@ -60,6 +60,7 @@ class AnthropicModel(SDKModel):
         stream: bool = False,
         timeout: float = DEFAULT_TIMEOUT,
         max_retries: int = 2,
+        hide: Sequence[str] = (),
     ) -> None:
         super().__init__(
             model,
@@ -68,6 +69,7 @@ class AnthropicModel(SDKModel):
             timeout=timeout,
             max_retries=max_retries,
             sdk_error=AnthropicError,
+            hide=hide,
         )
         self._sdk = AsyncAnthropic(
             # Never left out: the SDK would go looking for credentials in profiles on the disk.

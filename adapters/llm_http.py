@@ -18,8 +18,9 @@ import httpx2
 from attrs import define
 
 from .llm import BadAnswer, LLMError, Notice, RateLimited, Truncated, Unavailable, Usage
-from .llm_answers import hidden, read_json
+from .llm_answers import read_json
 from .llm_errors import in_band_error, status_error
+from .llm_keys import hidden
 from .llm_pools import Pools
 
 __all__ = [
@@ -61,14 +62,14 @@ class Watch:
     A request may take ``span`` seconds and the call be under way until ``deadline`` (of the loop's clock): ``scope``, the
     call's timeout, is put off when the SDK is going to ask again.
     ``fault`` is what is wrong with the last body, where that is not to be told to the SDK. ``lost``: the last request had
-    reached the server when the connection broke, so that it may have been answered, and charged for. ``key`` is hidden in
+    reached the server when the connection broke, so that it may have been answered, and charged for. ``keys`` are hidden in
     what is reported.
     """
 
     notify: Callable[[Notice], None] | None
     deadline: float
     span: float
-    key: str = ""
+    keys: tuple[str, ...] = ()
     scope: asyncio.Timeout | None = None
     sent: int = 0
     reason: str = ""
@@ -79,7 +80,7 @@ class Watch:
         """Count a request, and report it when it repeats an earlier one."""
         self.sent += 1
         if self.sent > 1 and self.reason and self.notify is not None:
-            self.notify(Notice("retry", self.sent, hidden(self.reason, self.key), self.lost))
+            self.notify(Notice("retry", self.sent, hidden(self.reason, *self.keys), self.lost))
         self.reason, self.lost = "", False
 
     def put_off(self, wait: float) -> None:

@@ -2,7 +2,7 @@
 
 import json
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import httpx2
@@ -48,9 +48,16 @@ class OpenAIModel(SDKModel):
         grammar: bool = False,
         timeout: float = DEFAULT_TIMEOUT,
         max_retries: int = 2,
+        hide: Sequence[str] = (),
     ) -> None:
         super().__init__(
-            model, base_url=base_url, key=api_key or "", timeout=timeout, max_retries=max_retries, sdk_error=OpenAIError
+            model,
+            base_url=base_url,
+            key=api_key or "",
+            timeout=timeout,
+            max_retries=max_retries,
+            sdk_error=OpenAIError,
+            hide=hide,
         )
         # The SDK insists on a key; servers of one's own mostly want none.
         self._sdk = AsyncOpenAI(

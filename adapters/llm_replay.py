@@ -29,6 +29,7 @@ from .llm import BY_HAND, BadAnswer, Completion, LLMError, NotConfigured, NotRec
 from .llm_answers import canonical, read_json
 from .llm_layers import Client, Layer, Own, asked_for
 from .llm_tools import called_text, marked
+from .permissions import named_file, named_folder
 
 __all__ = ["RecordModel", "ReplayModel"]
 
@@ -290,8 +291,8 @@ class RecordModel(Layer):
             return  # it was refused, and can't be written either
         try:
             if self._file is None:
-                self.path.parent.mkdir(parents=True, exist_ok=True)
-                self._file = self.path.open("w", encoding="utf-8", newline="\n")
+                named_folder(self.path.parent)
+                self._file = named_file(self.path, "w", newline="\n")
                 self._line({_HEADER: 1, "made_by": "knotwork", "model": self.spec})
             self._line({"request": {"prompt": prompt, **asked_for(options)}, **came})
             self._file.flush()

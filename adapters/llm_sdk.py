@@ -2,6 +2,7 @@
 
 import asyncio
 from abc import ABC, abstractmethod
+from collections.abc import Sequence
 from typing import Unpack
 
 import httpx2
@@ -18,9 +19,9 @@ from .llm import (
     Truncated,
     Unavailable,
 )
-from .llm_answers import hidden
 from .llm_errors import status_error
 from .llm_http import MAX_BODY, BodyTooLarge, BodyUnreadable, BoundedClient, Broken, Watch, connection_hint, watching
+from .llm_keys import hidden
 from .llm_layers import Own, Patience
 
 __all__ = ["DEFAULT_TIMEOUT", "SDKModel"]
@@ -34,7 +35,7 @@ class SDKModel(Own, ABC):
     """A model behind an SDK: runs one call under its deadline, and turns whatever goes wrong into an ``LLMError``.
 
     An adapter says how to ask (``_ask``), which exceptions are its SDK's, and how to close. ``base_url`` None is the
-    SDK's own address.
+    SDK's own address. ``hide``: keys besides its own that no answer may repeat.
     """
 
     def __init__(
@@ -46,6 +47,7 @@ class SDKModel(Own, ABC):
         timeout: float,
         max_retries: int,
         sdk_error: type[Exception],
+        hide: Sequence[str] = (),
     ) -> None:
         if key and not (key.isascii() and key.isprintable()):
             raise NotConfigured("the key has characters that no key has", hint="look for line ends or quotes in it")
@@ -57,7 +59,7 @@ class SDKModel(Own, ABC):
             if not valid:
                 raise NotConfigured("the model's address is no http(s) URL")
         self.model = model
-        self._key = key
+        self._keys = (key, *hide)
         self._timeout = timeout
         self._max_retries = max_retries
         self._sdk_error = sdk_error
@@ -81,7 +83,7 @@ class SDKModel(Own, ABC):
         """
         timeout = options.get("timeout", self._timeout)
         whole = max(timeout.whole, timeout) if isinstance(timeout, Patience) else timeout
-        watch = Watch(options.get("notify"), asyncio.get_running_loop().time() + whole, timeout, self._key)
+        watch = Watch(options.get("notify"), asyncio.get_running_loop().time() + whole, timeout, self._keys)
         try:
             for text in (prompt, options.get("system", "")):
                 text.encode()
@@ -115,15 +117,15 @@ class SDKModel(Own, ABC):
             await asyncio.sleep(wait)
 
     def _clean(self, answer: Completion, watch: Watch) -> Completion:
-        text, model = (hidden(told, self._key) for told in (answer.text, answer.model))
+        text, model = (hidden(told, *self._keys) for told in (answer.text, answer.model))
         return Completion(text, answer.finish_reason, answer.usage, max(watch.sent, 1), model)
 
     def _failure(self, error: Exception, watch: Watch, timeout: float) -> LLMError:
         failure = self._translated(watch.fault or error, watch, timeout)
-        failure.message = hidden(failure.message, self._key)
+        failure.message = hidden(failure.message, *self._keys)
         failure.args = (failure.message,)
         if isinstance(failure, Truncated | BadAnswer):
-            failure.text = hidden(failure.text, self._key)
+            failure.text = hidden(failure.text, *self._keys)
         failure.__cause__ = failure.__context__ = failure.__traceback__ = None
         return failure
 
