@@ -174,11 +174,13 @@ class LLM(Protocol):
 class LLMError(Exception):
     """A call that gave no usable answer. ``usage`` is what it cost all the same; ``hint`` says what to do.
 
-    ``lost``: the model may have answered, and be paid for it, and no usage arrived.
+    ``lost``: the model may have answered, and be paid for it, and not all of its usage arrived. ``resent``: the connection
+    broke, and the request was sent again as often as it may be.
     """
 
     kind: ClassVar[str] = "error"
     lost: bool = False
+    resent: bool = False
 
     def __init__(self, message: str, *, hint: str = "", attempts: int = 1, usage: Usage | None = None) -> None:
         super().__init__(message)

@@ -23,8 +23,6 @@ __all__ = [
 _MAX_DEPTH = 200
 _FENCE_HEAD = re.compile(r"```[A-Za-z]*[ \t]*")
 _SHOWN = 4000
-_SHORTEST_KEY = 8
-_KEY_LIKE = re.compile(r"\b(sk|xai|gsk|key)-[A-Za-z0-9_-]{12,}")
 _STRICT = frozenset(
     (
         "type",
@@ -136,31 +134,6 @@ def validator(schema: Mapping[str, Any]) -> Any:
 def canonical(value: Any) -> bytes:
     """Return ``value`` as JSON with sorted keys; mappings and sequences of any kind. TypeError if it is no JSON."""
     return orjson.dumps(value, option=orjson.OPT_SORT_KEYS, default=_plain)
-
-
-def mask_keys(text: str) -> str:
-    """Return ``text`` with what looks like a service's key replaced by ``***``."""
-    return _KEY_LIKE.sub(r"\1-***", text)
-
-
-def hidden(text: str, key: str) -> str:
-    """Return ``text`` with ``key`` replaced by ``***``, also where the text was cut off inside it.
-
-    An answer is data, but a server that repeats the key in it must not get it into files and other prompts. Keys of
-    less than 8 characters are none (they would be found in words), and stay.
-    """
-    if len(key) < _SHORTEST_KEY:
-        return text
-    text = text.replace(key, "***")
-    head = key[: max(_SHORTEST_KEY, len(key) // 2)]
-    start = text.find(head)
-    while start >= 0:
-        end = start + len(head)
-        while end < len(text) and end - start < len(key) and text[end] == key[end - start]:
-            end += 1
-        text = f"{text[:start]}***{text[end:]}"
-        start = text.find(head, start + 3)
-    return text
 
 
 def _plain(value: Any) -> Any:

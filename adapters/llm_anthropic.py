@@ -1,6 +1,6 @@
 """The adapter to Anthropic's messages, through the ``anthropic`` SDK (an extra)."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import httpx2
@@ -12,6 +12,7 @@ from .llm import (
     BadRequest,
     Completion,
     EmptyAnswer,
+    LLMError,
     Options,
     PromptTooLong,
     Refused,
@@ -21,12 +22,15 @@ from .llm import (
 from .llm_answers import answer_format, instructions, prose_of, strict_ready, unwrap
 from .llm_errors import in_band_error, status_error
 from .llm_http import (
+    Broken,
     body_object,
     count,
     event_object,
     finish_stream,
     joined,
     server_events,
+    unfinished,
+    whole_body,
 )
 from .llm_sdk import DEFAULT_TIMEOUT, SDKModel
 from .llm_strict import Strictness
@@ -56,8 +60,17 @@ class AnthropicModel(SDKModel):
         stream: bool = False,
         timeout: float = DEFAULT_TIMEOUT,
         max_retries: int = 2,
+        hide: Sequence[str] = (),
     ) -> None:
-        super().__init__(model, base_url=base_url, key=api_key or "", timeout=timeout, sdk_error=AnthropicError)
+        super().__init__(
+            model,
+            base_url=base_url,
+            key=api_key or "",
+            timeout=timeout,
+            max_retries=max_retries,
+            sdk_error=AnthropicError,
+            hide=hide,
+        )
         self._sdk = AsyncAnthropic(
             # Never left out: the SDK would go looking for credentials in profiles on the disk.
             api_key=api_key or "none",
@@ -92,7 +105,7 @@ class AnthropicModel(SDKModel):
         if self._stream and "json" not in response.headers.get("content-type", ""):
             answer = await _read_stream(response, options)
         else:
-            answer = _read_body(await response.aread(), options)
+            answer = _read_body(await whole_body(response), options)
         shape = answer_format(options)
         if shape is not None:
             answer = self._strict.restored(answer, shape[0])
@@ -238,11 +251,13 @@ async def _read_stream(response: httpx2.Response, options: Options) -> Completio
                     break
                 case "error":
                     raise in_band_error(event.get("error"))
-    except Truncated as error:
-        if stop is None:
-            raise Truncated(error.message, text="".join(parts), usage=usage) from None
+    except LLMError as error:
+        if stop is None or not isinstance(error, Broken):
+            raise unfinished(error, parts, usage) from None
     finally:
         await finish_stream(events, response)
+    if stop is None:
+        raise unfinished(Truncated("the answer ends without a stop_reason"), parts, usage)
     whole = [(name, joined(written) or given) for name, given, written in calls.values()]
     text, stop = _answered(parts, whole, stop, options)
     return _whole(text, stop, usage, model)

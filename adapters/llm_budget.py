@@ -215,7 +215,7 @@ class Budget(Layer):
                 used = Usage(need.prompt, len(answer.text.encode()))
             return answer
         except LLMError as error:
-            used = hold if error.lost else error.usage
+            used = _larger(hold, error.usage) if error.lost else error.usage
             raise
         finally:
             self.ledger.settle(hold, used, self._price)
@@ -243,6 +243,11 @@ class Budget(Layer):
         """Return what a call may take; its prompt is measured only where that matters."""
         bound = _prompt_bound(prompt, options) if self.ledger.limits_size else len(prompt)
         return _Need(bound, options.get("max_tokens", _USUAL_ANSWER), "max_tokens" in options)
+
+
+def _larger(hold: Usage, told: Usage) -> Usage:
+    """Return what counts for an answer that was lost after a part of its usage had been told."""
+    return Usage(max(hold.prompt_tokens, told.prompt_tokens), max(hold.completion_tokens, told.completion_tokens))
 
 
 @frozen

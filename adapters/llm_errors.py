@@ -19,7 +19,7 @@ from .llm import (
     Unavailable,
     WrongKey,
 )
-from .llm_answers import mask_keys
+from .llm_keys import mask_keys
 
 __all__ = ["in_band_error", "status_error"]
 

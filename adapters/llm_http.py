@@ -17,14 +17,15 @@ from urllib.request import getproxies
 import httpx2
 from attrs import define
 
-from .llm import BadAnswer, LLMError, Notice, RateLimited, Truncated, Unavailable
-from .llm_answers import hidden, read_json
+from .llm import BadAnswer, LLMError, Notice, RateLimited, Truncated, Unavailable, Usage
+from .llm_answers import read_json
 from .llm_errors import in_band_error, status_error
+from .llm_keys import hidden
 from .llm_pools import Pools
 
 __all__ = [
-    "MAX_BODY", "BodyTooLarge", "BodyUnreadable", "BoundedClient", "Watch", "body_object", "connection_hint", "count", "event_object",
-    "finish_stream", "joined", "server_events", "watching",
+    "MAX_BODY", "BodyTooLarge", "BodyUnreadable", "BoundedClient", "Broken", "Watch", "body_object", "connection_hint", "count",
+    "event_object", "finish_stream", "joined", "server_events", "unfinished", "watching", "whole_body",
 ]  # fmt: skip
 
 MAX_BODY = 4 * 1024 * 1024
@@ -47,6 +48,9 @@ _OWN_HEADERS = frozenset(
         "idempotency-key",
     )
 )
+_CLOSED = "the connection was closed before the answer was complete"
+_BREAKS = (httpx2.RequestError, OSError)
+"""What a connection raises that breaks inside a body; TLS has errors of its own, which httpx passes on."""
 _NOBODY = "no connection: the server does not answer at this address"
 _SPENT = frozenset(("content-encoding", "content-length", "transfer-encoding", "x-should-retry"))
 
@@ -58,14 +62,14 @@ class Watch:
     A request may take ``span`` seconds and the call be under way until ``deadline`` (of the loop's clock): ``scope``, the
     call's timeout, is put off when the SDK is going to ask again.
     ``fault`` is what is wrong with the last body, where that is not to be told to the SDK. ``lost``: the last request had
-    reached the server when the connection broke, so that it may have been answered, and charged for. ``key`` is hidden in
+    reached the server when the connection broke, so that it may have been answered, and charged for. ``keys`` are hidden in
     what is reported.
     """
 
     notify: Callable[[Notice], None] | None
     deadline: float
     span: float
-    key: str = ""
+    keys: tuple[str, ...] = ()
     scope: asyncio.Timeout | None = None
     sent: int = 0
     reason: str = ""
@@ -76,7 +80,7 @@ class Watch:
         """Count a request, and report it when it repeats an earlier one."""
         self.sent += 1
         if self.sent > 1 and self.reason and self.notify is not None:
-            self.notify(Notice("retry", self.sent, hidden(self.reason, self.key), self.lost))
+            self.notify(Notice("retry", self.sent, hidden(self.reason, *self.keys), self.lost))
         self.reason, self.lost = "", False
 
     def put_off(self, wait: float) -> None:
@@ -105,6 +109,10 @@ class BodyTooLarge(Exception):
 
 class BodyUnreadable(Exception):
     """The body is not what its Content-Encoding says."""
+
+
+class Broken(Truncated):
+    """The connection broke inside the body of a response, behind the last retry of the SDK."""
 
 
 class BoundedClient(httpx2.AsyncClient):
@@ -153,7 +161,7 @@ class BoundedClient(httpx2.AsyncClient):
                     extensions=response.extensions,
                 )  # fmt: skip
             body = b"".join([piece async for piece in _pieces(response)])
-        except httpx2.RequestError as error:
+        except _BREAKS as error:
             watch.reason = _connection_reason(error)
             watch.lost = not isinstance(error, httpx2.ConnectError | httpx2.ConnectTimeout | httpx2.UnsupportedProtocol)
             raise
@@ -237,14 +245,14 @@ def _retry_after(headers: httpx2.Headers) -> float:
     return 0.0
 
 
-def _connection_reason(error: httpx2.RequestError) -> str:
+def _connection_reason(error: Exception) -> str:
     if isinstance(error, httpx2.ConnectTimeout):
         return "no connection within 10 s"
     if isinstance(error, httpx2.ConnectError):
         return _NOBODY
     if isinstance(error, httpx2.UnsupportedProtocol):
         return "the address is no http(s) URL"
-    return "the connection was closed before the answer was complete"
+    return _CLOSED
 
 
 def connection_hint(reason: str) -> str:
@@ -257,7 +265,7 @@ def connection_hint(reason: str) -> str:
 async def server_events(response: httpx2.Response) -> Any:
     """Yield the ``data`` of each server-sent event, as text; a cut last event is left out.
 
-    Raises ``Truncated`` when the connection breaks, ``BadAnswer`` when the stream is no UTF-8.
+    Raises ``Broken`` when the connection breaks, ``BadAnswer`` when the stream is no UTF-8.
     """
     held = b""
     data: list[bytes] = []
@@ -272,8 +280,8 @@ async def server_events(response: httpx2.Response) -> Any:
                     elif not line and data:
                         yield _decoded(b"\n".join(data))
                         data = []
-    except httpx2.RequestError:
-        raise Truncated("the stream was cut") from None
+    except _BREAKS:
+        raise Broken("the stream was cut") from None
     if held.startswith(b"data:"):
         data.append(held[5:].strip())
     if data:
@@ -291,6 +299,23 @@ def _decoded(data: bytes) -> str:
         return data.decode()
     except UnicodeDecodeError:
         raise BadAnswer("the stream is no UTF-8") from None
+
+
+async def whole_body(response: httpx2.Response) -> bytes:
+    """Return a response's body; raise ``Broken`` when the connection breaks in it."""
+    try:
+        return await response.aread()
+    except _BREAKS:
+        raise Broken(_CLOSED) from None
+
+
+def unfinished(error: LLMError, parts: list[str], usage: Usage) -> LLMError:
+    """Return ``error``, which ended a stream, with what had come until then; its usage is not known whole."""
+    if isinstance(error, Truncated | BadAnswer):
+        error.text = "".join(parts).encode("utf-16-le", "surrogatepass").decode("utf-16-le", "replace")
+        error.lost = True
+    error.usage = usage
+    return error
 
 
 def body_object(content: bytes) -> dict[str, Any]:

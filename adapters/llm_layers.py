@@ -163,7 +163,8 @@ class Again(Layer):
             try:
                 return await asking.ask(prompt, share=0.5 if halved else 1.0)
             except (Truncated, EmptyAnswer, BadAnswer, TimedOut) as error:
-                if turn > retries or asking.left() <= 0 or (isinstance(error, TimedOut) and not halved):
+                done = turn > retries or error.resent or asking.left() <= 0
+                if done or (isinstance(error, TimedOut) and not halved):
                     raise
                 asking.notify(Notice("again", turn + 1, error.message))
 

@@ -2,7 +2,7 @@
 
 import json
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import httpx2
@@ -12,6 +12,7 @@ from openai import AsyncOpenAI, BadRequestError, NotFoundError, OpenAIError, Unp
 from .llm import BadRequest, Completion, ModelNotFound, Options
 from .llm_answers import answer_format, instructions, prose_of, read_json, strict_ready, unwrap
 from .llm_errors import status_error
+from .llm_http import whole_body
 from .llm_openai_answers import read_body, read_stream
 from .llm_sdk import DEFAULT_TIMEOUT, SDKModel
 from .llm_strict import Strictness
@@ -47,8 +48,17 @@ class OpenAIModel(SDKModel):
         grammar: bool = False,
         timeout: float = DEFAULT_TIMEOUT,
         max_retries: int = 2,
+        hide: Sequence[str] = (),
     ) -> None:
-        super().__init__(model, base_url=base_url, key=api_key or "", timeout=timeout, sdk_error=OpenAIError)
+        super().__init__(
+            model,
+            base_url=base_url,
+            key=api_key or "",
+            timeout=timeout,
+            max_retries=max_retries,
+            sdk_error=OpenAIError,
+            hide=hide,
+        )
         # The SDK insists on a key; servers of one's own mostly want none.
         self._sdk = AsyncOpenAI(
             api_key=api_key or "none", base_url=base_url, max_retries=max_retries, http_client=self._http
@@ -84,7 +94,7 @@ class OpenAIModel(SDKModel):
         if self._stream and "json" not in response.headers.get("content-type", ""):
             answer = await read_stream(response, options)
         else:
-            answer = read_body(await response.aread(), options)
+            answer = read_body(await whole_body(response), options)
         shape = answer_format(options)
         answer = self._strict.restored(answer, None if shape is None else shape[0])
         return self._unwrapped(marked(answer, options), options)

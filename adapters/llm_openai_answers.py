@@ -6,8 +6,8 @@ from typing import Any
 
 import httpx2
 
-from .llm import BadAnswer, Completion, EmptyAnswer, Options, Refused, Truncated, Usage
-from .llm_http import body_object, count, event_object, finish_stream, joined, server_events
+from .llm import BadAnswer, Completion, EmptyAnswer, LLMError, Options, Refused, Truncated, Usage
+from .llm_http import Broken, body_object, count, event_object, finish_stream, joined, server_events, unfinished
 from .llm_tools import called_text
 
 __all__ = ["read_body", "read_stream"]
@@ -148,11 +148,13 @@ async def read_stream(response: httpx2.Response, options: Options) -> Completion
                 gathering.add(_calls(delta.get("tool_calls")))
                 refusal += str(delta.get("refusal") or "")
             finish = choice.get("finish_reason") or finish
-    except Truncated as error:
+    except LLMError as error:
         # A connection that breaks after the finish_reason has cut off nothing but the usage.
-        if finish is None:
-            raise Truncated(error.message, text="".join(parts), usage=usage) from None
+        if finish is None or not isinstance(error, Broken):
+            raise unfinished(error, parts, usage) from None
     finally:
         await finish_stream(events, response)
+    if finish is None and not refusal:
+        raise unfinished(Truncated("the answer ends without a finish_reason"), parts, usage)
     text, finish = _answered(joined(parts), gathering.calls(), finish, options)
     return _whole(text, finish, refusal, usage, model)

@@ -30,6 +30,7 @@ from .llm import BY_HAND, BadAnswer, Completion, LLMError, NotConfigured, NotRec
 from .llm_answers import canonical, read_json
 from .llm_layers import Client, Layer, Own, asked_for
 from .llm_tools import called_text, marked
+from .permissions import named_folder, named_opener
 
 __all__ = ["RecordModel", "ReplayModel"]
 
@@ -298,8 +299,8 @@ class RecordModel(Layer):
             if self._torn:
                 raise OSError(0, self._torn)
             if self._file is None:
-                self.path.parent.mkdir(parents=True, exist_ok=True)
-                self._file = self.path.open("wb", buffering=0)
+                named_folder(self.path.parent)
+                self._file = open(self.path, "wb", buffering=0, opener=named_opener)
             self._append(self._file, line)
         except OSError as error:
             raise NotConfigured(f"the cassette {self.path} can't be written: {error.strerror or error}") from None

@@ -15,6 +15,8 @@ from typing import Any
 
 from attrs import frozen
 
+from .permissions import private_folder
+
 __all__ = ["Shelf", "Table"]
 
 
@@ -124,7 +126,7 @@ class Shelf:
             time.sleep(0.01)
 
     def _open_once(self) -> None:
-        self._path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
+        private_folder(self._path.parent)
         os.close(os.open(self._path, os.O_RDWR | os.O_CREAT, 0o600))
         self._writer = self._connect()
         self._writer.execute("PRAGMA journal_mode=WAL")

@@ -24,6 +24,7 @@ import platformdirs
 from attrs import frozen
 
 from .llm import NotConfigured
+from .permissions import private_folder
 
 __all__ = ["SMOLLM2", "Installed", "Stopped", "Weights", "find", "installed", "models_dir", "pull", "pull_from"]
 
@@ -123,7 +124,7 @@ def pull(
     folder = cache_dir or models_dir()
     path = folder / weights.filename
     with _errors(folder):
-        folder.mkdir(parents=True, exist_ok=True)
+        private_folder(folder)
         with _lock(folder / ".lock", say, stopped) as alone:
             if path.is_file():
                 if path.stat().st_size == weights.size and _sha256(path) == weights.sha256:
@@ -151,7 +152,7 @@ def pull_from(source: Path, cache_dir: Path | None = None, *, weights: Weights =
     if not source.is_file():
         raise NotConfigured(f"{source} is not a file", hint=_by_hand(weights))
     with _errors(folder):
-        folder.mkdir(parents=True, exist_ok=True)
+        private_folder(folder)
         with tempfile.TemporaryDirectory(prefix=".from-", dir=folder) as temporary:
             _install(source, path, Path(temporary), weights)
     return path
@@ -237,6 +238,7 @@ def _install(source: Path, path: Path, temporary: Path, weights: Weights) -> Non
             f"{source.name} does not hold {weights.name}: the {wrong} is wrong; nothing was kept of it",
             hint=_by_hand(weights),
         )
+    partial.chmod(0o600)
     partial.replace(path)
     _mark(path, weights)
 
@@ -267,6 +269,7 @@ def _mark(path: Path, weights: Weights) -> None:
     # A cache folder that can't be written (a read-only image) costs a look at the whole file per load, no more.
     with contextlib.suppress(OSError):
         partial = path.with_name(f".{path.name}.{os.getpid()}.{time.monotonic_ns()}")
+        partial.touch(0o600)
         partial.write_bytes(orjson.dumps(record))
         partial.replace(_marker(path))
 
@@ -299,6 +302,7 @@ def _lock(path: Path, say: Callable[[str], None], stopped: Callable[[], bool]) -
     except ImportError:  # Windows: two pulls both download, and the later one replaces an equal file
         yield False
         return
+    path.touch(0o600)
     with path.open("wb") as file:
         waiting = False
         while True:

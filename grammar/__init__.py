@@ -2,11 +2,14 @@
 
 import os
 import re
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
 from hashlib import sha256
 from importlib.resources import files
 from pathlib import Path
+from typing import Literal
 
-__all__ = ["cache_file", "inlined", "text"]
+__all__ = ["cache_file", "inlined", "tables", "text"]
 
 _IMPORT = re.compile(r"^%import \.(\w+) \(([\w, ]+)\)\n", re.MULTILINE)
 
@@ -27,6 +30,16 @@ def inlined(name: str) -> str:
     return _IMPORT.sub(definitions, text(name))
 
 
+@contextmanager
+def tables(name: str, content: str) -> "Iterator[str | Literal[False]]":
+    """Give Lark's ``cache``: ``cache_file``, or False for none. What Lark writes there is closed to others afterwards."""
+    file = cache_file(name, content)
+    yield file or False
+    if file is not None:
+        with suppress(OSError):
+            os.chmod(file, 0o600)
+
+
 def cache_file(name: str, content: str) -> str | None:
     """Return where the built tables of grammar ``name`` are kept, or None where no safe place is found.
 
@@ -38,7 +51,9 @@ def cache_file(name: str, content: str) -> str | None:
     home = os.environ.get("KNOTWORK_HOME")
     folder = (Path(home) / "cache" if home else platformdirs.user_cache_path("knotwork")) / "grammar"
     try:
-        folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+        for each in reversed((folder, *folder.parents)):  # not by parents=True, which leaves those above open to others
+            if not each.is_dir():
+                each.mkdir(mode=0o700, exist_ok=True)
         found = folder.stat()
     except OSError:
         return None

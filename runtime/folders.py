@@ -13,6 +13,7 @@ from datetime import datetime
 from pathlib import Path
 from typing import Any, Protocol, TypeVar
 
+from ..adapters.permissions import private_folder
 from .journal import Busy, Damage, Journal, records
 
 __all__ = [
@@ -72,7 +73,7 @@ def begin(base: Path, head: Mapping[str, Any], files: Mapping[str, bytes]) -> tu
     and leaves no folder, where that can't be written.
     """
     try:
-        base.mkdir(mode=0o700, parents=True, exist_ok=True)
+        private_folder(base)
         run_id, path = _new_folder(base)
         try:
             for name, body in files.items():

@@ -15,9 +15,9 @@ from attrs import field, frozen
 from rapidfuzz import process
 
 from ..adapters.llm import NotConfigured
-from ..adapters.llm_answers import mask_keys
 from ..adapters.llm_budget import Budget, Ledger, Price, Priced
 from ..adapters.llm_cache import Cached
+from ..adapters.llm_keys import has_key, known_keys, mask_keys, refuse_key
 from ..adapters.llm_layers import Again, Client, Throttled, Validated
 
 if TYPE_CHECKING:
@@ -78,6 +78,7 @@ def default_spec(environ: Mapping[str, str] = os.environ) -> str:
     nothing: it would spend money unasked.
     """
     if named := environ.get("KNOTWORK_LLM", "").strip():
+        refuse_key(named, environ)
         return named
     if find_spec("xllamacpp") is not None:
         return "local"
@@ -123,13 +124,24 @@ _ADDRESSES = {"openai": "OPENAI_BASE_URL", "anthropic": "ANTHROPIC_BASE_URL"}
 
 
 def identity_of(spec: str, environ: Mapping[str, str] = os.environ) -> str:
-    """Return what caches know the model of ``spec`` by: the spec, and the address where the environment names another server."""
-    address = environ.get(_ADDRESSES.get(spec.partition(":")[0], ""), "").strip()
+    """Return what caches know the model of ``spec`` by: the spec, and the address where the environment names another server.
+
+    Raises ``NotConfigured`` where a key was typed in one of them.
+    """
+    refuse_key(spec, environ)
+    name = _ADDRESSES.get(spec.partition(":")[0], "")
+    address = environ.get(name, "").strip()
+    if address and (_has_secret(address) or has_key(address, environ)):
+        raise NotConfigured(
+            f"the address in {name} holds a user, a password, a query or a key",
+            hint="put the key in the variable for it",
+        )
     return f"{spec} at {address}" if address else spec
 
 
 def open_adapter(spec: str, environ: Mapping[str, str] = os.environ, *, stream: bool = False) -> Client:
     """Return the bare adapter that ``spec`` names, without layers. Raises ``NotConfigured``."""
+    identity_of(spec, environ)  # before anything repeats it
     if spec.startswith(("http://", "https://")):
         return _at_url(spec, environ, stream)
     scheme, colon, rest = spec.partition(":")
@@ -173,7 +185,8 @@ def _key(environ: Mapping[str, str], name: str, spec: str) -> str:
 def _openai(model: str, environ: Mapping[str, str], stream: bool) -> Client:
     from ..adapters.llm_openai import OpenAIModel
 
-    return OpenAIModel(model, api_key=_key(environ, "OPENAI_API_KEY", f"openai:{model}"), stream=stream)
+    key = _key(environ, "OPENAI_API_KEY", f"openai:{model}")
+    return OpenAIModel(model, api_key=key, stream=stream, hide=known_keys(environ))
 
 
 def _anthropic(model: str, environ: Mapping[str, str], stream: bool) -> Client:
@@ -181,17 +194,17 @@ def _anthropic(model: str, environ: Mapping[str, str], stream: bool) -> Client:
         raise NotConfigured("anthropic: its extra is not installed", hint="pip install 'knotwork[anthropic]'")
     from ..adapters.llm_anthropic import AnthropicModel
 
-    return AnthropicModel(model, api_key=_key(environ, "ANTHROPIC_API_KEY", f"anthropic:{model}"), stream=stream)
+    key = _key(environ, "ANTHROPIC_API_KEY", f"anthropic:{model}")
+    return AnthropicModel(model, api_key=key, stream=stream, hide=known_keys(environ))
 
 
 def _at_url(spec: str, environ: Mapping[str, str], stream: bool) -> Client:
     url, _, model = spec.partition("#")
     try:
-        parts = urlsplit(url)
-        host, secret = parts.hostname, parts.username or parts.password or parts.query
+        host = urlsplit(url).hostname
     except ValueError:
-        host, secret = None, None
-    if secret:
+        host = None
+    if _has_secret(url):
         # Not shown: addresses get into logs, run directories and cassettes.
         raise NotConfigured(
             "a model's address holds no user, password or query", hint="put the key in KNOTWORK_API_KEY"
@@ -200,7 +213,17 @@ def _at_url(spec: str, environ: Mapping[str, str], stream: bool) -> Client:
         raise NotConfigured(f"{spec[:80]!r} names no model", hint="an address needs its model: https://host/v1#MODEL")
     from ..adapters.llm_openai import OpenAIModel
 
-    return OpenAIModel(model, base_url=url, api_key=environ.get("KNOTWORK_API_KEY", "").strip() or None, stream=stream)
+    key = environ.get("KNOTWORK_API_KEY", "").strip() or None
+    return OpenAIModel(model, base_url=url, api_key=key, stream=stream, hide=known_keys(environ))
+
+
+def _has_secret(address: str) -> bool:
+    """Say whether an address names a user, a password or a query; where it can't be read, whatever stands before an @ is one."""
+    try:
+        parts = urlsplit(address)
+    except ValueError:
+        return "@" in address
+    return bool(parts.username or parts.password or parts.query)
 
 
 def _local(path: str | None) -> Client:

@@ -1,9 +1,15 @@
 """Options and fixtures that every suite shares."""
 
+import os
+import shutil
+import tempfile
+from collections.abc import Iterator
+from importlib.util import find_spec
 from pathlib import Path
 
 import pytest
 from hypothesis import settings
+from support.alone import UNSET
 
 # No deadline: what a machine takes is measured in bench/, not asserted. The same examples in every run: what fails here fails
 # there. `pytest --hypothesis-profile search` looks for new ones.
@@ -11,9 +17,65 @@ settings.register_profile("knotwork", deadline=None, derandomize=True)
 settings.register_profile("search", deadline=None, derandomize=False, max_examples=2_000)
 settings.load_profile("knotwork")
 
+_ROOT = Path(__file__).parents[1]
+
 
 def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption("--update-golden", action="store_true", help="write golden files anew instead of comparing")
+
+
+def pytest_sessionstart(session: pytest.Session) -> None:
+    """Take from the environment what is the user's, before any test is imported: no test depends on it.
+
+    The weights of the local model stay the user's: they are large, and checked when they are loaded.
+    """
+    from knotwork.adapters.permissions import private_folder
+    from knotwork.adapters.weights import models_dir
+
+    weights = models_dir().absolute()
+    for name in UNSET:
+        os.environ.pop(name, None)
+    home = Path(tempfile.mkdtemp(prefix="knotwork-tests-"))
+    os.environ["KNOTWORK_HOME"] = str(home)
+    if find_spec("xllamacpp") is not None:
+        private_folder(weights)
+        (home / "models").symlink_to(weights)
+    for name in ("no_proxy", "NO_PROXY"):  # the servers that tests start are in this machine
+        os.environ[name] = ",".join(filter(None, (os.environ.get(name), "127.0.0.1", "localhost")))
+    os.umask(0o022)
+    _read_grammars()
+    session.config.add_cleanup(lambda: shutil.rmtree(home, ignore_errors=True))
+
+
+def _read_grammars() -> None:
+    """Have their tables in this process from the beginning, or the first test that parses would write them into its own folder."""
+    from knotwork.lang.parse.expr import parse_expr
+    from knotwork.lang.parse.gasl import parse_gasl
+    from knotwork.lang.parse.lwt import parse_lwt
+
+    parse_lwt('(a)=LLM("x")')
+    parse_gasl("FIND nodes AS n")
+    parse_expr("1 + 1")
+
+
+@pytest.fixture(autouse=True)
+def _leaves_no_trace() -> Iterator[None]:
+    """Fail a test that writes where it was started, or into the home of all tests: the next one would find it there."""
+    home, here = Path(os.environ["KNOTWORK_HOME"]), Path.cwd()
+    before = _names(home), _visible(here)
+    yield
+    assert _names(home) == before[0], (
+        "the test writes into the home that all tests share; KNOTWORK_HOME names one of its own"
+    )
+    assert here != _ROOT or _visible(here) == before[1], "the test writes into the checkout; it has tmp_path"
+
+
+def _names(home: Path) -> list[str]:
+    return sorted(os.path.join(folder, name) for folder, _, names in os.walk(home) for name in names)
+
+
+def _visible(folder: Path) -> list[str]:
+    return sorted(name for name in os.listdir(folder) if not name.startswith((".", "__")))
 
 
 class Golden:

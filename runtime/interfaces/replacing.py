@@ -7,6 +7,8 @@ import sys
 import tempfile
 from pathlib import Path
 
+from ...adapters.permissions import NAMED
+
 __all__ = ["is_stream", "new_file", "replace_file"]
 
 _LINKS = 40
@@ -100,7 +102,7 @@ def _replace(target: Path, body: bytes, found: os.stat_result | None, *, anew: b
             file.write(body)
             file.flush()
             os.fsync(file.fileno())
-        os.chmod(made, found.st_mode & 0o7777 if found is not None else 0o666 & ~_umask())
+        os.chmod(made, found.st_mode & 0o7777 if found is not None else NAMED & ~_umask())
         if found is not None and hasattr(os, "chown") and (found.st_uid, found.st_gid) != (os.geteuid(), os.getegid()):
             with contextlib.suppress(PermissionError):  # only root gives files away
                 os.chown(made, found.st_uid, found.st_gid)

@@ -78,13 +78,15 @@ def test_a_file_in_the_place_of_a_folder_is_refused(command: list[str], state: P
 
 @pytest.mark.parametrize("name", COMMANDS)
 def test_a_folder_without_a_name_is_refused(name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("KNOTWORK_HOME", str(tmp_path / "knotwork"))
-    (tmp_path / "x.lwt").write_text(f'(a)=GASL("{LOOK}")\n')
-    monkeypatch.chdir(tmp_path)
+    here = tmp_path / "here"
+    here.mkdir()
+    monkeypatch.setenv("KNOTWORK_HOME", str(tmp_path / "knotwork"))  # not below: what is cached there is no state
+    (here / "x.lwt").write_text(f'(a)=GASL("{LOOK}")\n')
+    monkeypatch.chdir(here)
     done = call(*COMMANDS[name], "--state", "")
     assert done.code == 2 and done.out == ""
     assert "error: --state: it is empty\n  = help: a folder; . is the current one" in done.err
-    assert [each.name for each in tmp_path.iterdir()] == ["x.lwt"]
+    assert [each.name for each in here.iterdir()] == ["x.lwt"]
 
 
 def test_forced_looking_leaves_the_findings_their_graph(state: Path) -> None:

@@ -52,12 +52,18 @@ def test_the_server_charges_no_more_than_max_cost() -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("fault", ["close", "body_cut", "json_cut", "no_finish"])
-def test_answers_that_may_have_been_lost_on_the_way_count_as_answered(fault: str) -> None:
+@pytest.mark.parametrize(
+    ("fault", "stream"),
+    [
+        *((fault, False) for fault in ("close", "body_cut", "json_cut", "no_finish")),
+        *((fault, True) for fault in ("stream_reset", "stream_closed", "stream_error", "stream_reset_as_json")),
+    ],
+)
+def test_answers_that_may_have_been_lost_on_the_way_count_as_answered(fault: str, stream: bool) -> None:
     async def whole() -> tuple[int, int]:
         async with ModelServer(always=fault) as server:
             ledger = Ledger(max_tokens=400)
-            client = open_model(ModelSettings(f"{server.url}#m", ledger=ledger), {})
+            client = open_model(ModelSettings(f"{server.url}#m", ledger=ledger, stream=stream), {})
             await lwt.run('(a)=LLM("hi", max_tokens=50)', llm=client)
             await client.aclose()
             return len(server.requests), ledger.usage.total

@@ -7,9 +7,12 @@ from pathlib import Path
 
 import pytest
 from knotwork.adapters.llm import Completion, LLMError, Notice
-from knotwork.adapters.llm_answers import hidden
+from knotwork.adapters.llm_keys import hidden, refuse_key
+from knotwork.runtime.interfaces.repl.terminal import prompting
 from knotwork.runtime.wiring import ModelSettings, open_model
-from support.command import process
+from support.alone import alone_in
+from support.command import call, process
+from support.model_server import ModelServer
 
 KEY = "sk-live-Zq81_abcdefghijklmnopqrstuvwxyz-0123456789-ABCDEFGHIJKLMNOPQRSTUVWXYZ"
 ODD = "Zq81!abcdefghijk/lmnopqrstuvwxyz+0123456789=ABCDEFGHIJKLMNOPQRSTUVWXYZ"  # no service's form
@@ -140,6 +143,8 @@ def test_no_completion_error_or_notice_has_the_key(key: str, stream: bool) -> No
         ("cut off: 12345678abc", "cut off: ***"),
         ("12345678 12345678abcdefgh", "*** ***"),
         ("1234567 is none", "1234567 is none"),
+        ("its beginning: 12345678.", "its beginning: ***."),
+        ("12345678ab12345678abcdefgh12345678", "*********"),
         ("", ""),
     ],
 )
@@ -168,3 +173,121 @@ def test_the_environments_other_keys_do_not_leave(monkeypatch: pytest.MonkeyPatc
     asyncio.run(whole())
     assert len(seen) == 1
     assert KEY not in seen[0]
+
+
+TYPED = "sk-proj-Ab12Cd34Ef56Gh78Ij90KlMnOp"
+PLACES = (
+    f"openai:{TYPED}",
+    f"anthropic:sk-ant-api03-{TYPED}",
+    f"http://127.0.0.1:9/v1#{TYPED}",
+    f"http://127.0.0.1:9/{TYPED}/v1#m",
+    f"http://user:{TYPED}@127.0.0.1:9/v1#m",
+    f"http://127.0.0.1:9/v1?key={TYPED}#m",
+    f"record:c.jsonl,openai:{TYPED}",
+    f"record:c.jsonl,http://127.0.0.1:9/v1#{TYPED}",
+    f"local:{TYPED}",
+    f"replay:{TYPED}",
+    f"OpenAI:Bearer {TYPED}",
+    TYPED,
+    "openai:sk-shortAb12Cd34",
+    "openai:gsk_Ab12Cd34Ef56Gh78",
+    "openai:AIzaSyAb12Cd34Ef56Gh78",
+    "openai:0123Ab12Cd34456789abcdef01234567",  # no service's beginning
+    "openai:of-the-environment-Ab12Cd34",
+)
+COMMANDS = (
+    ("run", "s.lwt"), ("gasl", "nx:karate_club"), ("ask", "nx:karate_club", "Who?"), ("rank", "in.json", "--request", "one"),
+    ("seed", "compile", "in.json"), ("answer", "in.json"), ("repl",), ("mcp",), ("serve",),
+)  # fmt: skip
+
+
+@pytest.fixture
+def alone(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    alone_in(tmp_path, monkeypatch)
+    (tmp_path / "s.lwt").write_text('(final)=LLM("hi")')
+    (tmp_path / "in.json").write_text('["a", "b"]')
+    monkeypatch.setenv("OPENAI_API_KEY", "of-the-environment-Ab12Cd34")
+    monkeypatch.setenv("ANTHROPIC_API_KEY", "another-of-these-Ab12Cd34")
+    monkeypatch.setenv("KNOTWORK_DEBUG", "3")
+    return tmp_path
+
+
+def written(folder: Path) -> str:
+    """Return the names and the text of all files below, but for what the test put there."""
+    files = [path for path in folder.rglob("*") if path.name not in ("s.lwt", "in.json")]
+    return "".join(f"{path}{path.read_bytes().decode('latin-1') if path.is_file() else ''}" for path in files)
+
+
+@pytest.mark.parametrize("spec", PLACES)
+def test_a_key_in_the_place_of_a_models_name_is_repeated_nowhere(
+    alone: Path, monkeypatch: pytest.MonkeyPatch, spec: str
+) -> None:
+    shown = [call("run", "s.lwt", "--llm", spec), call("run", "s.lwt", "--model", f"a={spec}", "--llm", "replay:x")]
+    shown.append(call("repl", "-c", f".llm {spec}"))
+    monkeypatch.setenv("KNOTWORK_LLM", spec)
+    shown.append(call("run", "s.lwt"))
+    for told in shown:
+        assert told.code == 2, told
+        assert "key" in told.err or ".llm takes one model" in told.err
+        assert "Traceback" not in told.err
+    shown += [call(spec), call("run", "s.lwt", spec)]  # in no place at all
+    for text in (*(told.out + told.err for told in shown), written(alone)):
+        assert "Ab12Cd34" not in text
+
+
+@pytest.mark.parametrize("words", COMMANDS, ids=" ".join)
+def test_every_command_refuses_a_key_before_it_writes(alone: Path, words: tuple[str, ...]) -> None:
+    told = call(*words, "--llm", f"openai:{TYPED}")
+    assert (told.code, told.out) == (2, "")
+    assert "what looks like a key" in told.err
+    assert "Ab12Cd34" not in told.err
+    assert not (alone / "knotwork").exists()
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        "gpt-4o-mini-2024-07-18", "ft:gpt-4o-mini-2024-07-18:acme::9a1bcDEF", "claude-3-5-sonnet-20241022",
+        "meta-llama/Meta-Llama-3.1-8B-Instruct-Turbo", "accounts/fireworks/models/llama-v3p1-405b-instruct",
+        "anthropic.claude-3-5-sonnet-20241022-v2:0", "MetaLlama3370BInstructTurbo", "task-keys-1234567890ab", "disk-sk",
+        "m@sha256:b5cd32ab1cd9f8e4d2b0b4c7f1c2d3e4f5061728394a5b6c7d8e9fa0b1c2d3e4", "0a1b2c3d-4e5f-6071-8293-a4b5c6d7e8f9",
+    ],
+)  # fmt: skip
+def test_models_whose_names_are_long_are_no_keys(name: str) -> None:
+    refuse_key(f"openai:{name}", {"OPENAI_API_KEY": KEY})
+    refuse_key(f"http://localhost:8000/v1#{name}", {"KNOTWORK_API_KEY": "localhost"})
+
+
+def test_an_address_in_the_environment_holds_no_key(alone: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("OPENAI_BASE_URL", f"http://user:{TYPED}@127.0.0.1:9/v1")
+    told = call("run", "s.lwt", "--llm", "openai:m")
+    assert told.code == 2
+    assert "OPENAI_BASE_URL" in told.err
+    assert "Ab12Cd34" not in told.err + written(alone)
+
+
+@pytest.mark.parametrize("stream", [False, True])
+def test_the_beginning_of_a_key_is_hidden_wherever_an_answer_is_cut(stream: bool) -> None:
+    async def whole() -> list[str]:
+        answers = [KEY[:8], KEY[:12], KEY[:40], f"a {KEY}{KEY[:9]} b", ODD[:8]]
+        async with ModelServer(answer=lambda prompt: f"it is {answers[int(prompt)]}, as you said") as server:
+            spec = f"{server.url}#m"
+            client = open_model(ModelSettings(spec, stream=stream), {"KNOTWORK_API_KEY": KEY, "OTHER_API_KEY": ODD})
+            try:
+                return [(await client.generate(str(number))).text for number in range(len(answers))]
+            finally:
+                await client.aclose()
+
+    told = asyncio.run(whole())
+    assert told == [f"it is {shown}, as you said" for shown in ("***", "***", "***", "a ****** b", "***")]
+
+
+def test_a_session_keeps_no_line_with_a_key(tmp_path: Path) -> None:
+    file = tmp_path / "history"
+    history = prompting._history(file)
+    lines = ("FIND nodes AS n", f".llm openai:{TYPED}", ".llm openai:gpt-4o", f'x = "{TYPED}"', "1 + 2")
+    for line in lines:
+        history.append_string(line)
+    text = file.read_text()
+    assert "Ab12Cd34" not in text
+    assert [line for line in lines if f"+{line}\n" in text] == [lines[0], lines[2], lines[4]]

@@ -13,19 +13,20 @@ from knotwork.adapters.llm import LLMError
 from knotwork.adapters.llm_anthropic import AnthropicModel
 from knotwork.adapters.llm_layers import Again, Throttled
 from knotwork.adapters.llm_openai import OpenAIModel
-from support.model_server import AGAIN, KEY, RETRIED, SLOW, STREAMED, ModelServer, answer_to
+from support.model_server import AGAIN, BROKEN, KEY, RETRIED, SLOW, STREAMED, ModelServer, answer_to
 
 WHOLE = RETRIED + AGAIN + ("hang", "trickle", "endless")
-STREAM = tuple(name for name in RETRIED if name != "body_cut") + STREAMED + SLOW
+STREAM = RETRIED + AGAIN + STREAMED + SLOW
+CONNECTION = tuple(name for name in RETRIED if not name.startswith("5")) + BROKEN
 
 
-def campaign(make, mix, seed):
+def campaign(make, mix, seed, over=Again):
     """Return how many of 400 calls were answered rightly, how many wrongly, and how many met a fault."""
 
     async def main():
         async with ModelServer(rate=0.3, mix=mix, seed=seed) as server:
             model = make(server)
-            client = Again(Throttled(model, max_concurrency=50))
+            client = over(Throttled(model, max_concurrency=50))
 
             async def call(n):
                 try:
@@ -57,6 +58,21 @@ def campaign(make, mix, seed):
 @pytest.mark.slow
 def test_one_off_faults_on_30_percent_of_400_calls(make, mix):
     right, wrong, faulted = campaign(make, mix, seed=7)
+    assert wrong == 0
+    assert right >= 399
+    assert faulted > 90
+
+
+@pytest.mark.parametrize(
+    "make",
+    [
+        pytest.param(lambda s: OpenAIModel("m", base_url=s.url, stream=True), id="openai"),
+        pytest.param(lambda s: AnthropicModel("m", base_url=s.root, stream=True), id="anthropic"),
+    ],
+)
+@pytest.mark.slow
+def test_an_adapter_alone_gets_over_a_connection_that_breaks_inside_a_stream(make):
+    right, wrong, faulted = campaign(make, CONNECTION, seed=11, over=lambda client: client)
     assert wrong == 0
     assert right >= 399
     assert faulted > 90

@@ -21,9 +21,10 @@ from knotwork.adapters.llm import (
     WrongKey,
 )
 from knotwork.adapters.llm_anthropic import AnthropicModel
+from knotwork.adapters.llm_budget import Budget, Ledger
 from knotwork.adapters.llm_layers import Again
 from knotwork.adapters.llm_openai import OpenAIModel
-from support.model_server import AGAIN, KEY, RETRIED, STREAMED, ModelServer, answer_to
+from support.model_server import AGAIN, BROKEN, KEY, RETRIED, STREAMED, ModelServer, answer_to
 
 MAKE = {
     "openai": lambda server, **rest: OpenAIModel("m", base_url=server.url, api_key=KEY, **rest),
@@ -163,8 +164,9 @@ def test_the_usage_of_all_asks_is_added_up():
 @both
 @pytest.mark.parametrize("fault", STREAMED)
 def test_a_stream_that_is_no_whole_answer_is_asked_for_again(sdk, fault):
-    error, _ = ask(sdk, fault, stream=True)
+    error, _ = ask(sdk, fault, stream=True, max_retries=0)
     assert type(error) in (Truncated, EmptyAnswer, BadAnswer)
+    assert error.lost or fault == "stream_length"
     answer, _ = ask(sdk, faults=[fault], stream=True, again=True)
     assert answer.text == answer_to("hi")
 
@@ -172,9 +174,44 @@ def test_a_stream_that_is_no_whole_answer_is_asked_for_again(sdk, fault):
 @both
 def test_a_cut_stream_is_truncated_and_keeps_its_text(sdk):
     for fault in ("stream_cut", "stream_cut_inside", "stream_no_finish"):
-        error, _ = ask(sdk, fault, stream=True)
+        error, _ = ask(sdk, fault, stream=True, max_retries=0)
         assert type(error) is Truncated, fault
     assert error.text == answer_to("hi")
+
+
+@both
+def test_a_connection_that_breaks_inside_a_stream_is_asked_again_as_often_as_any_other(sdk):
+    async def main():  # side by side: each waits between its attempts
+        return await asyncio.gather(
+            *(asked(sdk, faults=[fault], stream=True) for fault in BROKEN),
+            asked(sdk, "stream_reset", stream=True, again=True),
+            asked(sdk, "body_cut", again=True),
+        )
+
+    *once, (streamed, told), (whole, _) = asyncio.run(main())
+    for fault, (answer, notices) in zip(BROKEN, once, strict=True):
+        assert (answer.text, answer.attempts) == (answer_to("hi"), 2), fault
+        assert [(notice.kind, notice.attempt, notice.lost) for notice in notices] == [("retry", 2, True)], fault
+    assert (type(streamed), streamed.attempts) == (Truncated, 3)
+    assert answer_to("hi").startswith(streamed.text)
+    assert [(notice.kind, notice.attempt) for notice in told] == [("retry", 2), ("retry", 3)]
+    assert whole.attempts == 3
+
+
+@both
+def test_what_a_stream_told_of_its_usage_before_it_broke_is_not_all(sdk):
+    async def main():
+        async with ModelServer(always="stream_reset") as server:
+            ledger = Ledger(max_tokens=1000)
+            model = Budget(MAKE[sdk](server, stream=True, max_retries=0), ledger)
+            with pytest.raises(Truncated):
+                await model.generate("hi", max_tokens=50)
+            await model.aclose()
+            return ledger.usage
+
+    used = asyncio.run(main())
+    assert used.completion_tokens == 50
+    assert used.prompt_tokens >= 11
 
 
 @both

@@ -4,9 +4,9 @@ from pathlib import Path
 
 import pytest
 
-__all__ = ["alone_in"]
+__all__ = ["UNSET", "alone_in"]
 
-_UNSET = (
+UNSET = (
     "KNOTWORK_LLM", "KNOTWORK_DEBUG", "ANOT_DEBUG", "OPENAI_API_KEY", "ANTHROPIC_API_KEY", "KNOTWORK_API_KEY", "NO_COLOR",
     "FORCE_COLOR", "GITHUB_ACTIONS", "PY_COLORS",
 )  # fmt: skip
@@ -14,7 +14,7 @@ _UNSET = (
 
 def alone_in(folder: Path, patch: pytest.MonkeyPatch) -> Path:
     """Go into ``folder``, and keep what knotwork keeps in it; return it."""
-    for name in _UNSET:
+    for name in UNSET:
         patch.delenv(name, raising=False)
     patch.setenv("KNOTWORK_HOME", str(folder / "knotwork"))
     patch.setenv("COLUMNS", "100")

@@ -33,9 +33,12 @@ def evaluation(score: Any, *suggestions: str, reason: str = "so it is", meets: A
     return json.dumps({**told, **more})
 
 
+_FOR_EVER = 3600.0
+
+
 class Model(Own):
     """Writes what ``writes`` says and judges as ``judges`` says, each in the order of its calls, the last for ever; exceptions are
-    raised. ``wrote`` and ``judged`` are the calls: prompt and options.
+    raised. ``wrote`` and ``judged`` are the calls: prompt and options. From call ``stuck_at`` on (0: never) it does not answer.
     """
 
     def __init__(
@@ -45,6 +48,7 @@ class Model(Own):
         self.wrote: list[tuple[str, dict[str, Any]]] = []
         self.judged: list[tuple[str, dict[str, Any]]] = []
         self.delay, self.cost = delay, cost
+        self.stuck_at = 0
         self.now = self.most = 0
         self.closed = False
 
@@ -61,7 +65,7 @@ class Model(Own):
         self.now += 1
         self.most = max(self.most, self.now)
         try:
-            await asyncio.sleep(self.delay)
+            await asyncio.sleep(_FOR_EVER if self.stuck_at and self.calls >= self.stuck_at else self.delay)
         finally:
             self.now -= 1
         said = says(prompt) if callable(says) else says[min(turn, len(says) - 1)]

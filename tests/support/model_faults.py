@@ -61,9 +61,13 @@ AGAIN = (
 
 STREAMED = (
     "stream_cut", "stream_cut_inside", "stream_no_finish", "stream_reset", "stream_bad_json", "stream_error", "stream_empty",
-    "stream_length", "stream_duplicate_keys", "stream_surrogate", "stream_not_utf8",
+    "stream_length", "stream_duplicate_keys", "stream_surrogate", "stream_not_utf8", "stream_utf8_cut", "stream_bad_line",
+    "stream_closed", "stream_reset_at_once", "stream_reset_as_json",
 )  # fmt: skip
 """One-off faults in a streamed answer."""
 
-SLOW = ("hang", "trickle", "stream_trickle", "endless")
+BROKEN = ("stream_cut", "stream_reset", "stream_reset_at_once", "stream_reset_as_json", "body_cut", "chunk_cut")
+"""Faults of the connection inside the body of an answer that was asked for as a stream."""
+
+SLOW = ("hang", "trickle", "stream_trickle", "stream_stall", "endless")
 """Bodies that do not end (``endless`` is fast, the others are not)."""

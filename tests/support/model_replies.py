@@ -386,6 +386,40 @@ class Reply:
         await asyncio.sleep(0.01)
         return await self._reset()
 
+    async def _stream_reset_at_once(self) -> bool:
+        await self._stream([], end=False)
+        await asyncio.sleep(0.01)
+        return await self._reset()
+
+    async def _stream_reset_as_json(self) -> bool:
+        """A server that does not stream, and whose one body breaks."""
+        self._head(200, ["content-type: application/json", "content-length: 9999"])
+        self.writer.write(json.dumps(self._body()).encode()[:40])
+        await self.writer.drain()
+        await asyncio.sleep(0.01)
+        return await self._reset()
+
+    async def _stream_closed(self) -> bool:
+        """A stream that lasts until the connection ends, which it does too early: no length, no chunks."""
+        self._head(200, ["content-type: text/event-stream", "connection: close"])
+        self.writer.write(b"".join(self._events()[:3]))
+        return False
+
+    async def _stream_utf8_cut(self) -> bool:
+        self._head(200, ["content-type: text/event-stream", "connection: close"])
+        self.writer.write(b"".join(self._events()[:3]) + b'data: {"choices": [{"delta": {"content": "\xe2\x82')
+        return False
+
+    async def _stream_bad_line(self) -> bool:
+        events = self._events()
+        await self._stream([*events[:3], b"data: <html>Bad gateway</html>\n\n", *events[3:]])
+        return True
+
+    async def _stream_stall(self) -> bool:
+        await self._stream(self._events()[:3], end=False)
+        await asyncio.sleep(3600)
+        return False
+
     async def _stream_bad_json(self) -> bool:
         events = self._events()
         await self._stream([*events[:2], b'data: {"choices": [}\n\n', *events[2:]])

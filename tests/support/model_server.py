@@ -19,12 +19,12 @@ from pathlib import Path
 from typing import Any, TextIO
 
 from support.model_calls import Call, example_call
-from support.model_faults import AGAIN, RETRIED, SLOW, STATUS, STREAMED
+from support.model_faults import AGAIN, BROKEN, RETRIED, SLOW, STATUS, STREAMED
 from support.model_replies import Reply
 from support.model_requests import Request, answer_to, example
 
 __all__ = [
-    "AGAIN", "KEY", "RETRIED", "SLOW", "STATUS", "STREAMED", "ModelServer", "Request", "answer_to", "example",
+    "AGAIN", "BROKEN", "KEY", "RETRIED", "SLOW", "STATUS", "STREAMED", "ModelServer", "Request", "answer_to", "example",
 ]  # fmt: skip
 
 KEY = "sk-test-0123456789abcdef"

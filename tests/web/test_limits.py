@@ -260,14 +260,15 @@ def test_who_shares_a_call_does_not_fail_for_the_others_sake(tmp_path: Path, gon
 
     async def asking() -> None:
         faults = ["500", "500"] if gone == "over its budget" else []
-        async with ModelServer(faults=[*faults, None], delay=0.1) as server:
+        async with ModelServer(faults=[*faults, None], delay=0.3) as server:
             models = (Model("m", f"{server.url}#m"),)
             offered = Offered.open(models, RunLimits(max_calls=2), cache=lambda spec: tmp_path / "cache.sqlite")
             first, second = (offered.for_run() for _ in range(2))
             leading = asyncio.create_task(first.client.generate("the same"))
-            await asyncio.sleep(0.05)
+            while not server.requests:  # noqa: ASYNC110 - it has no event
+                await asyncio.sleep(0.005)
             following = asyncio.create_task(second.client.generate("the same"))
-            await asyncio.sleep(0.02)
+            await asyncio.sleep(0.05)
             assert len(server.requests) == 1
             if gone == "cancelled":
                 leading.cancel()

@@ -39,7 +39,8 @@ def codes(answer: Any) -> dict[str, list[str]]:
     return found
 
 
-def test_a_script_runs_and_its_document_is_that_of_the_command(tmp_path: Path) -> None:
+def test_a_script_runs_and_its_document_is_that_of_the_command(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("KNOTWORK_HOME", str(tmp_path / "knotwork"))
     answer = run(tmp_path, MOODS, input=INPUT)
     assert answer.status_code == 200
     told = answer.json()

@@ -69,16 +69,20 @@ async def beating(client: httpx2.AsyncClient) -> AsyncIterator[list[float]]:
     ],
 )  # fmt: skip
 def test_what_comes_in_is_read_beside_the_others(tmp_path: Path, path: str, body: str, status: int) -> None:
-    async def asking() -> float:
+    async def asking() -> bool:
         async with application(settings_in(tmp_path)) as client, beating(client) as waited:
+            began = time.perf_counter()
             answer = await client.post(path, content=body, headers=JSON)
+            took = time.perf_counter() - began
             assert answer.status_code == status, answer.text[:300]
             await asyncio.sleep(0.05)
-            return max(waited)
+            while not waited:  # noqa: ASYNC110 - a slow machine has not answered once
+                await asyncio.sleep(0.01)
+            return max(waited) < max(1.0, took / 2)
 
-    # a fraction of a second where the machine is quiet; where it is not, all of this process may have to wait for a turn, once:
-    # what the server itself is held up by comes every time
-    assert any(asyncio.run(asking()) < 1.0 for _ in range(LOOKS))
+    # a fraction of a second where the machine is quiet; where it is not, the request takes as much longer, and all of this process
+    # may have to wait for a turn, once: what the server itself is held up by comes every time
+    assert any(asyncio.run(asking()) for _ in range(LOOKS))
 
 
 def test_a_script_computes_beside_the_others(tmp_path: Path) -> None:

@@ -41,14 +41,15 @@ class Failure:
 @cache
 def _expr() -> Lark:
     text = grammar.inlined("expr")
-    return Lark(
-        text,
-        parser="lalr",
-        lexer="contextual",
-        maybe_placeholders=False,
-        transformer=Builder(),
-        cache=grammar.cache_file("expr", text) or False,
-    )
+    with grammar.tables("expr", text) as cache:
+        return Lark(
+            text,
+            parser="lalr",
+            lexer="contextual",
+            maybe_placeholders=False,
+            transformer=Builder(),
+            cache=cache,
+        )
 
 
 def read(text: str) -> Expr | Failure:

@@ -87,16 +87,17 @@ class _NoSecondLook:
 @cache
 def _gasl() -> Lark:
     text = grammar.inlined("gasl")
-    lark = Lark(
-        text,
-        parser="lalr",
-        lexer="contextual",
-        maybe_placeholders=False,
-        start=["program", "condition_only"],
-        transformer=Builder(),
-        postlex=_EverywhereAccepted(),
-        cache=grammar.cache_file("gasl", text) or False,
-    )
+    with grammar.tables("gasl", text) as cache:
+        lark = Lark(
+            text,
+            parser="lalr",
+            lexer="contextual",
+            maybe_placeholders=False,
+            start=["program", "condition_only"],
+            transformer=Builder(),
+            postlex=_EverywhereAccepted(),
+            cache=cache,
+        )
     lark.parser.lexer.lexer.root_lexer = _NoSecondLook()
     return lark
 

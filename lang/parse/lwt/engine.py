@@ -50,14 +50,15 @@ class Failure:
 @cache
 def _lwt() -> Lark:
     text = grammar.inlined("lwt")
-    lark = Lark(
-        text,
-        parser="lalr",
-        lexer="contextual",
-        maybe_placeholders=False,
-        transformer=Builder(),
-        cache=grammar.cache_file("lwt", text) or False,
-    )
+    with grammar.tables("lwt", text) as cache:
+        lark = Lark(
+            text,
+            parser="lalr",
+            lexer="contextual",
+            maybe_placeholders=False,
+            transformer=Builder(),
+            cache=cache,
+        )
     lark.parser.lexer.root_lexer = _NoSecondLook()
     return lark
 

@@ -4,7 +4,18 @@ from typing import Annotated, Literal
 
 import typer
 
-from .shared.params import LIMITS, MaxCalls, MaxConcurrency, MaxCost, MaxTokens, ModelSpec, NoCache, PriceOf, Rate
+from .shared.params import (
+    LIMITS,
+    MaxCalls,
+    MaxConcurrency,
+    MaxCost,
+    MaxTokens,
+    ModelSpec,
+    NoCache,
+    PriceOf,
+    Rate,
+    no_key,
+)
 
 __all__ = ["answer"]
 
@@ -89,6 +100,7 @@ def answer(
         typer.Option(
             "--judge-llm",
             metavar="SPEC",
+            callback=no_key,
             show_default=False,
             rich_help_panel=LIMITS,
             help="The model that judges, in place of the one that writes; given again, each is a judge of a panel.",

@@ -113,6 +113,7 @@ def _root(
 
 def command(argv: list[str]) -> int:
     """Run one command line and return its exit code; wrong usage is told here."""
+    from ....adapters.llm_keys import mask_keys
     from .shared.output import complain
 
     try:
@@ -124,7 +125,7 @@ def command(argv: list[str]) -> int:
         return Exit.USAGE
     except typer.TyperException as error:
         context = getattr(error, "ctx", None)
-        message = in_our_words(error.format_message())
+        message = mask_keys(in_our_words(error.format_message()), typed=True)
         if message and type(error).__name__ != "NoArgsIsHelpError":  # then the help has been printed
             complain(message, likely(message, argv))
             if context is not None:

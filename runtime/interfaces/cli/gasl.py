@@ -4,7 +4,7 @@ from typing import Annotated, Literal
 
 import typer
 
-from .shared.params import AsWritten, ChunksFile, GraphSource, OnAnotherGraph, StateFolder
+from .shared.params import AsWritten, ChunksFile, GraphSource, OnAnotherGraph, StateFolder, no_key
 
 __all__ = ["gasl"]
 
@@ -21,7 +21,13 @@ def gasl(
     state: StateFolder = None,
     llm: Annotated[
         str | None,
-        typer.Option("--llm", metavar="SPEC", show_default=False, help="Who answers PROCESS, CLASSIFY and ANALYZE."),
+        typer.Option(
+            "--llm",
+            metavar="SPEC",
+            callback=no_key,
+            show_default=False,
+            help="Who answers PROCESS, CLASSIFY and ANALYZE.",
+        ),
     ] = None,
     chunks: ChunksFile = None,
     force: OnAnotherGraph = False,

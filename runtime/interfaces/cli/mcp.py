@@ -17,6 +17,7 @@ from .shared.params import (
     OnAnotherGraph,
     PriceOf,
     StateFolder,
+    no_key,
 )
 
 __all__ = ["mcp"]
@@ -38,7 +39,11 @@ def mcp(
     models: Annotated[
         list[str] | None,
         typer.Option(
-            "--model", metavar="NAME=SPEC", help="Another model that scripts and plans may name.", show_default=False
+            "--model",
+            metavar="NAME=SPEC",
+            callback=no_key,
+            help="Another model that scripts and plans may name.",
+            show_default=False,
         ),
     ] = None,
     no_model: Annotated[bool, typer.Option("--no-model", help="Ask no model at all.")] = False,

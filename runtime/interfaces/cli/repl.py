@@ -17,6 +17,7 @@ from .shared.params import (
     OnAnotherGraph,
     PriceOf,
     StateFolder,
+    no_key,
 )
 
 __all__ = ["repl"]
@@ -61,6 +62,7 @@ def repl(
         typer.Option(
             "--model",
             metavar="NAME=SPEC",
+            callback=no_key,
             show_default=False,
             rich_help_panel=LIMITS,
             help="A model for model=NAME and SET llm.model; can be given again.",

@@ -4,7 +4,7 @@ from typing import Annotated, Literal
 
 import typer
 
-from .shared.params import AsWritten, ChunksFile, GraphSource
+from .shared.params import AsWritten, ChunksFile, GraphSource, no_key
 
 __all__ = ["replay"]
 
@@ -19,6 +19,7 @@ def replay(
         typer.Option(
             "--llm",
             metavar="SPEC",
+            callback=no_key,
             show_default=False,
             help="Who is asked where no answer is recorded; nobody without it.",
         ),

@@ -21,6 +21,7 @@ from .shared.params import (
     Rate,
     StateFolder,
     StrictTypes,
+    no_key,
 )  # fmt: skip
 
 __all__ = ["run"]
@@ -51,6 +52,7 @@ def run(
         typer.Option(
             "--model",
             metavar="NAME=SPEC",
+            callback=no_key,
             show_default=False,
             rich_help_panel=LIMITS,
             help="A model that the script may name with model=; can be given again.",

@@ -4,7 +4,7 @@ from typing import Annotated
 
 import typer
 
-from .shared.params import LIMITS, MaxCalls, MaxCost, MaxTokens, ModelSpec, NoCache, PriceOf
+from .shared.params import LIMITS, MaxCalls, MaxCost, MaxTokens, ModelSpec, NoCache, PriceOf, no_key
 
 __all__ = ["serve"]
 
@@ -20,7 +20,13 @@ def serve(
     llm: ModelSpec = None,
     models: Annotated[
         list[str] | None,
-        typer.Option("--model", metavar="NAME=SPEC", help="Another model that clients may name.", show_default=False),
+        typer.Option(
+            "--model",
+            metavar="NAME=SPEC",
+            callback=no_key,
+            help="Another model that clients may name.",
+            show_default=False,
+        ),
     ] = None,
     history: Annotated[
         str | None,

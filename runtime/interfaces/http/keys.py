@@ -17,6 +17,7 @@ from typing import Any
 from attrs import define, field, frozen
 
 from ....adapters.llm_answers import read_json
+from ....adapters.permissions import private_folder
 from ....lang.diagnostic import printable
 from .gate import Who
 
@@ -119,7 +120,7 @@ class _Locked:
         self._path = path
 
     def __enter__(self) -> None:
-        self._path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+        private_folder(self._path.parent)
         lock = os.open(self._path.with_name(self._path.name + ".lock"), os.O_RDWR | os.O_CREAT, 0o600)
         self._file = os.fdopen(lock, "ab")
         try:

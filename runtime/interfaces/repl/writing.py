@@ -2,6 +2,7 @@
 
 from pathlib import Path
 
+from ....adapters.permissions import named_file
 from ..replacing import new_file, replace_file
 from .outcome import Outcome, misused
 
@@ -29,7 +30,7 @@ def unwritten(name: str, text: str, *, force: bool, hint: str) -> Outcome | None
 def unopened(name: str) -> Outcome | None:
     """Say why nothing can be added to the file, which is made where it is not there; None where it can."""
     try:
-        with open(Path(name).expanduser(), "a", encoding="utf-8"):
+        with named_file(Path(name).expanduser(), "a"):
             return None
     except (OSError, ValueError, RuntimeError) as error:
         return _failed(name, error)

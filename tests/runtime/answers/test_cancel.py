@@ -26,8 +26,9 @@ def alone() -> bool:
 
 
 async def stopped_at(model: Model, reached: int, **options):
-    """Set cancel when so many calls have begun."""
+    """Set cancel when so many calls have begun, of which the last does not end before, however slow the machine is."""
     cancel = asyncio.Event()
+    model.stuck_at = reached
     run = asyncio.create_task(answer(REQUEST, caller_of(model), cancel=cancel, **options))
     while model.calls < reached:
         assert not run.done()

@@ -27,6 +27,9 @@ def clauses(r: Cursor, kind: str, element: Expr, opening: Piece | None) -> Compr
         if r.peek().kind != "word" or r.word("in"):
             r.missing("a name")
             good = False
+            if not r.word("in"):  # what would stand behind it is missing for the same reason
+                r.skip(",")
+                break
         name = r.peek() if r.word("in") else r.take()
         if r.sign(","):
             r.fault("EXPR029", "a for has one name", r.peek().span, "write for x in xs, and x[0], x[1]")

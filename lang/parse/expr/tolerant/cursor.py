@@ -179,6 +179,14 @@ class Cursor:
             self.take()
         return self.last
 
+    def skip(self, stop: str) -> None:
+        """Go on to the sign ``stop`` among the same open brackets, or to what closes them."""
+        inside = 0
+        while self.peek().kind != "end" and (inside or not self.sign(stop, *CLOSING)):
+            piece = self.take()
+            if piece.kind == "sign":
+                inside += (piece.text in OPENING) - (piece.text in CLOSING)
+
     def unexpected(self) -> None:
         """Report that the current piece can't stand where it does."""
         piece = self.peek()

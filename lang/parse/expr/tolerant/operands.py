@@ -151,8 +151,10 @@ def _word(r: Cursor) -> Expr:
         return counted(r)
     if word == "lambda":
         r.fault("EXPR014", "there are no lambdas", piece.span, "write a comprehension, as [f for x in xs]")
-        while r.peek().kind != "end" and not r.sign(")", "]", "}", ","):
-            r.take()
+        r.take()
+        r.skip(":")  # a comma between its names ends nothing
+        if r.accept(":"):
+            r.skip(",")
         return r.hole(piece.start)
     if word in _WORDS_BEFORE and behind.kind in ("word", "number", "string"):
         r.take()

@@ -43,9 +43,8 @@ class Reader(Cursor):
         while self.peek().kind != "end":
             piece = self.peek()
             if piece.kind == "sign" and piece.text in (")", "]", "}"):
-                edit = Edit(piece.span, "")
-                self.fault("EXPR005", f"{piece.text} closes nothing", piece.span, "remove it", edits=(edit,))
-                self.take()
+                self._closers_of_nothing()
+                found, left_over = self.hole(found.span.start) if self.peek().kind != "end" else found, True
                 continue
             if not left_over:
                 self.unexpected()
@@ -59,6 +58,19 @@ class Reader(Cursor):
             else:
                 self.take()
         return found
+
+    def _closers_of_nothing(self) -> None:
+        """Take the brackets that close nothing here; what stands behind them is read once they are gone."""
+        closers = [self.take()]
+        while self.sign(")", "]", "}"):
+            closers.append(self.take())
+        text = "".join(piece.text for piece in closers)
+        edits = tuple(Edit(piece.span, "") for piece in closers)
+        span = Span(closers[0].start, closers[-1].end)
+        if len(closers) == 1:
+            self.fault("EXPR005", f"{text} closes nothing", span, "remove it", edits=edits)
+        else:
+            self.fault("EXPR005", f"{text} close nothing", span, "remove them", edits=edits)
 
     def _bare_tuple(self, first: Expr) -> Expr:
         comma = self.peek()

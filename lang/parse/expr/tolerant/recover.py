@@ -18,7 +18,7 @@ from ...fault import fault, shown
 from ..engine import MAX_DEPTH, MAX_LENGTH, MOST_LEVELS, Failure, depth, levels, read
 from .around import bounds
 from .cursor import Found, TooDeep, complete
-from .pieces import OPENING
+from .pieces import CLOSING, OPENING, cut
 from .reader import Reader
 
 __all__ = ["MOST_FAULTS", "explain"]
@@ -36,6 +36,8 @@ def explain(text: str, failure: Failure) -> tuple[Diagnostic, ...]:
         # One fault: all that follows hangs on a value that is not there.
         return (fault("EXPR002", "a value is missing before .", dot.end() - 1, dot.end()).diagnostic,)
     found, tree = _read(text)
+    if tree is None:
+        found = _sure(text, found)
     diagnostics = _edited(text, found)
     if not diagnostics:
         diagnostics = [_generic(text, failure)]
@@ -45,8 +47,8 @@ def explain(text: str, failure: Failure) -> tuple[Diagnostic, ...]:
         diagnostics = [evolve(diagnostic, edits=()) for diagnostic in diagnostics]
         if len(whole) <= MAX_LENGTH and read(whole) == tree:
             diagnostics[0] = evolve(diagnostics[0], edits=(Edit(Span(0, len(text)), whole),))
-    elif tree is None and not (_leaves_no_more(text, diagnostics) and _each_mends(text, diagnostics)):
-        diagnostics = [evolve(diagnostic, edits=()) for diagnostic in diagnostics]
+    elif tree is None:
+        diagnostics = _mending(text, diagnostics)
     return tuple(sorted(map(_shown, _once(diagnostics)[:MOST_FAULTS]), key=sort_key))
 
 
@@ -176,14 +178,71 @@ def _gives(text: str, diagnostics: list[Diagnostic], tree: Expr) -> bool:
     return read(mended) == tree and _each_mends(text, diagnostics)
 
 
-def _leaves_no_more(text: str, diagnostics: list[Diagnostic]) -> bool:
-    """Say whether all edits together leave only faults that have none."""
+def _mending(text: str, diagnostics: list[Diagnostic]) -> list[Diagnostic]:
+    """Return the diagnostics of a text of which the tree is not known, with edits only where they are the whole mending.
+
+    Half a mending may do harm: what stands behind a fault is read by guess. Where all edits give an expression, what can't stand
+    where it does was only a consequence.
+    """
     mended = apply_edits(text, [edit for diagnostic in diagnostics for edit in diagnostic.edits])
-    if len(mended) > MAX_LENGTH:
-        return False
-    left, _ = _read(mended)
-    most = sum(not diagnostic.edits for diagnostic in _once(diagnostics))
-    return len(left) <= most and not any(one.diagnostic.edits or one.anew is not None for one in left)
+    sure = [diagnostic for diagnostic in diagnostics if diagnostic.edits or diagnostic.code not in _CONSEQUENCES]
+    if (
+        all(diagnostic.edits for diagnostic in sure)
+        and len(mended) <= MAX_LENGTH
+        and not isinstance(read(mended), Failure)
+        and _each_mends(text, sure)
+    ):
+        return sure
+    return [evolve(diagnostic, edits=()) for diagnostic in diagnostics]
+
+
+_CONSEQUENCES = frozenset({"EXPR001", "EXPR002", "EXPR003"})
+"""Faults of a piece that stands in the wrong place, which another fault may have put there."""
+
+
+def _sure(text: str, found: list[Found], times: int = 4) -> list[Found]:
+    """Return the first fault that nobody can mend, and of all others those that are there without it too.
+
+    What it spoils is at most what stands behind it among the same brackets, up to a comma. That is taken out, and what is left
+    is read again.
+    """
+    unsure = [
+        one for one in found if not one.diagnostic.edits and one.anew is None and one.diagnostic.code not in _IN_PLACE
+    ]
+    if len(found) < 2 or not unsure:
+        return found
+    first = min(unsure, key=lambda one: (one.diagnostic.code == "EXPR005", _start(one)))
+    spoilt = _spoilt(text, _start(first))
+    before = [one for one in found if one is not first and _start(one) < spoilt.start]
+    if not times or len(found) > MOST_FAULTS or len(text) > _MOST_READ_AGAIN:
+        return [*before, first]
+    outside = {id(one) for one in (*before, *(one for one in found if _start(one) >= spoilt.end)) if one is not first}
+    again = f"{text[: spoilt.start]} x {text[spoilt.end :]}"
+    left = {(one.diagnostic.code, one.diagnostic.message) for one in _sure(again, _read(again)[0], times - 1)}
+    return [
+        one
+        for one in found
+        if one is first or (id(one) in outside and (one.diagnostic.code, one.diagnostic.message) in left)
+    ]
+
+
+_IN_PLACE = frozenset({"EXPR018", "EXPR021", "EXPR027"})
+"""Faults of a name or a number that stands where one may: what is around it is read as it stands."""
+
+
+def _start(one: Found) -> int:
+    return one.diagnostic.span.start if one.diagnostic.span is not None else 0
+
+
+def _spoilt(text: str, start: int) -> Span:
+    """Return what stands from ``start`` to the next comma, or to what closes the brackets around it; to the end where none are."""
+    pieces = cut(text, lambda fault: None)
+    level = next((piece.level for piece in pieces if piece.end > start), 0)
+    for piece in pieces:
+        ends = piece.text in CLOSING or piece.text == ","
+        if piece.start >= start and piece.kind == "sign" and ends and 0 < piece.level <= level:
+            return Span(start, piece.start)
+    return Span(start, len(text))
 
 
 def _each_mends(text: str, diagnostics: list[Diagnostic]) -> bool:

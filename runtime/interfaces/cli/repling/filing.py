@@ -7,6 +7,7 @@ from pathlib import Path
 
 from attrs import frozen
 
+from .....adapters.permissions import named_file
 from ...repl.showing import Lines
 from ...repl.showing.forms import Form
 
@@ -42,7 +43,7 @@ def add(lines: Lines, form: Form, path: Path, stopped: Callable[[], bool]) -> Ad
         if "\n".join(head) != first:
             raise Unfit(first)
         head = ()
-    with open(path, "a", encoding="utf-8", errors="backslashreplace", newline="") as file:
+    with named_file(path, "a", errors="backslashreplace", newline="") as file:
         if first is not None:
             file.write("\n" * (_is_open(path) + (form == "md")))
         file.writelines(f"{line}\n" for line in head)

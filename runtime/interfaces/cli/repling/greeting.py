@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from importlib.metadata import version
 
 from .....adapters.graph import AdapterError, GraphAdapter, Item
-from .....adapters.llm_answers import mask_keys
+from .....adapters.llm_keys import mask_keys
 from .....lang.diagnostic import printable
 from .....lang.parse.gasl import parse_gasl
 from ....grounds.values import Ground

@@ -1,13 +1,27 @@
 """Options that several commands share, declared once."""
 
-from typing import Annotated
+import os
+from typing import Annotated, TypeVar
 
 import typer
 
 __all__ = [
     "LIMITS", "ChunksFile", "GraphSource", "InputFile", "Lenient", "MaxCalls", "MaxConcurrency", "MaxCost", "MaxTokens", "ModelSpec",
-    "NoCache", "OnAnotherGraph", "PriceOf", "Rate", "ScriptFile", "ScriptFiles", "StateFolder", "StrictTypes",
+    "NoCache", "OnAnotherGraph", "PriceOf", "Rate", "ScriptFile", "ScriptFiles", "StateFolder", "StrictTypes", "no_key",
 ]  # fmt: skip
+
+T = TypeVar("T", str | None, list[str] | None)
+
+
+def no_key(given: T) -> T:
+    """Take an option that names models; raise ``NotConfigured`` for a key in the place of a name, before anything repeats it."""
+    if given:
+        from .....adapters.llm_keys import refuse_key
+
+        for spec in [given] if isinstance(given, str) else given:
+            refuse_key(spec, os.environ)
+    return given
+
 
 LIMITS = "Limits and models"
 """The heading under which help lists these."""
@@ -64,6 +78,7 @@ ModelSpec = Annotated[
     typer.Option(
         "--llm",
         metavar="SPEC",
+        callback=no_key,
         show_default=False,
         rich_help_panel=LIMITS,
         help="local, openai:MODEL, anthropic:MODEL, URL#MODEL, replay:FILE or record:FILE,SPEC; else KNOTWORK_LLM, else local.",

@@ -5,6 +5,7 @@ from collections.abc import Iterable
 from pathlib import Path
 
 from ..... import __version__
+from .....adapters.permissions import named_folder
 from .....lang.diagnostic import printable
 from ...agentkit.contents import kit
 from ...replacing import replace_file
@@ -27,7 +28,7 @@ def write_kit(output: str) -> int:
     _check_room(folder, files)
     for name, text in reversed(files.items()):  # llms.txt, which links to all others, is the last
         path = folder / name
-        path.parent.mkdir(parents=True, exist_ok=True)
+        named_folder(path.parent)
         replace_file(path, text, follow=False)
     for name in files:
         print(printable(str(folder / name)))

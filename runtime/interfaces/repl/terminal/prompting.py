@@ -11,6 +11,8 @@ from prompt_toolkit.formatted_text import StyleAndTextTuples
 from prompt_toolkit.history import FileHistory, History, InMemoryHistory
 from prompt_toolkit.output.color_depth import ColorDepth
 
+from .....adapters.llm_keys import has_key, mask_keys
+from .....adapters.permissions import private_folder
 from .....lang.schema import Schema
 from ..desk import Desk
 from .completing import Fix, Offers
@@ -59,9 +61,11 @@ class _Kept(FileHistory):
     """A history on the disk; where it can't be written, what is typed is kept in memory and nobody is stopped."""
 
     def store_string(self, string: str) -> None:
-        """Add a text, but for one that is the same as before."""
+        """Add a text, but for one that is the same as before, and for a line with a key in it."""
         strings = self.get_strings()
         if len(strings) > 1 and strings[-2] == string:
+            return
+        if mask_keys(string) != string or (string.lstrip().startswith(".llm") and has_key(string, os.environ)):
             return
         try:
             super().store_string(string)
@@ -80,7 +84,7 @@ def _history(path: Path | None) -> History:
     if path is None:
         return InMemoryHistory()
     try:
-        path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
+        private_folder(path.parent)
         os.close(os.open(path, os.O_CREAT | os.O_APPEND, 0o600))
     except OSError:
         return InMemoryHistory()

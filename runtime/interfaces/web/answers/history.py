@@ -14,6 +14,7 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any, TypeVar
 
+from .....adapters.permissions import private_folder
 from .....adapters.state import StoreError
 from .rows import COLUMNS, Kept, Part, Row, read_kept, read_row, written
 
@@ -170,7 +171,7 @@ class History:
 
     def _open(self) -> int:
         try:
-            self.path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
+            private_folder(self.path.parent)
             self._lock = _locked(self.path)
             os.close(os.open(self.path, os.O_RDWR | os.O_CREAT, 0o600))
             self._file = sqlite3.connect(self.path, timeout=self._busy, isolation_level=None, check_same_thread=False)

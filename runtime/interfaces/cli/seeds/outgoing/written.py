@@ -16,6 +16,7 @@ from typing import BinaryIO, Literal
 import orjson
 from attrs import define, frozen
 
+from ......adapters.permissions import NAMED
 from ...shared.exit import Misused
 from .cells import columns, csv_line
 
@@ -49,7 +50,7 @@ class OutFile:
 
         Raises ``Misused`` where it is there already, is no file of results, or is written by another process; and ``OSError``.
         """
-        file = os.open(path, os.O_RDWR | os.O_APPEND | os.O_CREAT, 0o666)
+        file = os.open(path, os.O_RDWR | os.O_APPEND | os.O_CREAT, NAMED)
         try:
             regular, kept = stat.S_ISREG(os.fstat(file).st_mode), dict[int, str]()
             if regular:
