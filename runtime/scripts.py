@@ -24,6 +24,7 @@ from .scheduler import Policy
 if TYPE_CHECKING:
     from ..lang.linter.lwt import Context
     from ..lang.parse.expr import ExprRead
+    from ..lang.parse.lwt import StepFeed
     from .operations.workshop import Workshop
 
 __all__ = ["Plan", "check", "planned", "require", "run", "run_stream"]
@@ -37,20 +38,20 @@ def check(
 ) -> list[Diagnostic]:
     """Return what reading and linting find in ``script``, by place.
 
-    ``input`` is what the run will get (None: nothing is known of it), ``models`` the names that the host offers (None:
+    ``input`` is what a run will get (None: nothing is known of it), ``models`` the names that the host offers (None:
     any), ``given`` what it may refer to beside its steps. Plugins that the script names count as operations.
     """
-    from ..lang.linter.lwt import diagnose
+    from ..lang.linter.lwt import MISSING, diagnose
 
-    return diagnose(_context(script, input, models, given))
+    return diagnose(_context(script, MISSING if input is None else input, models, given))
 
 
 def _context(script: Script, input: Any, models: Collection[str] | None, given: Collection[str] = ()) -> "Context":
-    from ..lang.linter.lwt import MISSING, Context
+    from ..lang.linter.lwt import Context
 
     named = {step.call.operation for step in script.steps}
     known = signatures(named) if named - OPERATIONS.keys() else BUILTIN
-    return Context(script, MISSING if input is None else input, known, models, given)
+    return Context(script, input, known, models, given)
 
 
 def require(script: Script, input: Any = None, models: Collection[str] = ()) -> None:
@@ -61,6 +62,7 @@ def require(script: Script, input: Any = None, models: Collection[str] = ()) -> 
 def planned(script: Script, input: Any = None, models: Collection[str] = (), given: Collection[str] = ()) -> "Plan":
     """Return the plan of a run, to be given to ``run``: who has many runs in one loop makes it in a thread.
 
+    ``input`` is the run's (None: it has none, so a script that refers to it has an error).
     Its ``diagnostics`` are those of ``check``; where there are errors among them ``run`` raises.
     """
     return _plan(script, input, tuple(models), tuple(given))
@@ -101,9 +103,9 @@ def _plan(script: Script, input: Any, models: tuple[str, ...], given: tuple[str,
     plain = input is None and not given
     plan = plans.get(models) if plain else None
     if plan is None:
-        from ..lang.linter.lwt import diagnose
+        from ..lang.linter.lwt import ABSENT, diagnose
 
-        context = _context(script, input, models, given)
+        context = _context(script, ABSENT if input is None else input, models, given)
         final, rule = context.final or ("", "last")
         found = tuple(diagnose(context))
         plan = Plan(found, context.graph, final, rule, context.needed, context.expressions)
@@ -185,7 +187,8 @@ async def run_stream(
 
     A step starts as soon as its text is there and its inputs are ready; every step runs, since which one is final shows
     only at the end. A step that refers to one that never comes is skipped; of a duplicate id the first one stands.
-    Errors in the text are warnings by then, and the run is partial at best. A text without a step raises ``ScriptError``.
+    Errors in the text are warnings by then, and the run is partial at best. A text without a step raises ``ScriptError``, and
+    so does a step that refers to what the input does not have, as soon as it arrives: no call is begun after that.
     What ``chunks`` raises ends the run and is raised.
     """
     from ..lang.parse.lwt import StepFeed
@@ -194,6 +197,7 @@ async def run_stream(
     feed, graph = StepFeed(), dict[str, tuple[str, ...]]()
 
     def take(steps: list[Step]) -> None:
+        _require_input(feed, steps, input)
         for step in steps:
             if step.id in graph or step.id in RESERVED:
                 execution.warn(step.id, "the id is taken; the first step with it stands")
@@ -233,3 +237,14 @@ async def run_stream(
     chosen = final_step(evolve(script, items=tuple(s for s in script.steps if s.id in graph)), known)
     final, rule = chosen or ("", "last")
     return execution.finish(tuple(graph), final, rule, script.diagnostics)
+
+
+def _require_input(feed: "StepFeed", steps: list[Step], input: Any) -> None:
+    """Raise ``ScriptError`` where one of ``steps``, which have just arrived, refers to what the input does not have."""
+    if not any(reference.name == "input" for step in steps for reference in step_references(step)):
+        return
+    from ..lang.linter.lwt import ABSENT, input_faults
+
+    part = Script(tuple(steps), feed.source, "lenient")
+    if found := input_faults(_context(part, ABSENT if input is None else input, None)):
+        raise ScriptError(found, part.source)

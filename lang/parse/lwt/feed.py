@@ -19,6 +19,11 @@ class StepFeed:
         self._offset = 0  # of the rest in the whole text
         self._begun: set[str] = set()
 
+    @property
+    def source(self) -> Source:
+        """The text that has arrived."""
+        return Source("".join(self._pieces), "<stream>")
+
     def feed(self, chunk: str) -> list[Step]:
         """Take the next piece and return the steps that are whole now, spans in the whole text."""
         self._pieces.append(chunk)
@@ -28,7 +33,7 @@ class StepFeed:
 
     def close(self) -> tuple[list[Step], Script]:
         """Say that all text has arrived. Return the steps not handed out yet, and the whole script with diagnostics."""
-        script = parse_lwt(Source("".join(self._pieces), "<stream>"), "lenient")
+        script = parse_lwt(self.source, "lenient")
         rest = [step for step in script.steps if step.id not in self._begun]
         self._begun.update(step.id for step in rest)
         return rest, script
