@@ -172,7 +172,7 @@ def test_a_script_that_wants_the_input_is_refused_without_one(lenient: bool) -> 
     model = Scripted("yes")
     script = '(a)=LLM("one")\n(final)=LLM("{(a)} {(input)}")'
     told = call("run_lwt", {"model": model}, script=script, lenient=lenient)
-    assert (told["status"], [each["code"] for each in told["diagnostics"]], model.prompts) == (
+    assert (told["status"], [each["code"] for each in told["diagnostics"]], model.calls) == (
         "refused",
         ["LWT023"],
         [],
