@@ -116,7 +116,7 @@ def _between_delimiters(text: str, start: int, end: int, inner: list[int]) -> li
 
     None where that can't be known: no quote delimits anything, or options would become text all the same.
     """
-    delimiters = [at for at in inner if delimits(text, at)]
+    delimiters = {at for at in inner if delimits(text, at)}
     masked = list(text[start : end + 1])
     for at in delimiters:
         masked[at - start] = "\0"

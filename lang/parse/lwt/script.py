@@ -11,7 +11,7 @@ from itertools import islice
 from attrs import evolve, frozen
 
 from ...diagnostic import Diagnostic, Edit, sort_key
-from ...lwt import Comment, Mode, Script, Step, Template
+from ...lwt import MAX_STEPS, Comment, Mode, Script, Step, Template
 from ...node import walk
 from ...source import Source, Span
 from ..fault import Fault, fault
@@ -23,7 +23,7 @@ from .reference_slips import find_slips
 from .shapes import BULLET, HEAD, end_of_line, next_head, skip_blank
 
 __all__ = [
-    "MAX_FAULTS", "MAX_STEPS", "Piece", "excess", "next_place", "parse_lwt", "read_piece", "read_strictly", "too_many_faults",
+    "MAX_FAULTS", "Piece", "excess", "next_place", "parse_lwt", "read_piece", "read_strictly", "too_many_faults",
 ]  # fmt: skip
 
 MAX_LENGTH = 4_000_000
@@ -31,9 +31,6 @@ MAX_LENGTH = 4_000_000
 
 MAX_OPENINGS = 100_000
 """The most ``{(`` in a script: each costs a token, and no script that means something has as many."""
-
-MAX_STEPS = 10_000
-"""The most steps of a script where its reader is not told to read more (``--max-steps``, ``max_steps=``)."""
 
 MAX_FAULTS = 1_000
 """Beyond so many faults a text was not meant as a script; reading stops there and says so."""

@@ -10,6 +10,7 @@ from .shared.params import (
     GraphSource,
     InputFile,
     Lenient,
+    MaxSteps,
     MaxCalls,
     MaxConcurrency,
     MaxCost,
@@ -91,6 +92,7 @@ def run(
         bool, typer.Option("--all-steps", help="Run steps too that the final one does not need.")
     ] = False,
     lenient: Lenient = False,
+    max_steps: MaxSteps = 10_000,
     max_calls: MaxCalls = None,
     max_tokens: MaxTokens = None,
     max_cost: MaxCost = None,
@@ -112,6 +114,6 @@ def run(
         Asked(
             file, input_file, llm, tuple(model or ()), output_format, resume, force, dry_run, schedule, max_concurrency,
             all_steps, lenient, Limits(max_calls, max_tokens, max_cost, price, rate, not no_cache),
-            Ground(graph, state, chunks, query, force),
+            Ground(graph, state, chunks, query, force), max_steps,
         )
     )  # fmt: skip

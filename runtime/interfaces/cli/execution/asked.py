@@ -6,6 +6,7 @@ from typing import Literal
 
 from attrs import field, frozen
 
+from .....lang.lwt import MAX_STEPS
 from ...asked import Ground, Limits
 
 __all__ = ["Asked", "OutputFormat", "resume_command"]
@@ -31,6 +32,7 @@ class Asked:
     lenient: bool
     limits: Limits
     ground: Ground = field(factory=Ground)
+    max_steps: int = MAX_STEPS
 
 
 def resume_command(run_id: str, asked: Asked, model: str) -> str:
@@ -56,4 +58,6 @@ def resume_command(run_id: str, asked: Asked, model: str) -> str:
     for named in asked.models:
         words += ["--model", named]
     words += [flag for flag, on in (("--lenient", asked.lenient), ("--all-steps", asked.all_steps)) if on]
+    if asked.max_steps != MAX_STEPS:
+        words += ["--max-steps", str(asked.max_steps)]
     return shlex.join(words) if sys.platform != "win32" else " ".join(words)

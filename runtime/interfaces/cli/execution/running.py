@@ -84,7 +84,7 @@ def _job(asked: Asked, source: Source | None, stored: Stored | None, named: dict
             given = kept
     except Unreadable as error:
         return Checked((error.diagnostic,), error.source)
-    script = parse_lwt(source, mode)
+    script = parse_lwt(source, mode, asked.max_steps)
     checked = check_script(script, given, sorted(named) if named else None)
     return checked if checked.failed else Job(checked, script, None if given is MISSING else given, stored)
 
