@@ -113,7 +113,8 @@ async def run(
     ``input`` is a JSON value. A text is read strictly unless ``mode="lenient"``. ``llm`` is a spec (``openai:MODEL``,
     ``local`` ...) or anything with ``async generate(prompt, **options)`` that returns a text or a ``Completion``;
     ``models`` are the ones that ``model=`` may name. ``record=True`` keeps the run in a folder, for ``resume``. ``graph`` and
-    ``state`` are what ``GASL`` works on, and ``force`` is, as for ``gasl.open``; ``max_steps`` is, as for ``parse``. The other options are those of
+    ``state`` are what ``GASL`` works on, and ``force`` is, as for ``gasl.open``;
+    ``max_steps`` is, as for ``parse``. The other options are those of
     ``knotwork.runtime.scripts.run``.
 
     Raises ``ScriptError`` for a script with errors, before any call. A step that fails does not raise: see ``Run``.
@@ -164,7 +165,7 @@ def run_sync(
             state=state,
             max_steps=max_steps,
             **options,
-        ),  # fmt: skip
+        ),
         "lwt.run",
     )
 
