@@ -125,7 +125,7 @@ class Extractor:
         finally:
             self.spent.add(spent.calls, spent.usage, spent.cost)
         if self.remembered is not None:
-            self.remembered.keep((keys[name], value) for name, value in said.values.items())
+            await self.remembered.keep((keys[name], value) for name, value in said.values.items())
         values = {**known, **said.values}
         ordered = {each.name: values.get(each.name) for each in self.seed.fields}
         return Read(evolve(made, extraction=ordered, invalid=said.invalid), spent, digest)

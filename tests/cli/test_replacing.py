@@ -213,7 +213,7 @@ def test_a_suffix_is_known_or_refused_and_a_stream_may_have_any_name(tmp_path: P
     for name in ("results", ".results", "/dev/stdout", "/dev/stderr", str(tmp_path / "pipe.parquet"), "trailing."):
         assert known_suffix(name, (".jsonl", ".csv")) == ""
     for name in ("a.parquet", "a.jsonl.gz", "a.2024", "results.jsonl~"):
-        with pytest.raises(UnknownSuffix, match="write .jsonl or .csv"):
+        with pytest.raises(UnknownSuffix, match=r"write \.jsonl or \.csv"):
             known_suffix(name, (".jsonl", ".csv"))
 
 
@@ -223,8 +223,14 @@ def test_a_suffix_is_known_or_refused_and_a_stream_may_have_any_name(tmp_path: P
         ("seed run n.seed.json c.jsonl --out a.parquet", "can't write .parquet: a.parquet"),
         ("seed run n.seed.json c.jsonl --out a.xlsx", "write .jsonl, .ndjson or .csv, or say --format jsonl"),
         ("seed run n.seed.json c.jsonl --out a.json", "can't write .json: a.json"),
-        ("seed run n.seed.json c.jsonl --out a.csv --format jsonl", "--format jsonl and the name a.csv contradict each other"),
-        ("seed run n.seed.json c.jsonl --out a.jsonl --format csv", "--format csv and the name a.jsonl contradict each other"),
+        (
+            "seed run n.seed.json c.jsonl --out a.csv --format jsonl",
+            "--format jsonl and the name a.csv contradict each other",
+        ),
+        (
+            "seed run n.seed.json c.jsonl --out a.jsonl --format csv",
+            "--format csv and the name a.jsonl contradict each other",
+        ),
         ("seed compute n.seed.json c.jsonl --out a.parquet", "can't write .parquet: a.parquet"),
         ("seed convert n.seed.json -o a.yaml", "write .json"),
         ("seed compile task.md -o a.yaml", "write .json"),
