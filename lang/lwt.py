@@ -21,6 +21,9 @@ __all__ = [
     "Reference", "Scalar", "Script", "Slice", "Step", "Template", "Text", "Value", "Word", "references",
 ]  # fmt: skip
 
+MAX_STEPS = 10_000
+"""The most steps of a script where its reader is not told to read more (``--max-steps``, ``max_steps=``)."""
+
 RESERVED = frozenset({"input", "item", "index"})
 """Names that refer to the run's input and to what EACH is at; no step may have them."""
 

@@ -55,7 +55,10 @@ class StepFailed(Exception):
 
 
 class ScriptError(Exception):
-    """The script can't run: ``diagnostics`` has at least one error. No call was made. ``str`` pictures the errors."""
+    """The script can't run: ``diagnostics`` has at least one error. ``str`` pictures the errors.
+
+    No call was made; of a script that was still arriving, none behind the fault.
+    """
 
     def __init__(self, diagnostics: Sequence[Diagnostic], source: Source) -> None:
         super().__init__(f"{source.name} has errors")

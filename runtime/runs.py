@@ -274,7 +274,7 @@ def _changed_steps(before: str, script: Script) -> str:
     """Name the steps that differ; nothing where only comments or layout do."""
     from ..lang.parse.lwt import parse_lwt
 
-    old = {step.id: step for step in parse_lwt(before, script.mode).steps}
+    old = {step.id: step for step in parse_lwt(before, script.mode, None).steps}
     new = {step.id: step for step in script.steps}
     steps = [step for step in {**old, **new} if old.get(step) != new.get(step)]
     return f" (steps {', '.join(steps[:8])}{' …' if len(steps) > 8 else ''})" if steps else " (its layout)"

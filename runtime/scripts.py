@@ -39,20 +39,20 @@ def check(
 ) -> list[Diagnostic]:
     """Return what reading and linting find in ``script``, by place.
 
-    ``input`` is what the run will get (None: nothing is known of it), ``models`` the names that the host offers (None:
+    ``input`` is what a run will get (None: nothing is known of it), ``models`` the names that the host offers (None:
     any), ``given`` what it may refer to beside its steps. Plugins that the script names count as operations.
     """
-    from ..lang.linter.lwt import diagnose
+    from ..lang.linter.lwt import MISSING, diagnose
 
-    return diagnose(_context(script, input, models, given))
+    return diagnose(_context(script, MISSING if input is None else input, models, given))
 
 
 def _context(script: Script, input: Any, models: Collection[str] | None, given: Collection[str] = ()) -> "Context":
-    from ..lang.linter.lwt import MISSING, Context
+    from ..lang.linter.lwt import Context
 
     named = {step.call.operation for step in script.steps}
     known = signatures(named) if named - OPERATIONS.keys() else BUILTIN
-    return Context(script, MISSING if input is None else input, known, models, given)
+    return Context(script, input, known, models, given)
 
 
 def require(script: Script, input: Any = None, models: Collection[str] = ()) -> None:
@@ -63,6 +63,7 @@ def require(script: Script, input: Any = None, models: Collection[str] = ()) -> 
 def planned(script: Script, input: Any = None, models: Collection[str] = (), given: Collection[str] = ()) -> "Plan":
     """Return the plan of a run, to be given to ``run``: who has many runs in one loop makes it in a thread.
 
+    ``input`` is the run's (None: it has none, so a script that refers to it has an error).
     Its ``diagnostics`` are those of ``check``; where there are errors among them ``run`` raises.
     """
     return _plan(script, input, tuple(models), tuple(given))
@@ -103,9 +104,9 @@ def _plan(script: Script, input: Any, models: tuple[str, ...], given: tuple[str,
     plain = input is None and not given
     plan = plans.get(models) if plain else None
     if plan is None:
-        from ..lang.linter.lwt import diagnose
+        from ..lang.linter.lwt import ABSENT, diagnose
 
-        context = _context(script, input, models, given)
+        context = _context(script, ABSENT if input is None else input, models, given)
         final, rule = context.final or ("", "last")
         found = tuple(diagnose(context))
         plan = Plan(found, context.graph, final, rule, context.needed, context.expressions)
@@ -272,6 +273,8 @@ class _Arrival:
         self.execution.scheduler.hold()
 
     def _take(self, steps: list[Step]) -> None:
+        if not self.is_held and _lacks_input(self.feed, steps, self.input):
+            self._hold()
         for step in steps:
             if self.is_held or not _operations(step) <= _WITHOUT_EFFECT:
                 continue
@@ -335,6 +338,16 @@ class _Arrival:
             if step not in plan.needed and (result.status != "skipped" or result.unmet):
                 execution.exclude(step, plan.final)
         return execution.finish(tuple(plan.graph), plan.final, plan.rule, plan.diagnostics)
+
+
+def _lacks_input(feed: "StepFeed", steps: list[Step], input: Any) -> bool:
+    """Tell whether one of ``steps``, which have just arrived, refers to what the input does not have."""
+    if not any(reference.name == "input" for step in steps for reference in step_references(step)):
+        return False
+    from ..lang.linter.lwt import ABSENT, input_faults
+
+    part = Script(tuple(steps), feed.source, "lenient")
+    return bool(input_faults(_context(part, ABSENT if input is None else input, None)))
 
 
 def _operations(step: Step) -> set[str]:

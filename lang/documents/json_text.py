@@ -29,7 +29,7 @@ _MOST_FAULTS = 100
 
 _BLANK = re.compile(r"[ \t\r\n]*")
 _COMMENT = re.compile(r"//[^\n]*|/\*.*?\*/|#[^\n]*", re.DOTALL)
-_FENCE = re.compile(r"```[ \t]*[A-Za-z0-9]*[ \t]*\r?\n(?P<inside>.*?)\n?[ \t]*```", re.DOTALL)
+_FENCE = re.compile(r"```[ \t]*+[A-Za-z0-9]*+[ \t]*+\r?\n(?P<inside>.*?)```", re.DOTALL)
 _PROSE = re.compile(r"[^\W\d]\w*+(?:[ \t]++[^\W\d]\w*+){2}")
 """Three words in a row, where a value has ended."""
 _BARE_KEY = re.compile(r"[^\W\d][\w-]*")
@@ -139,7 +139,8 @@ class _Reader:
         begin = self.at
         fence = _FENCE.search(text, begin)
         if fence and fence["inside"].strip()[:1] in ("{", "[") and fence["inside"].strip():
-            start, stop = fence.span("inside")
+            start = fence.start("inside")
+            stop = start + len(fence["inside"].rstrip(" \t").removesuffix("\n"))
             what = "a code fence stands around the document"
             edits = (Edit(Span(begin, start), ""), Edit(Span(stop, self.end), ""))
             self.note("JSON002", what, fence.start(), fence.start() + 3, "leave out all but the JSON", edits=edits)

@@ -145,10 +145,10 @@ LWT_RULES = (
     ),
     Rule(
         "LWT023", "input-path", "error",
-        "The input that was given has nothing at this place.",
-        "The step would fail; now it costs nothing to find out.",
+        "The script refers to a part of the input that the input does not have, or to the input in a run without one.",
+        "The step would fail, or ask about nothing, after other steps have been paid for. A run is refused before its first call.",
         '(final)=LLM("Glad or sad? {(input)}["reveiw"]")', '(final)=LLM("Glad or sad? {(input)}["review"]")',
-        lenient="warning", input=_REVIEW,
+        input=_REVIEW,
     ),
     Rule(
         "LWT024", "not-a-reference", "warning",

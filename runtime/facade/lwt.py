@@ -46,6 +46,9 @@ _TYPES = {
 }  # fmt: skip
 
 
+MAX_STEPS = 10_000
+"""``lang.lwt.MAX_STEPS``, which is not loaded for this; a test holds the two equal."""
+
 __getattr__ = when_named(__name__, _TYPES)
 
 
@@ -53,20 +56,26 @@ def __dir__() -> list[str]:
     return sorted(__all__)
 
 
-def parse(source: "Source | str", mode: "Mode" = "strict") -> "Script":
-    """Read a script. Never raises for what the text says: ``diagnostics`` of the result has the faults."""
+def parse(source: "Source | str", mode: "Mode" = "strict", *, max_steps: int | None = MAX_STEPS) -> "Script":
+    """Read a script. Never raises for what the text says: ``diagnostics`` of the result has the faults.
+
+    A script of more than ``max_steps`` steps is refused (None: any number is read).
+    """
     from ...lang.parse.lwt import parse_lwt
 
-    return parse_lwt(source, mode)
+    return parse_lwt(source, mode, max_steps)
 
 
-def check(script: "Script | str", *, input: Any = None) -> "list[Diagnostic]":
-    """Return all that is wrong with a script, by place; paths into the input are checked where one is given."""
+def check(script: "Script | str", *, input: Any = None, max_steps: int | None = MAX_STEPS) -> "list[Diagnostic]":
+    """Return all that is wrong with a script, by place; paths into the input are checked where one is given.
+
+    ``max_steps`` is, as for ``parse``, about a text.
+    """
     from ...lang.linter.lwt import MISSING
     from ...lang.linter.lwt import check as lint
     from ...lang.operations import BUILTIN
 
-    read = _script(script)
+    read = _script(script, max_steps=max_steps)
     if all(step.call.operation in BUILTIN for step in read.steps):
         return lint(read, input=MISSING if input is None else input)
     from ..scripts import check as check_with_plugins
@@ -74,12 +83,12 @@ def check(script: "Script | str", *, input: Any = None) -> "list[Diagnostic]":
     return check_with_plugins(read, input)
 
 
-def format(script: "Script | str") -> str:
+def format(script: "Script | str", *, max_steps: int | None = MAX_STEPS) -> str:
     """Return the script in its one formatted spelling, comments kept. Raises ``ScriptError`` where it can't be read."""
     from ...lang.diagnostic import has_errors
     from ...lang.printer.lwt import format_lwt
 
-    read = _script(script)
+    read = _script(script, max_steps=max_steps)
     if has_errors(read.diagnostics):
         from ..results import ScriptError
 
@@ -98,6 +107,7 @@ async def run(
     state: Any = None,
     force: bool = False,
     raw: bool = False,
+    max_steps: int | None = MAX_STEPS,
     **options: "Unpack[RunOptions]",
 ) -> "Run":
     """Run a script.
@@ -105,7 +115,8 @@ async def run(
     ``input`` is a JSON value. A text is read strictly unless ``mode="lenient"``. ``llm`` is a spec (``openai:MODEL``,
     ``local`` ...) or anything with ``async generate(prompt, **options)`` that returns a text or a ``Completion``;
     ``models`` are the ones that ``model=`` may name. ``record=True`` keeps the run in a folder, for ``resume``. ``graph`` and
-    ``state`` are what ``GASL`` works on, and ``force`` and ``raw`` are, as for ``gasl.open``. The other options are those of
+    ``state`` are what ``GASL`` works on, and ``force`` and ``raw`` are, as for ``gasl.open``;
+    ``max_steps`` is, as for ``parse``. The other options are those of
     ``knotwork.runtime.scripts.run``.
 
     Raises ``ScriptError`` for a script with errors, before any call. A step that fails does not raise: see ``Run``.
@@ -114,7 +125,7 @@ async def run(
     from ..grounds.values import Ground, Models
     from .workshop import folder_of, on_graph
 
-    read = _script(script, options.get("mode"))
+    read = _script(script, options.get("mode"), max_steps)
     async with _Models(llm, models) as clients:
         if record is True:  # a script that can't run leaves no folder
             scripts.require(read, input, clients.named)
@@ -141,11 +152,22 @@ def run_sync(
     record: "Record | bool" = False,
     graph: Any = None,
     state: Any = None,
+    max_steps: int | None = MAX_STEPS,
     **options: "Unpack[RunOptions]",
 ) -> "Run":
     """Run a script from code that is not async; in code that is (a notebook too), ``await lwt.run(...)``."""
     return run_here(
-        lambda: run(script, input=input, llm=llm, models=models, record=record, graph=graph, state=state, **options),
+        lambda: run(
+            script,
+            input=input,
+            llm=llm,
+            models=models,
+            record=record,
+            graph=graph,
+            state=state,
+            max_steps=max_steps,
+            **options,
+        ),
         "lwt.run",
     )
 
@@ -197,8 +219,8 @@ async def resume(
     from .workshop import folder_of, on_graph
 
     stored = runs.load(run)
-    given = None if script is None else _script(script, stored.head["mode"])
-    read = given or parse_lwt(Source(stored.script, stored.head["name"]), stored.head["mode"])
+    given = None if script is None else _script(script, stored.head["mode"], None)
+    read = given or parse_lwt(Source(stored.script, stored.head["name"]), stored.head["mode"], None)
     data = stored.input if input is None else input
     keep = stored.resume(given, input=input, force=force)
     try:
@@ -220,8 +242,8 @@ def _recorder(script: "Script", input: Any, llm: Any) -> "Record":
     return start(script, input=input, model=llm if isinstance(llm, str) else "")
 
 
-def _script(script: "Script | str", mode: "Mode | None" = None) -> "Script":
-    return parse(script, mode or "strict") if isinstance(script, str) else script
+def _script(script: "Script | str", mode: "Mode | None" = None, max_steps: int | None = MAX_STEPS) -> "Script":
+    return parse(script, mode or "strict", max_steps=max_steps) if isinstance(script, str) else script
 
 
 class _Models:

@@ -132,7 +132,7 @@ class Extractor:
         finally:
             self.spent.add(spent.calls, spent.usage, spent.cost)
         if self.remembered is not None:
-            self.remembered.keep(
+            await self.remembered.keep(
                 (keys[name], Kept(value, said.coerced.get(name, ""), said.parts.get(name, ())))
                 for name, value in said.values.items()
             )

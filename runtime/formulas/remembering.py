@@ -27,6 +27,10 @@ _TABLE = Table(
 )
 
 
+MOST_PENDING = 500
+"""Values that wait to be written while others are being written. Whoever has more waits until the disk has caught up."""
+
+
 @frozen
 class Kept:
     """A field's value, what was written where it was read otherwise ("" else), and the parts of a long review that decided."""
@@ -37,7 +41,10 @@ class Kept:
 
 
 class Remembered:
-    """The cache in the file ``path``. ``identity`` is the model's spec; ``warn`` gets the one warning of a broken file."""
+    """The cache in the file ``path``. ``identity`` is the model's spec; ``warn`` gets the one warning of a broken file.
+
+    Beyond ``MOST_PENDING`` values that wait, only those of callers under way are in memory, and as many as are being written.
+    """
 
     def __init__(
         self, path: Path, identity: str, *, warn: Callable[[str], None] | None = None, busy: float = 2.0
@@ -46,6 +53,12 @@ class Remembered:
         self._identity = identity.encode("utf-8", "replace") + b"\0"
         self._pending: list[tuple[bytes, bytes, bytes]] = []
         self._writing: asyncio.Task[None] | None = None
+        self._taken = asyncio.Event()  # set whenever the writer has taken what waited
+
+    @property
+    def pending(self) -> int:
+        """How many values wait to be written."""
+        return len(self._pending)
 
     async def opened(self) -> None:
         """Wait until the file is open, or given up."""
@@ -69,8 +82,11 @@ class Remembered:
             )
         return found
 
-    def keep(self, found: Iterable[tuple[bytes, Kept]]) -> None:
-        """Keep values under their keys. They are written together with those that come meanwhile, and nobody waits for it."""
+    async def keep(self, found: Iterable[tuple[bytes, Kept]]) -> None:
+        """Keep values under their keys. They are written together with those that come meanwhile.
+
+        Waits while more than ``MOST_PENDING`` do: a model that is quicker than the disk would fill the memory.
+        """
         for key, kept in found:
             told = {
                 "value": kept.value,
@@ -81,6 +97,10 @@ class Remembered:
             self._pending.append((own, body, _digest(own, body)))
         if self._pending and (self._writing is None or self._writing.done()):
             self._writing = asyncio.create_task(self._write())
+        # What was added is written even where this is cancelled: aclose() waits for the writer.
+        while len(self._pending) > MOST_PENDING and self._writing is not None and not self._writing.done():
+            self._taken.clear()
+            await self._taken.wait()
 
     async def aclose(self) -> None:
         """Write what is left and close the file."""
@@ -89,9 +109,13 @@ class Remembered:
         await self._shelf.aclose()
 
     async def _write(self) -> None:
-        while self._pending:
-            rows, self._pending = self._pending, []
-            await self._shelf.keep(*rows)
+        try:
+            while self._pending:
+                rows, self._pending = self._pending, []
+                self._taken.set()
+                await self._shelf.keep(*rows)
+        finally:
+            self._taken.set()
 
     def _own(self, key: bytes) -> bytes:
         return blake3(self._identity + key).digest()

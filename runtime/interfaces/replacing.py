@@ -5,14 +5,39 @@ import os
 import stat
 import sys
 import tempfile
+from collections.abc import Sequence
 from pathlib import Path
 
 from ...adapters.permissions import NAMED
 
-__all__ = ["is_stream", "new_file", "replace_file"]
+__all__ = ["UnknownSuffix", "is_stream", "known_suffix", "new_file", "replace_file"]
 
 _LINKS = 40
 """Links that are gone along, as many as the system does."""
+
+
+class UnknownSuffix(ValueError):
+    """A file name whose suffix stands for a form that is not written here. ``hint`` has the suffixes that are."""
+
+    def __init__(self, name: str, suffix: str, known: Sequence[str], otherwise: str) -> None:
+        *others, last = known
+        self.message = f"can't write {suffix}: {name}"
+        self.hint = f"write {', '.join(others)}{' or ' if others else ''}{last}{otherwise}"
+        super().__init__(f"{self.message} ({self.hint})")
+
+
+def known_suffix(name: str, known: Sequence[str], otherwise: str = "") -> str:
+    """Return which of the suffixes ``known`` the file's name has, in small letters.
+
+    "" for a name without a suffix, and for what is written into (a device, a pipe, ``/dev/stdout``), whatever it is called.
+    ``otherwise`` ends the hint: what else may be done. Raises ``UnknownSuffix`` for any other suffix, so that no file has a
+    form that its name denies.
+    """
+    path = Path(name)
+    suffix = path.suffix.lower()
+    if not suffix.strip(".") or suffix in known or "\0" in name or is_stream(path):
+        return suffix if suffix in known else ""
+    raise UnknownSuffix(name, path.suffix, known, otherwise)
 
 
 def replace_file(path: Path, text: str, *, follow: bool = True) -> None:

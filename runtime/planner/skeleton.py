@@ -3,7 +3,7 @@
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from attrs import define, evolve, field, frozen
+from attrs import define, field, frozen
 
 from ...lang.diagnostic import Diagnostic, has_errors
 from ...lang.linter.lwt import check
@@ -53,15 +53,10 @@ def checked(text: str, input: Any, models: Sequence[str] = ()) -> Checked:
     if len(script.steps) > _MOST_STEPS:  # before they are checked, which takes longer the more they are
         message = f"the script has {len(script.steps)} steps; {_MOST_STEPS} is the most"
         return Checked(script, (fault("RANK007", message),))
-    found = [_graver(each) for each in check(script, input=input, operations=OPERATIONS, models=tuple(models))]
+    found = check(script, input=input, operations=OPERATIONS, models=tuple(models))
     if not script.steps and not has_errors(found):
         found = [*found, fault("RANK001", "there is no step", 'a step is (final)=LLM("prompt") on a line of its own')]
     return Checked(script, tuple(found))
-
-
-def _graver(found: Diagnostic) -> Diagnostic:
-    """Make an error of a path that the input has not: a person may run a script on other data, a plan has just this."""
-    return evolve(found, severity="error") if found.code == "LWT023" else found
 
 
 @frozen

@@ -167,6 +167,18 @@ def test_a_script_asks_the_servers_model_and_the_spending_is_told() -> None:
     assert [step["status"] for step in found["steps"]] == ["done", "done"]
 
 
+@pytest.mark.parametrize("lenient", [False, True])
+def test_a_script_that_wants_the_input_is_refused_without_one(lenient: bool) -> None:
+    model = Scripted("yes")
+    script = '(a)=LLM("one")\n(final)=LLM("{(a)} {(input)}")'
+    told = call("run_lwt", {"model": model}, script=script, lenient=lenient)
+    assert (told["status"], [each["code"] for each in told["diagnostics"]], model.calls) == (
+        "refused",
+        ["LWT023"],
+        [],
+    )
+
+
 def test_a_script_works_on_the_graph_and_the_state() -> None:
     async def work(client: Client) -> Any:
         script = '(hubs)=GASL("""FIND nodes WHERE degree > 20 AS hubs\nDECLARE hubs AS LIST\nUPDATE hubs WITH hubs""")\n(final)=EXPR("len(hubs)", hubs={(hubs)})'  # noqa: E501

@@ -1,6 +1,9 @@
 """Reading and checking a script of 20 steps, against Lark alone on the same grammar, interleaved in one process.
 
 Run: python tests/bench/bench_parse.py [--quick]
+     python tests/bench/bench_parse.py --hostile [--quick]
+
+``--hostile``: the CPU time of texts that were made to hurt, at 250 KB, 500 KB and 1 MB, read leniently and checked.
 """
 
 import sys
@@ -21,8 +24,42 @@ SCRIPT = f'(0)=LLM("List the conditions in this request: {{(input)}}["request"]"
 BROKEN = SCRIPT.replace("Answer yes or no.", 'Answer "yes" or "no".', 3)
 
 
+HOSTILE = {
+    "unescaped quotes": ('(a)=LLM("', 'say "x" ', '")'),
+    "quotes alone": ('(a)=LLM("', '"', '")'),
+    "options in a prompt": ('(a)=LLM("', ', type="json"', '")'),
+    "steps not closed": ("", '(a)=LLM("x\n', ""),
+    "short steps": ("", '(a)=LLM("x")\n', ""),
+    "steps on one line": ("", '(a)=LLM("x") ', ""),
+    "fences": ("", "```\n", ""),
+    "prose": ("", "This is prose.\n", ""),
+    "braces": ('(a)=LLM("', "{(", '")'),
+    "backslashes": ('(a)=LLM("', "\\", '")'),
+    "brackets": ("(a)=CONST(", "[", ")"),
+    "NULs": ("", "\0", ""),
+    "comments": ("", "# c\n", ""),
+}
+
+
+def hostile(sizes: tuple[int, ...]) -> None:
+    """Print the CPU seconds of each kind of text at each size."""
+    print(f"{'':22}" + "".join(f"{size // 1000:8,} KB" for size in sizes))
+    check(parse_lwt('(a)=LLM("', "lenient"))
+    for name, (before, unit, after) in HOSTILE.items():
+        taken = []
+        for size in sizes:
+            text = before + unit * (size // len(unit)) + after
+            begun = time.process_time()
+            check(parse_lwt(text, "lenient"))
+            taken.append(time.process_time() - begun)
+        print(f"{name:22}" + "".join(f"{seconds:9.2f} s" for seconds in taken), flush=True)
+
+
 def main() -> None:
     """Print medians in milliseconds and the ratio to Lark's own tree."""
+    if "--hostile" in sys.argv[1:]:
+        hostile((50_000, 100_000) if "--quick" in sys.argv[1:] else (250_000, 500_000, 1_000_000))
+        return
     rounds = 10 if "--quick" in sys.argv[1:] else 300
     bare = Lark(grammar.inlined("lwt"), parser="lalr", lexer="contextual", maybe_placeholders=False)
     assert not [d for d in check(parse_lwt(SCRIPT)) if d.severity == "error"]

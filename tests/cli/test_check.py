@@ -83,3 +83,11 @@ def test_thousands_of_faults_are_cut_for_a_person_and_whole_for_a_program(folder
     found = call("check", "many.lwt", "--format", "json").json
     assert len(found) == 2_001
     assert all(one["edits"] for one in found if one["code"] == "LWT019")
+
+
+@pytest.mark.parametrize("typed", ["check", "fmt --check", "plan", "run --dry-run"])
+def test_the_most_steps_of_a_script_are_an_option(folder: Path, typed: str) -> None:
+    (folder / "s.lwt").write_text('(a)=LLM("x")\n(b)=LLM("{(a)}")\n(final)=LLM("{(b)}")\n')
+    refused = call(*typed.split(), "s.lwt", "--max-steps", "2")
+    assert refused.code == 3 and "LWT011" in refused.out + refused.err
+    assert call(*typed.split(), "s.lwt", "--max-steps", "3").code == 0

@@ -11,7 +11,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
-from knotwork.runtime.interfaces.replacing import is_stream, new_file, replace_file
+from knotwork.runtime.interfaces.replacing import UnknownSuffix, is_stream, known_suffix, new_file, replace_file
 from support.command import call, cassette, environment
 from support.compiling import GOOD, TASK, written
 
@@ -204,3 +204,46 @@ def _mask() -> int:
     mask = os.umask(0o077)
     os.umask(mask)
     return mask
+
+
+def test_a_suffix_is_known_or_refused_and_a_stream_may_have_any_name(tmp_path: Path) -> None:
+    os.mkfifo(tmp_path / "pipe.parquet")
+    for name in ("a.JSONL", "dir.parquet/a.jsonl", ".results.jsonl"):
+        assert known_suffix(name, (".jsonl", ".csv")) == ".jsonl"
+    for name in ("results", ".results", "/dev/stdout", "/dev/stderr", str(tmp_path / "pipe.parquet"), "trailing."):
+        assert known_suffix(name, (".jsonl", ".csv")) == ""
+    for name in ("a.parquet", "a.jsonl.gz", "a.2024", "results.jsonl~"):
+        with pytest.raises(UnknownSuffix, match=r"write \.jsonl or \.csv"):
+            known_suffix(name, (".jsonl", ".csv"))
+
+
+@pytest.mark.parametrize(
+    ("typed", "told"),
+    [
+        ("seed run n.seed.json c.jsonl --out a.parquet", "can't write .parquet: a.parquet"),
+        ("seed run n.seed.json c.jsonl --out a.xlsx", "write .jsonl, .ndjson or .csv, or say --format jsonl"),
+        ("seed run n.seed.json c.jsonl --out a.json", "can't write .json: a.json"),
+        (
+            "seed run n.seed.json c.jsonl --out a.csv --format jsonl",
+            "--format jsonl and the name a.csv contradict each other",
+        ),
+        (
+            "seed run n.seed.json c.jsonl --out a.jsonl --format csv",
+            "--format csv and the name a.jsonl contradict each other",
+        ),
+        ("seed compute n.seed.json c.jsonl --out a.parquet", "can't write .parquet: a.parquet"),
+        ("seed convert n.seed.json -o a.yaml", "write .json"),
+        ("seed compile task.md -o a.yaml", "write .json"),
+        ("state export st -o a.csv", "write .json"),
+        ("report st -o a.pdf", "write .html or .htm"),
+        ("ask nx:les_miserables Who? --search beam --tree a.svg", "write .json, .mmd, .dot or .txt"),
+    ],
+)
+def test_a_name_that_denies_what_would_be_written_is_refused(folder: Path, typed: str, told: str) -> None:
+    for name in ("n.seed.json", "c.jsonl", "task.md"):
+        (folder / name).write_text("{}")
+    before = sorted(path.name for path in folder.iterdir())
+    result = call(*typed.split())
+    assert result.code == 2, result.err
+    assert told in result.err
+    assert sorted(path.name for path in folder.iterdir()) == before

@@ -71,7 +71,10 @@ _RUN, _COMPUTE = "seed run noise.seed.json", "seed compute noise.seed.json"
         (f"{_RUN} empty.jsonl", "empty.jsonl has no contexts"),
         (f"{_RUN} cafes.jsonl -o r.jsonl", "r.jsonl is there already"),
         (f"{_RUN} cafes.jsonl -o cafes.jsonl --force", "cafes.jsonl is what is read, and would be lost"),
-        (f"{_RUN} cafes.jsonl -o noise.seed.json --force", "noise.seed.json is what is read, and would be lost"),
+        (
+            f"{_RUN} cafes.jsonl -o noise.seed.json --force --format jsonl",
+            "noise.seed.json is what is read, and would be lost",
+        ),
         (f"{_RUN} cafes.jsonl -o t.txt --format table", "a table is for the terminal"),
         (f"{_RUN} cafes.jsonl --resume yesterday", "there is no run 'yesterday'"),
         (f"{_RUN} cafes.jsonl --input cafes.jsonl", "the contexts stand behind the seed"),

@@ -2,7 +2,7 @@
 
 import pytest
 from knotwork.lang.diagnostic import apply_edits
-from knotwork.lang.linter.lwt import check
+from knotwork.lang.linter.lwt import ABSENT, check
 from knotwork.lang.parse.lwt import parse_lwt
 
 
@@ -227,9 +227,19 @@ def test_items_of_an_input_list():
     assert each('{(input)}["itmes"]', '["x"]') == ['LWT023 ["itmes"]: the input has no key "itmes" here']
 
 
-def test_lenient_reading_warns_of_missing_input():
-    found = check(parse_lwt('(final)=LLM("{(input)}["q"]")', "lenient"), input={})
-    assert [(d.code, d.severity) for d in found] == [("LWT023", "warning")]
+@pytest.mark.parametrize("mode", ["strict", "lenient"])
+def test_a_path_that_the_input_lacks_is_an_error_in_both_readings(mode):
+    found = check(parse_lwt('(final)=LLM("{(input)}["q"]")', mode), input={})
+    assert [(d.code, d.severity) for d in found] == [("LWT023", "error")]
+
+
+@pytest.mark.parametrize("mode", ["strict", "lenient"])
+def test_without_an_input_the_first_reference_to_it_is_an_error_and_the_others_are_counted(mode):
+    text = '(a)=LLM("{(input)}["k"]", when="{(input)} != 1")\n(final)=EACH({(input)}, LLM("{(item)} {(a)}"))'
+    (found,) = check(parse_lwt(text, mode), input=ABSENT)
+    assert (found.code, found.severity, found.span.start) == ("LWT023", "error", text.index("{(input)}"))
+    assert found.message == "the script refers to the input, and the run has none (and 2 more references to it)"
+    assert check(parse_lwt("(final)=LLM(\"say {{(input)} and 'input'\")", mode), input=ABSENT) == []
 
 
 @pytest.mark.parametrize("kind", ["int", "float", "bool", '"bool"', '"yes" | "no"'])

@@ -127,6 +127,12 @@ def test_the_input_is_there_for_steps_and_expressions() -> None:
     assert run(at, '(n)=LLM("{(input)}["nmes"]")').diagnostics[0].code == "LWT023"
 
 
+def test_a_step_that_wants_the_input_is_refused_without_one() -> None:
+    outcome = run(desk(), '(a)=LLM("one")\n(n)=LLM("{(a)} {(input)}")')
+    assert outcome.diagnostics[0].code == "LWT023"
+    assert outcome.names == ()
+
+
 def test_a_slow_model_is_cancelled_and_the_session_goes_on() -> None:
     with silent_server() as (spec, asked):
         at = desk(MISERABLES, llm=spec)

@@ -63,3 +63,10 @@ def test_names_that_can_not_be_files(kept: Desk, folder: Path) -> None:
 def test_to_add_to_a_file_makes_it(kept: Desk, folder: Path) -> None:
     assert run(kept, ".output new.csv --append").status == "done"
     assert (folder / "new.csv").read_text() == ""
+
+
+def test_a_suffix_that_is_not_written_is_refused(kept: Desk, folder: Path) -> None:
+    for command, hint in ((".save a.py", ".gasl, .lwt or .txt"), (".output a.parquet", ".json, .csv, .md or .txt")):
+        told = run(kept, command)
+        assert told.status == "misused" and told.message.startswith("can't write .p") and hint in told.hint
+    assert not list(folder.iterdir())

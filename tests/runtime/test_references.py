@@ -1,6 +1,7 @@
 """What stands in a prompt where a script has a reference."""
 
 import asyncio
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -176,8 +177,33 @@ def test_a_large_input_is_written_once_however_often_it_is_referred_to() -> None
     assert result.seconds < 5
 
 
-def test_no_input_is_said_and_not_sent_as_null() -> None:
-    assert failure('(a)=LLM("{(input)}")').message == "{(input)}: the run has no input"
+WANTS = [
+    (None, '(a)=LLM("one")\n(final)=LLM("{(a)} {(input)}")'),
+    (None, '(a)=LLM("one")\n(b)=LLM("{(input)}")\n(final)=LLM("{(a)}")'),
+    (None, '(a)=LLM("one")\n(final)=LLM("{(a)}", when="{(input)} != 1")'),
+    (None, '(a)=LLM("one")\n(final)=EACH({(input)}, LLM("{(item)} {(a)}"))'),
+    (None, '(a)=LLM("one")\n(final)=EXPR("x", x={(input)}["n"])'),
+    ({"year": 1}, '(a)=LLM("one")\n(final)=LLM("{(a)} {(input)}[month]")'),
+    ([{"k": 1}], '(a)=LLM("one")\n(final)=EACH({(input)}, LLM("{(item)}["n"] {(a)}"))'),
+]
+
+
+@pytest.mark.parametrize("mode", ["strict", "lenient"])
+@pytest.mark.parametrize(("data", "script"), WANTS)
+def test_what_the_input_does_not_have_is_refused_before_any_call(data: Any, script: str, mode: Any) -> None:
+    client = Scripted()
+    for all_steps in (False, True):
+        with pytest.raises(lwt.ScriptError) as error:
+            asyncio.run(lwt.run(script, input=data, llm=client, mode=mode, all_steps=all_steps))
+        assert "LWT023" in [d.code for d in error.value.diagnostics if d.severity == "error"]
+    assert client.prompts == []
+
+
+def test_a_run_that_is_refused_for_its_input_is_not_kept(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    with pytest.raises(lwt.ScriptError):
+        asyncio.run(lwt.run(WANTS[0][1], llm=Scripted(), record=True))
+    assert list(tmp_path.iterdir()) == []
 
 
 @pytest.mark.parametrize("data", [{"k": float("nan")}, {"k": object()}, {"k": {1, 2}}])

@@ -225,6 +225,19 @@ def test_a_stream_ends_as_the_whole_text_does(text: str, cuts: list[tuple[int, i
     assert whole.calls <= streamed.calls <= asked
 
 
+@pytest.mark.parametrize(("data", "missing"), [(None, "refers to the input"), ({"a": 1}, 'no key "month"')])
+def test_a_step_that_wants_what_the_input_lacks_ends_the_run_as_it_arrives(data: Any, missing: str) -> None:
+    client = Timed(0.0)
+    with pytest.raises(lwt.ScriptError, match=missing):
+        stream('(a)=LLM("1")\n(b)=LLM("{(input)}[month]")\n(final)=LLM("{(a)} {(b)}")', llm=client, input=data)
+    assert client.order == []
+    with pytest.raises(lwt.ScriptError, match=missing) as error:
+        stream('(a)=LLM("1")\n', 0.01, '(b)=LLM("{(input)[month]}")\n', 0.01, '(c)=LLM("2")\n', llm=client, input=data)
+    assert client.order == ["1"], "it was begun before the fault arrived"
+    (found,) = error.value.diagnostics
+    assert found.span is not None and error.value.source.position(found.span.start)[0] == 2
+
+
 def test_what_the_source_of_the_text_raises_ends_the_run() -> None:
     async def chunks() -> AsyncIterator[str]:
         yield '(a)=LLM("x")\n'

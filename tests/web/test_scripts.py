@@ -68,6 +68,13 @@ def test_the_example_of_the_openapi_document_runs_and_gives_the_example_result(t
     }
 
 
+def test_a_script_that_wants_the_input_is_refused_without_one(tmp_path: Path) -> None:
+    for path in ("/scripts/run", "/scripts/run/stream"):
+        for lenient in (False, True):
+            answer = run(tmp_path, '(a)=LLM("one")\n(final)=LLM("{(a)} {(input)}")', path, lenient=lenient)
+            assert codes(answer)["error"] == ["LWT023"]
+
+
 def test_a_script_with_errors_is_refused_with_the_diagnostics_of_check(tmp_path: Path) -> None:
     text = '(a)=LLM("x {(b)}", temprature=1)\n(c)=LLM("y"'
     answer = run(tmp_path, text)

@@ -13,9 +13,10 @@ from ...lwt import Script
 from ...operations import BUILTIN, Signature
 from . import answers, calls, expressions, options, programs, references, strings, structure
 from .ignores import silence
-from .registry import MISSING, Context, Lint
+from .references import input_path
+from .registry import ABSENT, MISSING, Context, Lint
 
-__all__ = ["LINTS", "MISSING", "Context", "check", "diagnose"]
+__all__ = ["ABSENT", "LINTS", "MISSING", "Context", "check", "diagnose", "input_faults"]
 
 LINTS: tuple[Lint, ...] = (
     *structure.LINTS,
@@ -40,11 +41,17 @@ def check(
 ) -> list[Diagnostic]:
     """Return what is wrong with ``script``, in the order of place: what reading it found and what the rules find.
 
-    ``input`` is the JSON value that the run will get (without it paths into the input aren't checked), ``models`` the
+    ``input`` is the JSON value that the run will get (without it paths into the input aren't checked; ``ABSENT``: the run
+    has none, and a reference to it is an error), ``models`` the
     names that the host offers (None: any), ``given`` the steps that ran before, in a session, and may be referred to. Never
     raises for what a script says. Design: LWT, sections "Syntax" and "Meaning".
     """
     return diagnose(Context(script, input, operations, models, given))
+
+
+def input_faults(context: Context) -> list[Diagnostic]:
+    """Return what the script wants of the run's input that is not there: for a part of a script that is still arriving."""
+    return list(input_path.find(context))
 
 
 def diagnose(context: Context) -> list[Diagnostic]:

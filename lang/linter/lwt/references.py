@@ -10,12 +10,13 @@ from ...literals import Reading, kind_of, short
 from ...lwt import Accessor, Call, Choice, Index, Key, Reference, Slice, Step, Template, Word
 from ...parse.lwt.lookalikes import path_of
 from ...source import NOWHERE, Span
-from .registry import MISSING, Context, Lint, Use, lint
+from .registry import ABSENT, MISSING, Context, Lint, Use, lint
 
 __all__ = ["LINTS"]
 
 _SHOWN = 8
 """Names that a message lists."""
+_GIVE_ONE = "give the run one: `--input FILE` on the command line, `input=` in Python, `input` in a request, `%kw input NAME` in a notebook"
 _ITEMS = 20
 """Elements of an input list that are looked at for what ``{(item)}`` may have."""
 
@@ -107,8 +108,15 @@ def accessor_on_scalar(context: Context) -> Iterator[Diagnostic]:
 
 @lint("LWT023")
 def input_path(context: Context) -> Iterator[Diagnostic]:
-    """Accessors that lead nowhere in the input that was given."""
+    """References to an input that the run has not, and accessors that lead nowhere in the one that was given."""
     if context.input is MISSING:
+        return
+    if context.input is ABSENT:
+        if uses := [use.reference for use in context.uses if use.reference.name == "input"]:
+            others = len(uses) - 1
+            also = f" (and {others} more reference{'s' if others > 1 else ''} to it)" if others else ""
+            message = f"the script refers to the input, and the run has none{also}"
+            yield context.found("LWT023", message, uses[0].span, _GIVE_ONE)
         return
     lists: dict[int, Sequence[Any] | None] = {}
     for use in context.uses:

@@ -32,10 +32,12 @@ from ...source import Source, Span
 if TYPE_CHECKING:
     from ...parse.expr import ExprRead
 
-__all__ = ["MISSING", "Context", "Lint", "RawString", "Use", "lint"]
+__all__ = ["ABSENT", "MISSING", "Context", "Lint", "RawString", "Use", "lint"]
 
 MISSING: Final = object()
-"""No input was given (None is an input: JSON's null)."""
+"""Nothing is known of the input (None is an input: JSON's null)."""
+ABSENT: Final = object()
+"""The script is to run without an input."""
 
 _HEAD_LINE = re.compile(rf"^[ \t]*+\((?P<id>{ID})\)[ \t]*+=", re.MULTILINE)
 _SUGGESTIONS = 50

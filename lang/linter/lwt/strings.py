@@ -14,7 +14,7 @@ from ...parse.lwt.reference_slips import SLIPS
 from ...parse.lwt.shapes import ID
 from ...source import Span
 from .expressions import expression_strings
-from .registry import MISSING, Context, Lint, lint
+from .registry import ABSENT, MISSING, Context, Lint, lint
 
 __all__ = ["LINTS"]
 
@@ -66,7 +66,7 @@ def _dotted(context: Context) -> Iterator[Diagnostic]:
 
 def _has_keys(context: Context, reference: Reference) -> bool:
     if reference.name in ("input", "item"):
-        return reference.name == "item" or context.input is MISSING or isinstance(context.input, dict | list)
+        return reference.name == "item" or context.input in (MISSING, ABSENT) or isinstance(context.input, dict | list)
     step = context.steps.get(reference.name)
     kind = step.call.option("type") if step else None
     return isinstance(kind, Word) and kind.value == "json"

@@ -25,7 +25,7 @@ _PIECE = re.compile(
 )
 
 
-_AROUND = 20_000
+_AROUND = 5_000
 """How far around a fault its statement is looked at."""
 
 

@@ -86,13 +86,11 @@ def chunk_at(text: str, start: int, in_block: bool) -> Chunk:
     Brackets carry it over line breaks, but not into a line that begins as a statement does. In a block it ends before the
     block's own words. What stands behind an unclosed quote is not looked at.
     """
-    depth = skip = 0
+    depth, place = 0, start
     joins: list[Span] = []
     stop = len(text)
-    for match in _SCAN.finditer(text, start):
-        sign, at = match[0], match.start()
-        if at < skip:
-            continue
+    while match := _SCAN.search(text, place):
+        sign, at, place = match[0], match.start(), match.end()
         if sign == "\n":
             if depth and not HEAD_LINE.match(text, at + 1) and not text.startswith("#:", at + 1):
                 continue
@@ -106,7 +104,7 @@ def chunk_at(text: str, start: int, in_block: bool) -> Chunk:
             break
         if sign == "#":
             if depth:
-                skip = end_of_line(text, at)
+                place = end_of_line(text, at)
                 continue
             stop = at
             break
@@ -115,7 +113,7 @@ def chunk_at(text: str, start: int, in_block: bool) -> Chunk:
         elif sign in ")]":
             depth = max(0, depth - 1)
         elif sign in "\"'`":
-            skip, depth = end_of_line(text, at), 0
+            place, depth = end_of_line(text, at), 0
         elif (
             sign[0] in "CFE"
             and in_block

@@ -23,6 +23,7 @@ MAX_FAULTS = 1_000
 """Beyond so many faults a text was not meant as a program; reading stops there and says so."""
 
 _BLANK = re.compile(r"[ \t\r\n]*+")
+_ODD_BLANK = re.compile(r"[^\S\n]*+")
 _CATCH = re.compile(r"CATCH(?P<any>[ \t]++ANY\b)?", re.IGNORECASE)
 
 
@@ -175,10 +176,15 @@ class Recovery:
                 begin = chunk.start if reason is None else reason
                 items = (*items[:-1], evolve(items[-1], why=why, span=Span(begin, items[-1].span.end)))
             self._items.extend(items)
-            return max(chunk.end, at + 1)
+            return chunk.end if chunk.end > at else self._behind_blanks(at)
         end, faults = self._explained(chunk, found)
         self.faults += faults
-        return max(end, at + 1)
+        return max(end, self._behind_blanks(at) if end == at else end)
+
+    def _behind_blanks(self, at: int) -> int:
+        """Return where the blanks end that no line has and that nothing stands behind: they are one fault, if any."""
+        blank = _ODD_BLANK.match(self._text, at)
+        return max(blank.end() if blank else at, at + 1)
 
     def _explained(self, chunk: Chunk, failure: Failure | None) -> tuple[int, list[Fault]]:
         if len(self.faults) > 200:

@@ -16,6 +16,7 @@ from .shapes import (
     ID,
     LOOSE_HEAD,
     end_of_line,
+    skip_blank,
     start_of_line,
 )
 
@@ -184,11 +185,9 @@ def ends_a_call(line: str) -> bool:
 
 def explain_rest(text: str, start: int, end: int) -> tuple[Fault, int]:
     """Explain the text ``[start, end)`` behind a step on its line. Return also where reading goes on."""
-    rest = text[start:end]
-    first = start + len(rest) - len(rest.lstrip())
-    rest = rest.strip()
+    first = skip_blank(text, start)
     head = HEAD.search(text, first, end)
-    if head and not rest.startswith("#"):
+    if head and text[first] != "#":
         between = text[first : head.start()].strip()
         return (
             fault(
@@ -202,6 +201,7 @@ def explain_rest(text: str, start: int, end: int) -> tuple[Fault, int]:
             ),
             head.start(),
         )
+    rest = text[first:end].strip()
     if rest.startswith("#"):
         message, hint, edit = "a comment stands on a line of its own", "move it above the step", "\n" + rest
     elif re.search(r"\w", rest):

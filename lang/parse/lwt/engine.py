@@ -16,7 +16,7 @@ from .... import grammar
 from ...lwt import Comment, Step
 from ...source import Span
 from ..ahead import Automaton, Follower, States
-from .builder import Builder, Unbuildable
+from .builder import MAX_DEPTH, Builder, Unbuildable
 
 __all__ = ["Failure", "StepRead", "automaton", "follow", "read_script", "read_step", "reference_pattern"]
 
@@ -147,6 +147,9 @@ def read_step(text: str, start: int, stop: int | None = None) -> StepRead | Fail
             after = _AFTER.get(kind, "value")
             if kind in _OPENING:
                 brackets.append(_OPENING[kind])
+                if len(brackets) > 2 * MAX_DEPTH:  # no value of so many is built, and each is read again for every mend
+                    message = f"values are nested deeper than {MAX_DEPTH} here"
+                    return Failure(end, after, unbuildable=("LWT011", message, Span(token.start_pos, end)))
             elif kind in _CLOSING:
                 brackets.pop()
                 if not brackets:

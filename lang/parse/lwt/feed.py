@@ -1,7 +1,7 @@
 """Reads a script that is still arriving: steps come out as soon as their text is whole. The reading is lenient."""
 
 from ...diagnostic import has_errors
-from ...lwt import RESERVED, Script, Step
+from ...lwt import MAX_STEPS, RESERVED, Script, Step
 from ...source import Source, Span
 from ..repairs import respan
 from .engine import StepRead, read_step
@@ -10,6 +10,10 @@ from .script import parse_lwt
 from .shapes import HEAD, end_of_line, next_head
 
 __all__ = ["StepFeed"]
+
+
+_LONG = 4_000
+"""Code points of a step that is still arriving up to which every line of it is a reason to look whether it is whole."""
 
 
 class StepFeed:
@@ -22,17 +26,29 @@ class StepFeed:
         self._begun: set[str] = set()
         self.is_doubtful = False
         """Whether something arrived that may change what was handed out: a fault, or a step whose id was there before."""
+        self._parts = 0
+        self._enough = 0  # the length of the rest at which it is looked at again
+
+    @property
+    def source(self) -> Source:
+        """The text that has arrived."""
+        return Source("".join(self._pieces), "<stream>")
 
     def feed(self, chunk: str) -> list[Step]:
         """Take the next piece and return the steps that are whole now, spans in the whole text."""
         self._pieces.append(chunk)
         self._rest += chunk
         # Only a line's end or a parenthesis can make a step whole; anything else needs no look at what is there.
-        return self._take() if "\n" in chunk or ")" in chunk else []
+        if not ("\n" in chunk or ")" in chunk) or len(self._rest) < self._enough or self._parts > MAX_STEPS:
+            return []
+        found = self._take()
+        # A long step that is still arriving is not read again for every line of it: that would be quadratic.
+        self._enough = len(self._rest) * 17 // 16 if len(self._rest) > _LONG else 0
+        return found
 
     def close(self) -> tuple[list[Step], Script]:
         """Say that all text has arrived. Return the steps not handed out yet, and the whole script with diagnostics."""
-        script = parse_lwt(Source("".join(self._pieces), "<stream>"), "lenient")
+        script = parse_lwt(self.source, "lenient")
         rest = [step for step in script.steps if step.id not in self._begun]
         self._begun.update(step.id for step in rest)
         return rest, script
@@ -44,6 +60,9 @@ class StepFeed:
             end = self._whole_until(text, at)
             if end is None:
                 break
+            self._parts += 1
+            if self._parts > MAX_STEPS:
+                break  # close() refuses the script
             found += self._read(text[at:end], self._offset + at)
             at = end
         self._rest = text[at:]

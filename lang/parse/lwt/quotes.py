@@ -16,6 +16,8 @@ from .tails import OPTION_NAMES, Tail, delimits, loose_tail, option_tail, swallo
 
 __all__ = ["inner_quotes", "open_string", "quoted_name", "stray_quote", "unclosed_before_options", "unopened_value"]
 
+_MOST = 5_000
+"""Quotes that are escaped in one prompt; one with more was not meant as a prompt, and each costs an edit that is tried."""
 _TAIL = option_tail("[\"']")
 _NAMED = re.compile(r"([A-Za-z_]\w*)[ \t]*=\s*\Z")
 
@@ -147,6 +149,8 @@ def inner_quotes(step: Broken) -> Fault | None:
             continue
         for closing in _closings(step, opened, mark):
             inner = _bare_quotes(text, opened + 1, closing, mark)
+            if len(inner) > _MOST:
+                continue
             if swallows(text, opened + 1, closing + 1):
                 inner = _between_delimiters(text, opened + 1, closing, inner)
             edits = tuple(Edit(Span(i, i), "\\") for i in inner)
@@ -169,7 +173,7 @@ def _between_delimiters(text: str, start: int, end: int, inner: list[int]) -> li
 
     None where that can't be known: no quote delimits anything, or options would become text all the same.
     """
-    delimiters = [at for at in inner if delimits(text, at)]
+    delimiters = {at for at in inner if delimits(text, at)}
     masked = list(text[start : end + 1])
     for at in delimiters:
         masked[at - start] = "\0"

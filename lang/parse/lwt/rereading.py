@@ -13,7 +13,7 @@ from ...lwt import Comment, Script, Step
 from ...source import Source
 from ..fault import Fault
 from ..moving import Kept, Pieces
-from .script import MAX_LENGTH, MAX_OPENINGS, next_place, parse_lwt, read_piece, read_strictly
+from .script import MAX_FAULTS, excess, next_place, parse_lwt, read_piece, read_strictly, too_many_faults
 from .shapes import end_of_line
 
 __all__ = ["ScriptPieces", "ScriptRead", "reread_lwt"]
@@ -40,7 +40,7 @@ class ScriptRead:
 def reread_lwt(source: Source, before: ScriptPieces | None = None) -> ScriptRead:
     """Read a text, as ``parse_lwt`` does, with the pieces of one like it."""
     text = source.text
-    if len(text) > MAX_LENGTH or text.startswith("\ufeff") or text.count("{(") > MAX_OPENINGS:
+    if text.startswith("\ufeff") or excess(text):
         return _as_a_whole(parse_lwt(source), is_faulty=True)
     if before is None:
         script = parse_lwt(source)
@@ -51,6 +51,9 @@ def reread_lwt(source: Source, before: ScriptPieces | None = None) -> ScriptRead
     faults: list[Fault] = []
     at = 0
     while (at := next_place(text, at)) < len(text):
+        if len(faults) >= MAX_FAULTS:
+            faults.append(too_many_faults(text, at, len(faults)))
+            break
         piece = before.find(text, at)
         if piece is None:
             read = read_piece(text, at)

@@ -6,23 +6,26 @@ same grammar and every span is mapped back to the text as it was given. Design: 
 """
 
 from collections.abc import Iterable, Sequence
+from itertools import islice
 
 from attrs import evolve, frozen
 
 from ...diagnostic import Diagnostic, Edit, sort_key
-from ...lwt import Comment, Mode, Script, Step, Template
+from ...lwt import MAX_STEPS, Comment, Mode, Script, Step, Template
 from ...node import walk
 from ...source import Source, Span
-from ..fault import Fault
+from ..fault import Fault, fault
 from ..repairs import Repaired, repair, respan
 from .between import explain_bad_head, explain_bullet, explain_lines, explain_rest
 from .engine import StepRead, read_script, read_step
 from .envelope import STAGES, is_wrapped
 from .faults import explain_step
 from .reference_slips import find_slips
-from .shapes import BULLET, HEAD, end_of_line, next_head
+from .shapes import BULLET, HEAD, end_of_line, next_head, skip_blank
 
-__all__ = ["MAX_LENGTH", "MAX_OPENINGS", "Piece", "next_place", "parse_lwt", "read_piece", "read_strictly"]
+__all__ = [
+    "MAX_FAULTS", "Piece", "excess", "next_place", "parse_lwt", "read_piece", "read_strictly", "too_many_faults",
+]  # fmt: skip
 
 MAX_LENGTH = 4_000_000
 """The longest script in code points. A script of 10,000 steps has about a fifth of that."""
@@ -30,22 +33,27 @@ MAX_LENGTH = 4_000_000
 MAX_OPENINGS = 100_000
 """The most ``{(`` in a script: each costs a token, and no script that means something has as many."""
 
+MAX_FAULTS = 1_000
+"""Beyond so many faults a text was not meant as a script; reading stops there and says so."""
+
+MAX_REPAIRS = 2 * MAX_STEPS
+"""The most faults of a text that the lenient reading puts right: a bullet and a quote in each of ``MAX_STEPS`` steps."""
+
 Items = Sequence[Step | Comment]
 
 
-def parse_lwt(source: Source | str, mode: Mode = "strict") -> Script:
-    """Read a script. Never raises on any text: what is wrong is in the script's ``diagnostics``."""
+def parse_lwt(source: Source | str, mode: Mode = "strict", max_steps: int | None = MAX_STEPS) -> Script:
+    """Read a script. Never raises on any text: what is wrong is in the script's ``diagnostics``.
+
+    A script of more than ``max_steps`` steps is refused (None: any number is read). The work is linear in the text.
+    """
     if isinstance(source, str):
         source = Source(source)
-    if len(source.text) > MAX_LENGTH:
-        message = f"the script has {len(source.text):,} characters; {MAX_LENGTH:,} is the most"
-        return Script((), source, mode, (Diagnostic("LWT011", "error", message, Span(0, 1)),))
-    if (openings := source.text.count("{(")) > MAX_OPENINGS:
-        message = f"the script has {openings:,} times {{(; {MAX_OPENINGS:,} is the most"
-        return Script((), source, mode, (Diagnostic("LWT011", "error", message, Span(0, 1)),))
+    if refused := excess(source.text, max_steps):
+        return Script((), source, mode, (refused,))
     # A byte order mark reads as a space, so that every offset stays.
     text = " " + source.text[1:] if source.text.startswith("\ufeff") else source.text
-    items, faults = _read(text)
+    items, faults = _read(text, mode)
     if mode == "strict":
         return read_strictly(source, items, faults)
     if not faults and (any(isinstance(item, Step) for item in items) or not is_wrapped(text)):
@@ -70,6 +78,51 @@ def _unwrapped(text: str) -> tuple[list[Diagnostic], list[Repaired]]:
     return diagnostics, chain
 
 
+def excess(text: str, max_steps: int | None = MAX_STEPS) -> Diagnostic | None:
+    """Return why a text is too large to be read; None where it is not. Little is read to find out."""
+    if len(text) > MAX_LENGTH:
+        return Diagnostic(
+            "LWT011",
+            "error",
+            f"the script has {len(text):,} characters; {MAX_LENGTH:,} is the most",
+            Span(0, 1),
+        )
+    if (openings := text.count("{(")) > MAX_OPENINGS:
+        message = f"the script has {openings:,} times {{(; {MAX_OPENINGS:,} is the most"
+        return Diagnostic("LWT011", "error", message, Span(0, 1))
+    if max_steps is None or next(islice(HEAD.finditer(text), max_steps, None), None) is None:
+        return None
+    # So many places look like heads, but prompts may have some of them.
+    if (at := _step(text, max_steps + 1)) is None:
+        return None
+    message = f"the script has more than {max_steps:,} steps; this is step {max_steps + 1:,}"
+    hint = "`--max-steps N` on the command line, or `max_steps=N` in Python, reads a script of more steps"
+    return Diagnostic("LWT011", "error", message, Span(at, at + 1), (hint,))
+
+
+def _step(text: str, number: int) -> int | None:
+    """Return where the step with this number, counted from 1, begins. Steps are found as ``read_piece`` finds them."""
+    at = 0
+    while (at := next_place(text, at)) < len(text):
+        if text[at] == "#":
+            at = end_of_line(text, at)
+        elif HEAD.match(text, at):
+            number -= 1
+            if not number:
+                return at
+            read = read_step(text, at)
+            if isinstance(read, StepRead):
+                end = end_of_line(text, read.end)
+                behind = HEAD.search(text, read.end, end)
+                at = behind.start() if behind else end
+            else:
+                at = next_head(text, at)
+        else:
+            bullet = BULLET.match(text, at)
+            at = bullet.end() if bullet else next_head(text, at)
+    return None
+
+
 def read_strictly(source: Source, items: Items, faults: Iterable[Fault]) -> Script:
     """Return the script of what was read strictly."""
     return Script(tuple(items), source, "strict", _sorted((each.diagnostic for each in faults), len(source.text)))
@@ -87,24 +140,35 @@ def _within(diagnostic: Diagnostic, length: int) -> Diagnostic:
     return evolve(diagnostic, span=Span(min(span.start, length), length))
 
 
-def _read(text: str) -> tuple[Items, list[Fault]]:
+def _read(text: str, mode: Mode) -> tuple[Items, list[Fault]]:
     """Read as one text; where that fails, step by step."""
     items = read_script(text)
-    return (items, []) if items is not None else _recover(text)
+    return (items, []) if items is not None else _recover(text, mode)
 
 
-def _recover(text: str) -> tuple[Items, list[Fault]]:
+def _recover(text: str, mode: Mode) -> tuple[Items, list[Fault]]:
     """Read every step that can be read, and explain everything else. Linear in the text."""
     items: list[Step | Comment] = []
     faults: list[Fault] = []
-    at = 0
+    repaired, at = 0, 0
     while (at := next_place(text, at)) < len(text):
+        if len(faults) - repaired >= MAX_FAULTS or repaired >= MAX_REPAIRS:
+            faults.append(too_many_faults(text, at, len(faults)))
+            break
         piece = read_piece(text, at)
         if piece.item is not None:
             items.append(piece.item)
         faults += piece.faults
+        if mode == "lenient":
+            repaired += sum(each.accepted for each in piece.faults)
         at = piece.end
     return items, faults
+
+
+def too_many_faults(text: str, at: int, count: int) -> Fault:
+    """Return the fault of a text that has so many before ``at`` that nothing more of it is read."""
+    message = f"here are more than {count:,} faults; reading stops at this line"
+    return fault("LWT011", message, at, max(end_of_line(text, at), at + 1))
 
 
 @frozen
@@ -134,7 +198,7 @@ def read_piece(text: str, at: int) -> Piece:
         read = read_step(text, at)
         if isinstance(read, StepRead):
             end = end_of_line(text, read.end)
-            if not text[read.end : end].strip():
+            if skip_blank(text, read.end) >= end:
                 return Piece(read.end, read.step)
             found, behind = explain_rest(text, read.end, end)
             return Piece(behind, read.step, (found,))
@@ -176,14 +240,14 @@ def _lenient(
         diagnostics += [_back(chain, fault.as_warning) for fault in accepted]
         chain.append(repair(text, (edit for fault in accepted for edit in fault.diagnostic.edits)))
         text = chain[-1].text
-        items, faults = _read(text)
+        items, faults = _read(text, "lenient")
     diagnostics += [_back(chain, fault.diagnostic) for fault in faults]
 
     slips = _slips(text, items)
     if slips:
         diagnostics += [_back(chain, slip) for slip in slips]
         chain.append(repair(text, (edit for slip in slips for edit in slip.edits)))
-        items, _ = _read(chain[-1].text)
+        items, _ = _read(chain[-1].text, "lenient")
     if chain:
         items = [respan(item, lambda span: _span_back(chain, span)) for item in items]
     items, dropped = _last_wins(items)

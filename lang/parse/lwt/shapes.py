@@ -8,7 +8,7 @@ import re
 __all__ = [
     "BAD_HEAD", "BRACKETED_HEAD", "BULLET", "COLON_HEAD", "ELISION", "FENCE", "HEAD", "ID", "INVISIBLE", "LOOSE_HEAD", "OPERATION",
     "SMART_QUOTES",
-    "end_of_line", "first_shown", "next_head", "start_of_line",
+    "end_of_line", "first_shown", "next_head", "skip_blank", "start_of_line",
 ]  # fmt: skip
 
 ID = r"[\w][\w\-]*(?:\.[\w][\w\-]*)*"
@@ -77,6 +77,15 @@ def end_of_line(text: str, offset: int) -> int:
     """Return the offset of the newline that ends ``offset``'s line, or the text's end."""
     found = text.find("\n", offset)
     return len(text) if found < 0 else found
+
+
+_BLANK = re.compile(r"\s*+")
+
+
+def skip_blank(text: str, offset: int) -> int:
+    """Return the first offset from ``offset`` on where something stands that is not white space, or the text's end."""
+    found = _BLANK.match(text, offset)
+    return found.end() if found else offset
 
 
 def start_of_line(text: str, offset: int) -> int:

@@ -45,16 +45,19 @@ _LIKE_REFERENCE = rf"\$?\{{{{1,2}}[ ]?\(?[\w.\-]{{1,60}}{_ACCESSORS}\)?[ ]?\}}{{
 """A reference with a slip in its braces as well: ``{{name}}``, ``{(name}``."""
 
 _LIST = r"\[[^\[\]\n]{0,200}\]"
-_TEXT = rf"""(?:"(?:{REFERENCE}|[^"\n])*"|'(?:{REFERENCE}|[^'\n])*')"""
-_VALUE = rf"(?:{OPTION_VALUE}|{_TEXT}|{_LIKE_REFERENCE}|{_LIST})"
+_TEXT = rf"""(?:"(?>{REFERENCE}|[^"\n])*+"|'(?>{REFERENCE}|[^'\n])*+')"""
+_VALUE = rf"(?:{_TEXT}(?:\s{{0,4}}\|\s{{0,4}}{_TEXT})*|{OPTION_VALUE}|{_LIKE_REFERENCE}|{_LIST})"
 _NAMES = "|".join(sorted(OPTION_NAMES))
 _WORD = r"[A-Za-z_]\w{0,60}"
-_OPTION = rf"\s{{0,9}}[,;]\s{{0,9}}(?:(?:{_NAMES})\s{{0,4}}[=:]|{_WORD}\s{{0,4}}(?:=(?!=)|:(?=\s{{0,4}}\$?\{{)))"
-_NO_COMMA = rf"\s{{1,9}}(?:{_NAMES})\s{{0,4}}=(?!=)"
+_OPTION = rf"\s{{0,18}}[,;]\s{{0,9}}(?:(?:{_NAMES})\s{{0,4}}[=:]|{_WORD}\s{{0,4}}(?:=(?!=)|:(?=\s{{0,4}}\$?\{{)))"
+_NO_COMMA = rf"\s{{1,18}}(?:{_NAMES})\s{{0,4}}=(?!=)"
 _NO_COMMA_EITHER = rf"\s{{1,9}}{_WORD}\s{{0,4}}=(?=\s{{0,4}}\$?\{{)"  # behind an expression; text may have it
-_END = r"\s{0,9}[,;]?\s{0,9}[)\]}]{0,3}[;.]?\Z"
-_LOOSE_TAIL = re.compile(rf"(?:(?:{_OPTION}|{_NO_COMMA})\s{{0,4}}{_VALUE}\s{{0,9}}\)?){{1,9}}{_END}")
-_BEHIND_EXPRESSION = re.compile(rf"(?:(?:{_OPTION}|{_NO_COMMA}|{_NO_COMMA_EITHER})\s{{0,4}}{_VALUE}){{1,9}}{_END}")
+_END = r"\s{0,18}[,;]?\s{0,9}[)\]}]{0,3}[;.]?\Z"
+# Each option is atomic: what it is does not depend on what follows, and trying all readings of nine takes too long.
+_LOOSE_TAIL = re.compile(rf"(?>(?:{_OPTION}|{_NO_COMMA})\s{{0,4}}{_VALUE}(?:\s{{0,9}}\))?){{1,9}}{_END}")
+_BEHIND_EXPRESSION = re.compile(rf"(?>(?:{_OPTION}|{_NO_COMMA}|{_NO_COMMA_EITHER})\s{{0,4}}{_VALUE}){{1,9}}{_END}")
+_LONGEST = 20_000
+"""Code points of the end of a step that are looked at for options."""
 _ONE = re.compile(rf"\s{{0,9}}[,;]?\s{{0,9}}({_WORD})\s{{0,4}}[=:]\s{{0,4}}({_VALUE})")
 _BEHIND_QUOTE = (
     rf"(?<!\\)[\"']\s{{0,9}}(?:[,;]\s{{0,9}}(?:(?:{_NAMES})\s{{0,4}}[=:]|{_WORD}\s{{0,4}}=(?!=))"
@@ -87,7 +90,7 @@ def loose_tail(text: str, start: int, end: int, *, is_expression: bool) -> Tail 
 
     None where nothing looks like an option. ``is_expression``: what stands before is one, and an expression has no ``name=``.
     """
-    found = (_BEHIND_EXPRESSION if is_expression else _LOOSE_TAIL).search(text, start, end)
+    found = (_BEHIND_EXPRESSION if is_expression else _LOOSE_TAIL).search(text, max(start, end - _LONGEST), end)
     if not found:
         return None
     options = _ONE.findall(found[0])

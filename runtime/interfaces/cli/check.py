@@ -4,7 +4,7 @@ from typing import Annotated, Literal
 
 import typer
 
-from .shared.params import AsWritten, GraphSource, InputFile, Lenient, ScriptFiles, StateFolder
+from .shared.params import AsWritten, GraphSource, InputFile, Lenient, MaxSteps, ScriptFiles, StateFolder
 
 __all__ = ["check"]
 
@@ -13,6 +13,7 @@ def check(
     files: ScriptFiles,
     input_file: InputFile = None,
     lenient: Lenient = False,
+    max_steps: MaxSteps = 10_000,
     graph: GraphSource = None,
     state: StateFolder = None,
     raw: AsWritten = False,
@@ -34,5 +35,7 @@ def check(
         from .shared.programs import look_at
 
         against = look_at(graph, state, raw)
-    results = check_files(files, "lenient" if lenient else "strict", input_file, against, seeds=True)
+    results = check_files(
+        files, "lenient" if lenient else "strict", input_file, against, seeds=True, max_steps=max_steps
+    )
     return report(results, output_format)

@@ -4,7 +4,7 @@ from typing import Annotated
 
 import typer
 
-from .shared.params import Lenient, ScriptFiles
+from .shared.params import Lenient, MaxSteps, ScriptFiles
 
 __all__ = ["fmt"]
 
@@ -16,6 +16,7 @@ def fmt(
     ] = False,
     diff: Annotated[bool, typer.Option("--diff", help="Write nothing; print what would change.")] = False,
     lenient: Lenient = False,
+    max_steps: MaxSteps = 10_000,
 ) -> int:
     """Format scripts in place.
 
@@ -27,4 +28,4 @@ def fmt(
     """
     from .tasks.formatting import format_files
 
-    return format_files(files, "lenient" if lenient else "strict", check=check, diff=diff)
+    return format_files(files, "lenient" if lenient else "strict", check=check, diff=diff, max_steps=max_steps)

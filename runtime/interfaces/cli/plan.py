@@ -4,7 +4,7 @@ from typing import Annotated, Literal
 
 import typer
 
-from .shared.params import InputFile, Lenient
+from .shared.params import InputFile, Lenient, MaxSteps
 
 __all__ = ["plan"]
 
@@ -22,6 +22,7 @@ def plan(
     ] = "text",
     input_file: InputFile = None,
     lenient: Lenient = False,
+    max_steps: MaxSteps = 10_000,
 ) -> int:
     """Show what a run would do: layers, critical path, final step.
 
@@ -32,4 +33,4 @@ def plan(
     """
     from .seeds.dispatching import plan_of_any
 
-    return plan_of_any(file, output_format, "lenient" if lenient else "strict", input_file)
+    return plan_of_any(file, output_format, "lenient" if lenient else "strict", input_file, max_steps)

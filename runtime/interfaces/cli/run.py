@@ -14,6 +14,7 @@ from .shared.params import (
     MaxCalls,
     MaxConcurrency,
     MaxCost,
+    MaxSteps,
     MaxTokens,
     ModelSpec,
     NoCache,
@@ -97,6 +98,7 @@ def run(
     ] = False,
     lenient: Lenient = False,
     strict_types: StrictTypes = False,
+    max_steps: MaxSteps = 10_000,
     max_calls: MaxCalls = None,
     max_tokens: MaxTokens = None,
     max_cost: MaxCost = None,
@@ -118,6 +120,6 @@ def run(
         Asked(
             file, input_file, llm, tuple(model or ()), output_format, resume, force, dry_run, schedule, max_concurrency,
             all_steps, lenient, Limits(max_calls, max_tokens, max_cost, price, rate, not no_cache),
-            Ground(graph, state, chunks, query, force, raw), strict_types,
+            Ground(graph, state, chunks, query, force, raw), strict_types, max_steps,
         )
     )  # fmt: skip

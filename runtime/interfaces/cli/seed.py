@@ -61,7 +61,7 @@ OutFile = Annotated[
         "-o",
         metavar="FILE",
         show_default=False,
-        help="Where the results go, a line as each comes; stdout without it.",
+        help="Where the results go, a line as each comes: a .jsonl, .ndjson or .csv file; stdout without it.",
     ),
 ]
 OutFormat = Annotated[

@@ -14,6 +14,7 @@ from ..repl.dots import DOTS
 from ..repl.outcome import Outcome, Page
 from ..repl.reading import Piece
 from ..repl.writing import unwritten
+from ..replacing import UnknownSuffix, known_suffix
 from . import asking
 from .cells import Cell, dot
 from .drawing import MOST, evidence_svg, flow_svg
@@ -156,6 +157,11 @@ class Verbs:
 
     def _report(self, line: str, cell: Cell) -> None:
         name, force = asking.file_asked(line, "report")
+        if name is not None:
+            try:
+                known_suffix(name, (".html", ".htm"))
+            except UnknownSuffix as error:
+                raise Misused(error.message, error.hint) from None
         room, desk = self._room, self._room.desk()
         page = room.beside(lambda: render(desk.state.as_json(), desk.adapter), "report")
         if name is None:

@@ -9,6 +9,7 @@ from typing import Any
 
 from knotwork.lang.seed import Extracted, FormulaSeed, ReviewHandling
 from knotwork.runtime.events import Events, Warned
+from knotwork.runtime.formulas.remembering import MOST_PENDING, Remembered
 from knotwork.runtime.formulas.results import SeedResult
 from knotwork.runtime.formulas.running import Totals, run_many
 from support.clients import Scripted
@@ -177,3 +178,56 @@ def test_without_a_models_name_nothing_is_remembered(tmp_path: Path) -> None:
 def test_no_review_is_in_the_file(tmp_path: Path) -> None:
     asked(tmp_path, given=[{"name": "A", "reviews": [{"text": "food with a secret ingredient"}]}])
     assert all(b"secret" not in path.read_bytes() for path in tmp_path.iterdir())
+
+
+def test_what_waits_to_be_written_is_bounded_and_nothing_of_it_is_lost(tmp_path: Path) -> None:
+    async def whole() -> None:
+        cache = Remembered(tmp_path / "extractions.sqlite", "m")
+        await cache.opened()
+        go, write, most, callers = asyncio.Event(), cache._shelf.keep, 0, 50
+
+        async def slow(*rows: Any) -> None:
+            await go.wait()
+            await write(*rows)
+
+        cache._shelf.keep = slow  # type: ignore[method-assign]
+
+        async def keep(caller: int) -> None:
+            nonlocal most
+            for number in range(200):
+                await cache.keep([(f"{caller}-{number}".encode(), number)])
+                most = max(most, cache.pending)
+
+        tasks = [asyncio.create_task(keep(caller)) for caller in range(callers)]
+        for _ in range(100):
+            await asyncio.sleep(0)
+        assert MOST_PENDING < cache.pending <= MOST_PENDING + callers
+        assert sum(task.done() for task in tasks) < callers / 2
+        tasks[-1].cancel()  # what it had added is written all the same
+        go.set()
+        await asyncio.gather(*tasks, return_exceptions=True)
+        assert most <= MOST_PENDING + callers
+        await cache.aclose()
+        again = Remembered(tmp_path / "extractions.sqlite", "m")
+        await again.opened()
+        for caller in range(callers - 1):
+            keys = {str(number): f"{caller}-{number}".encode() for number in range(200)}
+            assert again.find(keys) == {str(number): number for number in range(200)}
+        assert again.find({"first": f"{callers - 1}-0".encode()}) == {"first": 0}
+        await again.aclose()
+
+    asyncio.run(whole())
+
+
+def test_a_disk_that_fails_holds_nobody_up(tmp_path: Path) -> None:
+    async def whole() -> None:
+        told: list[str] = []
+        cache = Remembered(tmp_path / "extractions.sqlite", "m", warn=told.append)
+        await cache.opened()
+        cache._shelf.give_up("the disk is full")
+        async with asyncio.timeout(10):
+            await asyncio.gather(*(cache.keep([(f"{n}".encode(), n)]) for n in range(5 * MOST_PENDING)))
+        await cache.aclose()
+        assert len(told) == 1
+
+    asyncio.run(whole())

@@ -27,7 +27,7 @@ from ..shared.checked import Checked
 from ..shared.checking import show
 from ..shared.display import Display
 from ..shared.exit import Exit, Misused
-from ..shared.files import STDIN, Unreadable, read_source
+from ..shared.files import STDIN, Unreadable, read_source, writable
 from ..shared.output import complain, is_terminal, say
 from .asked import Question, Searched
 from .summary import finish
@@ -133,6 +133,7 @@ def _check(asked: Question) -> None:
         folder = Path(search.tree).parent
         if Path(search.tree).is_dir() or not folder.is_dir():
             raise Misused(f"--tree {search.tree} is no file in a folder that is there")
+    writable(search.tree, (".json", ".mmd", ".dot", ".txt"))
 
 
 def _is_source(text: str) -> bool:

@@ -6,6 +6,7 @@ from typing import Literal
 
 from attrs import field, frozen
 
+from .....lang.lwt import MAX_STEPS
 from ...asked import Ground, Limits
 
 __all__ = ["Asked", "OutputFormat", "resume_command"]
@@ -32,6 +33,7 @@ class Asked:
     limits: Limits
     ground: Ground = field(factory=Ground)
     strict_types: bool = False
+    max_steps: int = MAX_STEPS
 
 
 def resume_command(run_id: str, asked: Asked, model: str) -> str:
@@ -58,4 +60,6 @@ def resume_command(run_id: str, asked: Asked, model: str) -> str:
         words += ["--model", named]
     flags = (("--lenient", asked.lenient), ("--all-steps", asked.all_steps), ("--strict-types", asked.strict_types))
     words += [flag for flag, on in flags if on]
+    if asked.max_steps != MAX_STEPS:
+        words += ["--max-steps", str(asked.max_steps)]
     return shlex.join(words) if sys.platform != "win32" else " ".join(words)

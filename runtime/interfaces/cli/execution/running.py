@@ -6,7 +6,7 @@ from typing import Any
 
 from attrs import evolve
 
-from .....lang.dependencies import final_step, needed, step_dependencies, step_references
+from .....lang.dependencies import step_references
 from .....lang.linter.lwt import MISSING
 from .....lang.lwt import Call, Mode, Script
 from .....lang.node import walk
@@ -44,7 +44,7 @@ def perform(asked: Asked, source: Source | None) -> int:
 
             show([job.checked.without_remarks], sys.stderr)
             return rehearse(job.script, job.given, asked.form == "json", asked.all_steps)
-        if job.given is None and _wants_input(job.script, asked.all_steps):
+        if job.given is None and _wants_input(job.script):
             raise Misused(
                 f"{job.script.source.name} refers to {{(input)}}, and there is none", "give one: --input FILE"
             )
@@ -84,7 +84,7 @@ def _job(asked: Asked, source: Source | None, stored: Stored | None, named: dict
             given = kept
     except Unreadable as error:
         return Checked((error.diagnostic,), error.source)
-    script = parse_lwt(source, mode)
+    script = parse_lwt(source, mode, asked.max_steps)
     checked = check_script(script, given, sorted(named) if named else None)
     return checked if checked.failed else Job(checked, script, None if given is MISSING else given, stored)
 
@@ -118,14 +118,8 @@ def _with_graph(asked: Asked, script: Script) -> Asked:
     return evolve(asked, ground=evolve(ground, graph=graph))
 
 
-def _wants_input(script: Script, all_steps: bool) -> bool:
-    """Say whether a step that will run refers to the input."""
-    graph = step_dependencies(script)
-    chosen = final_step(script, graph)
-    wanted = set(graph) if all_steps or chosen is None else needed(graph, chosen[0])
-    return any(
-        reference.name == "input" for step in script.steps if step.id in wanted for reference in step_references(step)
-    )
+def _wants_input(script: Script) -> bool:
+    return any(reference.name == "input" for step in script.steps for reference in step_references(step))
 
 
 def _spec(asked: Asked, script: Script) -> str | None:

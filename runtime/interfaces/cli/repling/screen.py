@@ -83,7 +83,11 @@ class Screen:
         return True
 
     def _to_file(self, value: Any, path: Path, stopped: Stopped) -> bool:
-        form = _form(self._settings.mode, _BY_SUFFIX.get(path.suffix.lower(), "json"))
+        named = _BY_SUFFIX.get(path.suffix.lower())
+        form = _form(self._settings.mode, named or "json")
+        if named not in (None, "table", form):
+            complain(f"{path} is {named} by its name, and the mode is {form}", ".mode auto writes what the name says")
+            return False
         lines = shown(value, form, None, safe=False)
         try:
             added = add(lines, form, path, stopped)

@@ -38,7 +38,7 @@ from ..execution.interrupt import cancelling
 from ..shared.checked import Checked
 from ..shared.checking import show
 from ..shared.exit import Exit, Misused
-from ..shared.files import STDIN, Unreadable, only_one_stdin, read_source
+from ..shared.files import STDIN, Unreadable, only_one_stdin, read_source, writable
 from ..shared.kinds import is_seed
 from ..shared.output import complain, say, write
 from .compile_lines import Lines, finished, show_draft
@@ -119,6 +119,7 @@ def _recorder(request: CompileRequest, spec: str, name: str, shown: Lines) -> Co
 
 def _check_output(asked: CompileAsked) -> None:
     """Refuse, before anything is spent, a file that may not be written."""
+    writable(asked.to_file, (".json",))
     if asked.to_file is None:
         return
     for name in (asked.task, asked.example):

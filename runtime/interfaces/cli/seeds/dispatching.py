@@ -9,9 +9,9 @@ from ..tasks.planning import Form, show_plan
 __all__ = ["plan_of_any"]
 
 
-def plan_of_any(name: str, form: Form, mode: Mode, input_name: str | None) -> int:
+def plan_of_any(name: str, form: Form, mode: Mode, input_name: str | None, max_steps: int) -> int:
     """Write the plan of a script or a seed to stdout; diagnostics go to stderr."""
-    results = check_files([name], mode, input_name, seeds=True)
+    results = check_files([name], mode, input_name, seeds=True, max_steps=max_steps)
     seed = results[-1].seed
     if seed is None or any(result.failed for result in results):
         return show_plan(results, form)

@@ -9,7 +9,7 @@ from ...replacing import replace_file
 from ..shared.checked import Checked
 from ..shared.checking import show
 from ..shared.exit import Exit, Misused
-from ..shared.files import STDIN
+from ..shared.files import STDIN, writable
 from ..shared.output import json_text, say, write
 from .incoming.opening import open_seed, refused
 from .outgoing.tally import many
@@ -31,6 +31,7 @@ def convert_seed(name: str, output: str | None) -> int:
     """Write the seed in the declarative form; what stays an expression goes to stderr."""
     from .....lang.documents.seed import convert
 
+    writable(output, (".json",))
     if output is not None and output != STDIN and same_file(name, output):
         raise Misused(f"{output} is what is read", "--output takes another file")
     seed = open_seed(name, "knotwork seed convert SEED")

@@ -7,7 +7,7 @@ from shutil import get_terminal_size
 from typing import TYPE_CHECKING, Any, Literal, TextIO
 
 from .....lang.diagnostic import WIDTH, as_json, picture, printable, sort_key
-from .....lang.lwt import Mode
+from .....lang.lwt import MAX_STEPS, Mode
 from .checked import Checked
 from .exit import Exit
 from .files import Unreadable, only_one_stdin, read_input, read_source
@@ -27,11 +27,12 @@ def check_files(
     against: "Against | None" = None,
     *,
     seeds: bool = False,
+    max_steps: int = MAX_STEPS,
 ) -> list[Checked]:
     """Read and check every file, against the input if one is named. An input that can't be read comes first.
 
     ``against`` has the graph and the state that programs are checked against. ``seeds``: Formula Seeds are checked too, their
-    input is a context or a list of them; else they are refused with ``Misused``.
+    input is a context or a list of them; else they are refused with ``Misused``. ``max_steps``: the most steps of a script.
     """
     only_one_stdin([*names, input_name])
     results: list[Checked] = []
@@ -41,10 +42,12 @@ def check_files(
             given = (read_input(input_name),)
         except Unreadable as error:
             results.append(Checked((error.diagnostic,), error.source))
-    return results + [_check_file(name, mode, given, against, seeds) for name in names]
+    return results + [_check_file(name, mode, given, against, seeds, max_steps) for name in names]
 
 
-def _check_file(name: str, mode: Mode, given: tuple[Any, ...], against: "Against | None", seeds: bool) -> Checked:
+def _check_file(
+    name: str, mode: Mode, given: tuple[Any, ...], against: "Against | None", seeds: bool, max_steps: int
+) -> Checked:
     """Read and check one file, in the language that it is in; what checks the others is not loaded."""
     try:
         source = read_source(name)
@@ -61,7 +64,7 @@ def _check_file(name: str, mode: Mode, given: tuple[Any, ...], against: "Against
         return check_program(source, language, against)
     from .scripts import check_text
 
-    return check_text(source, mode, *given)
+    return check_text(source, mode, *given, max_steps=max_steps)
 
 
 _DRAWN = 50

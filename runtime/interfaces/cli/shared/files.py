@@ -12,9 +12,10 @@ from attrs import evolve, frozen
 
 from .....lang.diagnostic import Diagnostic, nearest
 from .....lang.source import Source, Span
+from ...replacing import UnknownSuffix, known_suffix
 from .exit import Misused
 
-__all__ = ["STDIN", "Unreadable", "only_one_stdin", "read_input", "read_source"]
+__all__ = ["STDIN", "Unreadable", "only_one_stdin", "read_input", "read_source", "writable"]
 
 STDIN = "-"
 MAX_SCRIPT = 16 << 20
@@ -35,6 +36,15 @@ def only_one_stdin(names: Sequence[str | None]) -> None:
     """Refuse a command line that wants stdin twice."""
     if sum(name == STDIN for name in names) > 1:
         raise Misused("stdin (-) can be read only once", "put the script or the input into a file and name that")
+
+
+def writable(name: str | None, suffixes: Sequence[str]) -> None:
+    """Refuse a file to be written whose suffix is not one of these. None and ``-`` are stdout."""
+    if name is not None and name != STDIN:
+        try:
+            known_suffix(name, suffixes)
+        except UnknownSuffix as error:
+            raise Misused(error.message, error.hint) from None
 
 
 def read_source(name: str, *, like: str = "*.lwt", missing: str = "") -> Source:

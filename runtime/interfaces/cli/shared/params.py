@@ -6,8 +6,9 @@ from typing import Annotated, TypeVar
 import typer
 
 __all__ = [
-    "LIMITS", "ChunksFile", "GraphSource", "InputFile", "Lenient", "MaxCalls", "MaxConcurrency", "MaxCost", "MaxTokens", "ModelSpec",
-    "NoCache", "OnAnotherGraph", "PriceOf", "Rate", "ScriptFile", "ScriptFiles", "StateFolder", "StrictTypes", "no_key",
+    "LIMITS", "ChunksFile", "GraphSource", "InputFile", "Lenient", "MaxCalls", "MaxConcurrency", "MaxCost", "MaxSteps",
+    "MaxTokens", "ModelSpec", "NoCache", "OnAnotherGraph", "PriceOf", "Rate", "ScriptFile", "ScriptFiles", "StateFolder",
+    "StrictTypes", "no_key",
 ]  # fmt: skip
 
 T = TypeVar("T", str | None, list[str] | None)
@@ -34,6 +35,9 @@ ScriptFiles = Annotated[
     ),
 ]
 Lenient = Annotated[bool, typer.Option("--lenient", help="Read the script as text that a model wrote.")]
+MaxSteps = Annotated[
+    int, typer.Option("--max-steps", metavar="N", min=1, help="The most steps of a script; one with more is refused.")
+]
 InputFile = Annotated[
     str | None,
     typer.Option("--input", "-i", metavar="FILE", help="The run's input, a JSON file; - is stdin.", show_default=False),

@@ -5,7 +5,7 @@ from typing import Any
 
 from .....lang.diagnostic import sort_key
 from .....lang.linter.lwt import MISSING, check
-from .....lang.lwt import Mode, Script
+from .....lang.lwt import MAX_STEPS, Mode, Script
 from .....lang.operations import BUILTIN
 from .....lang.parse.lwt import parse_lwt
 from .....lang.source import Source
@@ -15,9 +15,9 @@ from .checked import Checked
 __all__ = ["check_script", "check_text"]
 
 
-def check_text(source: Source, mode: Mode, given: Any = MISSING) -> Checked:
+def check_text(source: Source, mode: Mode, given: Any = MISSING, *, max_steps: int = MAX_STEPS) -> Checked:
     """Read and check one text, against the run's input where there is one."""
-    return check_script(parse_lwt(source, mode), given)
+    return check_script(parse_lwt(source, mode, max_steps), given)
 
 
 def check_script(script: Script, given: Any = MISSING, models: Collection[str] | None = None) -> Checked:

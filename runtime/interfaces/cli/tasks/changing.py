@@ -11,6 +11,7 @@ from ....wiring import open_state, with_check
 from ....wiring import verify_state as verify
 from ...replacing import replace_file
 from ..shared.exit import Exit, Misused
+from ..shared.files import writable
 from ..shared.output import complain, json_text, say, write
 from ..shared.states import reading, there
 
@@ -49,6 +50,7 @@ def roll_back(folder: str, to: str) -> int:
 
 def export_state(folder: str, output: str | None) -> int:
     """Write the state's JSON object."""
+    writable(output, (".json",))
     with reading(folder) as store:
         text = json_text(with_check(store.as_json()))
     if output is None or output == "-":

@@ -22,7 +22,7 @@ from ..shared.output import colour, complain, paint, say
 __all__ = ["format_files"]
 
 
-def format_files(names: Sequence[str], mode: Mode, *, check: bool, diff: bool) -> int:
+def format_files(names: Sequence[str], mode: Mode, *, check: bool, diff: bool, max_steps: int) -> int:
     """Format all files and return the worst exit code."""
     only_one_stdin(names)
     changed, codes = 0, {int(Exit.DONE)}
@@ -33,7 +33,7 @@ def format_files(names: Sequence[str], mode: Mode, *, check: bool, diff: bool) -
             show([Checked((error.diagnostic,), error.source)], sys.stderr)
             codes.add(Exit.ERRORS)
             continue
-        text = _read_and_formatted(source, mode)
+        text = _read_and_formatted(source, mode, max_steps)
         if text is None:
             codes.add(Exit.ERRORS)
             continue
@@ -47,7 +47,7 @@ def format_files(names: Sequence[str], mode: Mode, *, check: bool, diff: bool) -
     return max(codes)
 
 
-def _read_and_formatted(source: Source, mode: Mode) -> str | None:
+def _read_and_formatted(source: Source, mode: Mode, max_steps: int) -> str | None:
     """Return the formatted text; None, and why, where the text has errors."""
     if is_seed(source):
         hint = f"what is wrong with it, knotwork check {source.name} says"
@@ -57,7 +57,7 @@ def _read_and_formatted(source: Source, mode: Mode) -> str | None:
     language = language_of(source)
     if language == "plan":
         raise Misused(f"{source.name} is JSON; fmt formats scripts (.lwt) and programs (.gasl)")
-    read = parse_lwt(source, mode) if language == "lwt" else _program(source)
+    read = parse_lwt(source, mode, max_steps) if language == "lwt" else _program(source)
     errors = tuple(d for d in read.diagnostics if has_errors([d]))
     if errors:
         show([Checked(errors, source)], sys.stderr)
@@ -89,7 +89,7 @@ def _tell_liberties(script: Script) -> None:
 def _formatted(script: Script) -> str:
     """Return the canonical text; what it says when read again must be the same script."""
     text = format_lwt(script)
-    if parse_lwt(text).items != script.items:
+    if parse_lwt(text, max_steps=None).items != script.items:
         raise RuntimeError(f"formatting {script.source.name} would change what it says")
     return text
 

@@ -20,7 +20,7 @@ from ....report import Account, read_account, render, render_run
 from ....wiring import read_brief
 from ...replacing import replace_file
 from ..shared.exit import Exit, Misused
-from ..shared.files import STDIN
+from ..shared.files import STDIN, writable
 from ..shared.graphs import loaded
 from ..shared.output import say
 from ..shared.states import there
@@ -36,6 +36,7 @@ def write_report(named: str, output: str | None, graph: str | None, raw: bool = 
     """Write the page and say where it is. Raises ``Misused``, ``StoreError``, ``AdapterError`` and ``OSError``."""
     if output is not None and output != STDIN and Path(output).is_dir():
         raise Misused(f"{output} is a folder", f"name a file in it: --output {Path(output) / _PAGE}")
+    writable(output, (".html", ".htm"))
     run = _run_named(named)
     if run is not None:
         if graph is not None:

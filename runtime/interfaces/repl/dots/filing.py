@@ -5,6 +5,7 @@ from pathlib import Path
 
 from .....lang.diagnostic import nearest
 from .....lang.source import Source
+from ...replacing import UnknownSuffix, known_suffix
 from ..outcome import Outcome, Status, misused
 from ..saving import Saved, saved
 from ..writing import unwritten
@@ -78,7 +79,11 @@ def _save(asked: Asked) -> Outcome:
     path = Path(names[0])
     if not asked.desk.ran:
         return misused("there is nothing to save yet")
-    made = saved(asked.desk, path.suffix.lower())
+    try:
+        suffix = known_suffix(names[0], (".gasl", ".lwt", ".txt"))
+    except UnknownSuffix as error:
+        return misused(error.message, error.hint)
+    made = saved(asked.desk, suffix)
     hint = f".save {names[0]} --force writes over it"
     fault = unwritten(names[0], made.text, force="--force" in asked.words, hint=hint)
     if fault is not None:

@@ -7,6 +7,7 @@ from typing import TypeVar
 
 from .....adapters.llm import LLMError
 from .....lang.diagnostic import nearest
+from ...replacing import UnknownSuffix, known_suffix
 from ..desk import MODES
 from ..models import Model, budget_of
 from ..outcome import Outcome, Table, misused
@@ -39,6 +40,10 @@ def _output(asked: Asked) -> Outcome:
     if len(names) != 1 or any(flag not in ("--force", "--append") for flag in flags):
         return misused(".output takes one file, and --append or --force", ".output results.csv")
     hint = f".output {names[0]} --append adds to it, --force begins it anew"
+    try:
+        known_suffix(names[0], (".json", ".csv", ".md", ".txt"))
+    except UnknownSuffix as error:
+        return misused(error.message, error.hint)
     appends, force = "--append" in flags, "--force" in flags
     fault = unopened(names[0]) if appends else unwritten(names[0], "", force=force, hint=hint)
     if fault is not None:

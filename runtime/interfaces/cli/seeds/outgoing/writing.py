@@ -8,6 +8,7 @@ from typing import Any, Literal
 
 from attrs import define, field
 
+from ....replacing import UnknownSuffix, known_suffix
 from ...shared.exit import Misused
 from ...shared.files import STDIN
 from ...shared.output import is_terminal, say, write
@@ -25,15 +26,31 @@ _OUTPUTS = 8
 """Outputs that a table shows."""
 
 
+_FORMS: dict[str, Literal["jsonl", "csv"]] = {".jsonl": "jsonl", ".ndjson": "jsonl", ".csv": "csv"}
+
+
 def form_of(form: OutFormat, out: str | None) -> Literal["jsonl", "csv", "table"]:
-    """Return the form that results are written in. Raises ``Misused`` for a table in a file."""
+    """Return the form that results are written in.
+
+    Raises ``Misused`` for a table in a file, a suffix that is not one of ours, and one that says otherwise than ``form``.
+    """
     to_file = out is not None and out != STDIN
     if form == "table" and to_file:
         raise Misused("a table is for the terminal; a file takes jsonl or csv", "--format csv")
+    if out is not None and to_file:
+        try:
+            suffix = known_suffix(out, tuple(_FORMS), ", or say --format jsonl")
+        except UnknownSuffix as error:
+            if form == "auto":
+                raise Misused(error.message, error.hint) from None
+            return form
+        if form not in ("auto", _FORMS.get(suffix, form)):
+            raise Misused(
+                f"--format {form} and the name {out} contradict each other", f"leave out --format, or write .{form}"
+            )
+        return _FORMS.get(suffix, "jsonl") if form == "auto" else form
     if form != "auto":
         return form
-    if to_file:
-        return "csv" if str(out).lower().endswith(".csv") else "jsonl"
     return "table" if is_terminal(sys.stdout) else "jsonl"
 
 

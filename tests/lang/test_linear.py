@@ -1,0 +1,84 @@
+"""Reading is linear: work is counted in the CPU time of the same kind of text at two sizes, far apart, with a generous margin."""
+
+import time
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+from knotwork import lwt
+from knotwork.lang.documents.plan import read_plan
+from knotwork.lang.linter.lwt import check
+from knotwork.lang.lwt import MAX_STEPS
+from knotwork.lang.parse.gasl import parse_gasl
+from knotwork.lang.parse.lwt import StepFeed, parse_lwt
+from knotwork.lang.parse.lwt.script import MAX_FAULTS
+from knotwork.runtime.facade import lwt as facade
+
+STEPS = "".join(f'(s{number})=LLM("x")\n' for number in range(MAX_STEPS))
+
+
+def fed(text: str) -> None:
+    feed = StepFeed()
+    for start in range(0, len(text), 200):
+        feed.feed(text[start : start + 200])
+    feed.close()
+
+
+HOSTILE: list[tuple[str, Callable[[str], Any], str, str, str]] = [
+    ("options in a prompt", parse_lwt, '(a)=LLM("', ', type="json"', '")'),
+    ("options behind a prompt", parse_lwt, '(a)=LLM("x"', ', type="json"', ""),
+    ("quotes", parse_lwt, '(a)=LLM("', 'say "x" ', '")'),
+    ("strings without commas", parse_lwt, '(a)=LLM("x"', '"a" ', ""),
+    ("steps on a line", lambda text: parse_lwt(text, "lenient"), "", '(a)=LLM("x") ', ""),
+    ("steps that are not closed", parse_lwt, "", '(a)=LLM("x\n', ""),
+    ("a long prompt that arrives", fed, '(a)=LLM("', "some words of it\n", '")\n'),
+    ("quotes in a program", parse_gasl, "", '\\"', ""),
+    ("odd blanks in a program", parse_gasl, "", "\f", ""),
+    ("blanks in a fence", read_plan, 'x\n```json\n{"plan_id": "p", "commands": ["', " ", '"]}\n```'),
+]
+
+
+@pytest.mark.parametrize(
+    ("read", "before", "unit", "after"), [each[1:] for each in HOSTILE], ids=[each[0] for each in HOSTILE]
+)
+def test_eight_times_the_text_is_no_more_than_some_twenty_times_the_work(
+    read: Callable[[str], Any], before: str, unit: str, after: str
+) -> None:
+    def seconds(size: int) -> float:
+        text = before + unit * (size // len(unit)) + after
+        begun = time.process_time()
+        read(text)
+        return time.process_time() - begun
+
+    seconds(5_000)  # what is loaded once
+    small = max(seconds(15_000), 0.02)
+    assert seconds(120_000) < 24 * small  # quadratic work would be 64 times as much
+
+
+def test_so_many_steps_are_read_and_more_are_refused_unless_that_is_asked_for() -> None:
+    assert len(parse_lwt(STEPS).steps) == MAX_STEPS == facade.MAX_STEPS
+    more = STEPS + '(final)=LLM("y")\n'
+    for mode in ("strict", "lenient"):
+        (refused,) = parse_lwt(more, mode).diagnostics  # type: ignore[arg-type]
+        assert refused.code == "LWT011" and refused.span is not None and refused.span.start == len(STEPS)
+        assert "--max-steps N" in refused.hints[0] and "max_steps=N" in refused.hints[0]
+    assert (
+        len(lwt.parse(more, max_steps=MAX_STEPS + 1).steps)
+        == len(lwt.parse(more, max_steps=None).steps)
+        == MAX_STEPS + 1
+    )
+    assert check(parse_lwt(more))[0].code == "LWT011"
+
+
+def test_lines_of_a_prompt_that_look_like_heads_are_not_counted_as_steps() -> None:
+    text = '(a)=LLM("""\n' + "(x)= 1\n" * 20 + '""")\n(b)=LLM("{(a)}")'
+    assert [step.id for step in parse_lwt(text, max_steps=2).steps] == ["a", "b"]
+    assert parse_lwt(text, max_steps=1).diagnostics[0].code == "LWT011"
+
+
+def test_of_very_many_faults_the_first_are_told_and_that_there_are_more() -> None:
+    found = parse_lwt('(a)=LLM("x\n' * (2 * MAX_FAULTS)).diagnostics
+    assert len(found) == MAX_FAULTS + 1
+    assert found[-1].message == "here are more than 1,000 faults; reading stops at this line"
+    bullets = parse_lwt("".join(f'- (s{number})=LLM("x")\n' for number in range(2 * MAX_FAULTS)), "lenient")
+    assert len(bullets.steps) == 2 * MAX_FAULTS, "what is put right is no reason to stop"
