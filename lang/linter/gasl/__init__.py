@@ -2,7 +2,8 @@
 
 Rooms by subject: ``variables``, ``keys`` (of the state), ``kinds`` (what commands are given), ``limits`` (settings and
 numbers), ``conditions``, ``graph`` (against its schema); ``flow`` follows the variables, ``tests_of`` takes conditions apart,
-``unnamed`` gives commands the name they lack, ``ignores`` silences, ``registry`` is what a rule is given. A new rule is a
+``unnamed`` gives commands the name they lack,
+``bare_names`` says what words without quotes are, ``ignores`` silences, ``registry`` is what a rule is given. A new rule is a
 function in one of the rooms, its entry in that room's ``LINTS`` and in ``lang.rules``.
 """
 
@@ -13,6 +14,7 @@ from ...diagnostic import Diagnostic, sort_key
 from ...gasl import Program, StateType
 from ...schema import Schema
 from . import conditions, graph, keys, kinds, limits, variables
+from .bare_names import resolved
 from .flow import nests_within
 from .ignores import silence
 from .registry import Context, Lint
@@ -74,4 +76,5 @@ def diagnose(context: Context) -> list[Diagnostic]:
     errors = [diagnostic for diagnostic in program.diagnostics if diagnostic.severity == "error"]
     remarks = [diagnostic for diagnostic in program.diagnostics if diagnostic.severity != "error"]
     errors, found = named(context, errors, found)
+    errors = resolved(context, errors)
     return sorted([*errors, *silence(context, [*remarks, *found])], key=sort_key)

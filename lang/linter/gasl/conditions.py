@@ -7,7 +7,6 @@ from ...diagnostic import Diagnostic, Edit
 from ...evaluate.conditions import ConditionError, compare, identity
 from ...node import Node, walk
 from ...printer.gasl import format_condition, format_name, format_text
-from ...source import Span
 from .flow import Step
 from .registry import Context, Lint, lint
 from .tests_of import kind_of_value, leaves, tested
@@ -143,12 +142,14 @@ def quantifier(context: Context) -> Iterator[Diagnostic]:
                     what = {"edge items": "edges", "rows": "rows"}.get(on, on)
                     message = f"{word} speaks of a path's nodes or edges, and this condition is on {what}"
                     plain = Field(field.path[1:])
-                    edits = (
-                        [Edit(field.span, _written(plain))] if on in ("nodes", "edges") and len(field.path) > 1 else []
-                    )
-                    yield context.found(
-                        "GASL066", message, field.span, "write the field alone" if edits else "", edits=edits
-                    )
+                    whose = {"nodes": "node", "edges": "edge"}.get(on, "")
+                    fits = whose == field.path[0] and len(field.path) > 1
+                    if fits and word == "NONE":  # without the word it would say the contrary
+                        hint, edits = f"write NOT ({_written(plain)} ...)", []
+                    else:
+                        hint = "write the field alone" if fits else ""
+                        edits = [Edit(field.span, _written(plain))] if fits else []
+                    yield context.found("GASL066", message, field.span, hint, edits=edits)
                 elif (
                     field.quantifier is None
                     and on in ("paths", "path items")
@@ -156,10 +157,8 @@ def quantifier(context: Context) -> Iterator[Diagnostic]:
                     and field.path[0] in ("node", "edge")
                 ):
                     message = f"a path has several {field.path[0]}s: {'.'.join(field.path)[:80]} needs ANY, ALL or NONE"
-                    edits = [Edit(Span(field.span.start, field.span.start), "ANY ")]
-                    yield context.found(
-                        "GASL066", message, field.span, "write ANY before it if one is enough", edits=edits
-                    )
+                    hint = "write ANY before it if one is enough, ALL if each must"
+                    yield context.found("GASL066", message, field.span, hint)
 
 
 def _written(field: Field) -> str:

@@ -20,8 +20,10 @@ from .kinds import fields_of
 from .registry import Context, Lint, lint
 from .tests_of import Leaf, On, constants_of, kind_of_value, leaves, tested
 
-__all__ = ["BUILT_IN", "LINTS"]
+__all__ = ["BUILT_IN", "HAS_THIS_VALUE", "LINTS", "Place", "attribute_of", "attributes_of", "place_of"]
 
+HAS_THIS_VALUE = "has this value"
+"""Of the field that a hint names: the value in the condition is one of its own."""
 _OFFERED = 8
 _EQUALITY = frozenset({"=", "IN"})
 _ORDER = frozenset({"<", "<=", ">", ">="})
@@ -36,7 +38,7 @@ BUILT_IN: Mapping[str, frozenset[str]] = {
 
 
 @frozen
-class _Place:
+class Place:
     """What a field means: an attribute of nodes or of edges, and the names before its own (``source.``, ``ANY node.``).
 
     ``kept``: the items are those of a variable, which know their nodes by their ids only.
@@ -48,42 +50,43 @@ class _Place:
     kept: bool = False
 
 
-def _place(field: Field, on: On, schema: Schema) -> _Place | None:
+def place_of(field: Field, on: On, schema: Schema) -> Place | None:
     """Return what ``field`` means in a condition on ``on``; None where the graph doesn't tell."""
     path = field.path
     if field.quantifier is not None:
         whose = "nodes" if path[0] == "node" else "edges"
         knows = on == "paths" or (on == "path items" and whose == "edges")
-        return _Place(whose, path[1:], path[:1]) if knows else None
+        return Place(whose, path[1:], path[:1]) if knows else None
     if on == "nodes":
-        return _Place("nodes", path)
+        return Place("nodes", path)
     if on in ("edges", "edge items", "paths", "path items"):
         whole = ".".join(path)
         if len(path) > 1 and path[0] in ("source", "target") and whole not in schema.edge_attributes:
-            return _Place("nodes", path[1:], path[:1]) if on in ("edges", "paths") else None
+            return Place("nodes", path[1:], path[:1]) if on in ("edges", "paths") else None
         if on not in ("paths", "path items"):
-            return _Place("edges", path)
+            return Place("edges", path)
         return (
-            None if len(path) > 1 and path[0] in ("node", "edge") else _Place("paths", path, (), on != "paths")
+            None if len(path) > 1 and path[0] in ("node", "edge") else Place("paths", path, (), on != "paths")
         )  # lacks its ANY
     return None
 
 
-def _attributes(whose: str, schema: Schema) -> Mapping[str, Attribute]:
+def attributes_of(whose: str, schema: Schema) -> Mapping[str, Attribute]:
+    """Return the attributes of nodes or of edges by name; paths have none themselves."""
     if whose == "paths":
         return {}
     return schema.node_attributes if whose == "nodes" else schema.edge_attributes
 
 
-def _attribute(place: _Place, schema: Schema) -> Attribute | None:
+def attribute_of(place: Place, schema: Schema) -> Attribute | None:
     """Return the attribute that a field is as a whole. A degree is always a number, whatever the graph."""
     if place.path == ("degree",) and place.whose == "nodes":
         return Attribute("degree", schema.nodes, {"integer": schema.nodes})
-    return _attributes(place.whose, schema).get(".".join(place.path))
+    return attributes_of(place.whose, schema).get(".".join(place.path))
 
 
-def _is_known(place: _Place, schema: Schema) -> bool:
-    known = _attributes(place.whose, schema)
+def _is_known(place: Place, schema: Schema) -> bool:
+    known = attributes_of(place.whose, schema)
     if place.path[0] in BUILT_IN[place.whose] or ".".join(place.path) in known:
         return True
     first = known.get(place.path[0])
@@ -92,7 +95,7 @@ def _is_known(place: _Place, schema: Schema) -> bool:
     )
 
 
-def _tests(context: Context) -> Iterator[tuple[Leaf, _Place, Schema]]:
+def _tests(context: Context) -> Iterator[tuple[Leaf, Place, Schema]]:
     """Yield the tests of fields whose meaning the graph tells."""
     schema = context.schema
     if schema is None:
@@ -101,7 +104,7 @@ def _tests(context: Context) -> Iterator[tuple[Leaf, _Place, Schema]]:
         for condition, on in tested(step):
             for leaf in leaves(condition):
                 if isinstance(leaf.test.left, Field):
-                    place = _place(leaf.test.left, on, schema)
+                    place = place_of(leaf.test.left, on, schema)
                     if place is not None and place.path:
                         yield leaf, place, schema
 
@@ -126,7 +129,7 @@ def _unknown_fields(context: Context) -> Iterator[Diagnostic]:
     for _, command in context.commands(gasl.Find):
         if isinstance(command, gasl.Find):
             for order in command.order:
-                place = _Place(command.kind, order.field.parts)
+                place = Place(command.kind, order.field.parts)
                 if not _is_known(place, schema):
                     yield _unknown(context, place, schema, order.field.span, None, "warning")
     for step in context.steps:
@@ -134,16 +137,16 @@ def _unknown_fields(context: Context) -> Iterator[Diagnostic]:
             use = step.use_of(name)
             if use is None or use.kind not in ("nodes", "edges"):
                 continue
-            place = _Place(use.kind, path.parts)
+            place = Place(use.kind, path.parts)
             if not _is_known(place, schema) or path.parts == ("degree",):
                 yield _unknown(context, place, schema, path.span, None, "error", _OF_VARIABLES)
 
 
 def _unknown(
-    context: Context, place: _Place, schema: Schema, span: Span, test: Comparison | NullTest | None, severity: Severity,
+    context: Context, place: Place, schema: Schema, span: Span, test: Comparison | NullTest | None, severity: Severity,
     built_in: Mapping[str, frozenset[str]] = BUILT_IN,
 ) -> Diagnostic:  # fmt: skip
-    name, known = ".".join(place.path), _attributes(place.whose, schema)
+    name, known = ".".join(place.path), attributes_of(place.whose, schema)
     one = {"nodes": "node", "edges": "edge", "paths": "path"}[place.whose]
     shown = name if len(name) <= 80 else name[:79] + "…"
     message = f"no {one} has an attribute {shown}"
@@ -153,11 +156,11 @@ def _unknown(
         hint = "the degree is known where nodes are found: FIND nodes WHERE degree > 1 ORDER BY degree DESC"
         return context.found("GASL070", "the nodes of a variable have no degree", span, hint, severity="warning")
     near = context.suggestion(name, _namable(built_in[place.whose], known))
-    holder = None if near else _holder(test, known)
+    holder = _holder(test, known)
     hints, edits = [], []
     if meant := near or holder:
         edits = [_renamed(context, span, place, meant)]
-        hints.append(f"{meant} has this value; did you mean it?" if holder else f"did you mean {meant}?")
+        hints.append(f"{meant} {HAS_THIS_VALUE}; did you mean it?" if holder == meant else f"did you mean {meant}?")
     hints += _elsewhere(place, schema, name)
     hints.append(f"{place.whose} have: {_listed(tuple(known))}" if known else f"{place.whose} have no attributes here")
     return context.found("GASL070", message, span, *hints, edits=edits, severity=severity)
@@ -172,21 +175,21 @@ def _namable(built_in: Collection[str], known: Mapping[str, Attribute]) -> tuple
     return (*(name for name in sorted(built_in) if len(name) > 3), *known)
 
 
-def _bare_on_path(context: Context, place: _Place, schema: Schema, span: Span, severity: Severity) -> Diagnostic:
+def _bare_on_path(context: Context, place: Place, schema: Schema, span: Span, severity: Severity) -> Diagnostic:
     """Report a plain attribute in a condition on paths, which have none themselves."""
     name = format_key(Path(place.path))
     message = f"a path has no attribute {name}"
-    hints, edits = ["paths have source.x, target.x, length, ANY node.x and ANY edge.x"], []
+    hints = ["paths have source.x, target.x, length, ANY node.x and ANY edge.x"]
     for whose, known in (("node", schema.node_attributes), ("edge", schema.edge_attributes)):
         if whose == "node" and place.kept:
             continue
         if ".".join(place.path) in known or place.path[0] in known:
             hints.insert(0, f"{whose}s have it: ANY {whose}.{name}, ALL {whose}.{name}, NONE {whose}.{name}")
-            edits.append(Edit(span, f"ANY {whose}.{name}"))
-    return context.found("GASL070", message, span, *hints, edits=edits if len(edits) == 1 else [], severity=severity)
+    # No edit: whether one of them is enough (ANY) or each must (ALL), only the writer knows.
+    return context.found("GASL070", message, span, *hints, severity=severity)
 
 
-def _renamed(context: Context, span: Span, place: _Place, name: str) -> Edit:
+def _renamed(context: Context, span: Span, place: Place, name: str) -> Edit:
     """Return the edit that puts another attribute in the place of one that isn't there."""
     written = format_key(Path((*place.before, name)))
     text = context.text(span)
@@ -210,7 +213,7 @@ def _holder(test: Comparison | NullTest | None, known: Mapping[str, Attribute]) 
     return found[0] if len(found) == 1 else None
 
 
-def _elsewhere(place: _Place, schema: Schema, name: str) -> list[str]:
+def _elsewhere(place: Place, schema: Schema, name: str) -> list[str]:
     first = place.path[0]
     if place.whose == "edges" and (name in schema.node_attributes or first in schema.node_attributes):
         return [f"nodes have it: source.{name} or target.{name}"]
@@ -246,7 +249,7 @@ def unknown_value(context: Context) -> Iterator[Diagnostic]:
     """Values that an attribute doesn't have, where all that it has are known."""
     known: dict[tuple[str, str], _Values | None] = {}
     for leaf, place, schema in _tests(context):
-        test, attribute = leaf.test, _attribute(place, schema)
+        test, attribute = leaf.test, attribute_of(place, schema)
         if attribute is None or not isinstance(test, Comparison) or test.operator not in _EQUALITY:
             continue
         key = (place.whose, attribute.name)
@@ -268,7 +271,7 @@ def unknown_value(context: Context) -> Iterator[Diagnostic]:
             yield context.found("GASL071", message, constant.span, *hints, f"it is one of {values.listed}", edits=edits)
 
 
-def _all_values(attribute: Attribute, place: _Place, schema: Schema) -> _Values | None:
+def _all_values(attribute: Attribute, place: Place, schema: Schema) -> _Values | None:
     """Return all values of an attribute where they are known."""
     labelled = schema.label_attribute, schema.labels
     if place.whose == "edges":
@@ -284,13 +287,13 @@ def _all_values(attribute: Attribute, place: _Place, schema: Schema) -> _Values 
     return _Values(found, frozenset(map(identity, found)), texts) if found else None
 
 
-def _owners(value: object, place: _Place, schema: Schema) -> list[str]:
+def _owners(value: object, place: Place, schema: Schema) -> list[str]:
     """Say where a value is at home, if not here."""
     if place.whose == "nodes" and value in schema.relations and schema.relation_attribute:
         return [f"edges have it as {schema.relation_attribute}: FIND edges"]
     if place.whose == "edges" and value in schema.labels and schema.label_attribute:
         return [f"nodes have it: source.{schema.label_attribute} or target.{schema.label_attribute}"]
-    known = _attributes(place.whose, schema).items()
+    known = attributes_of(place.whose, schema).items()
     owners = [name for name, a in known if any(value == each and type(value) is type(each) for each, _ in a.values)]
     return [f"{owners[0]} has this value"] if owners else []
 
@@ -322,7 +325,7 @@ def _never_meets(attribute: Attribute, constant: Constant, operator: str) -> boo
 def attribute_type(context: Context) -> Iterator[Diagnostic]:
     """Comparisons of an attribute with a value of a type that it never has."""
     for leaf, place, schema in _tests(context):
-        test, attribute = leaf.test, _attribute(place, schema)
+        test, attribute = leaf.test, attribute_of(place, schema)
         if attribute is None or not isinstance(test, Comparison):
             continue
         if test.operator not in _EQUALITY | _ORDER | _TEXTUAL | {"CONTAINS", "!="}:
@@ -339,6 +342,8 @@ def attribute_type(context: Context) -> Iterator[Diagnostic]:
             edit = _other_type(context, attribute, constant, test.operator)
             severity: Severity = "error" if leaf.must and test.operator not in ("!=", "IN") else "warning"
             hint = f"write {edit.text}" if edit else "different types are unequal and have no order"
+            if kinds == "text" and test.operator in _ORDER:
+                hint = "texts are ordered letter by letter, and not as numbers"
             yield context.found(
                 "GASL072", message, constant.span, hint, edits=[edit] if edit else [], severity=severity
             )
@@ -351,6 +356,8 @@ def _other_type(context: Context, attribute: Attribute, constant: Constant, oper
     if operator in _TEXTUAL or operator == "CONTAINS":
         return None
     if kinds == {"text"} and kind_of_value(value) in ("number", "boolean"):
+        if operator in _ORDER:  # texts have another order than numbers: "9" is above "10"
+            return None
         return Edit(constant.span, format_text(context.text(constant.span)))
     if isinstance(value, str) and kinds == {"boolean"} and value.lower() in ("true", "false"):
         return Edit(constant.span, value.lower())

@@ -166,8 +166,11 @@ def _is_value(b: Broken) -> Fault | None:
         # In SQL it holds where there is no value, too.
         hint = f"write = {'FALSE' if piece.upper == 'TRUE' else 'TRUE'}, and OR ... IS NULL if what has no value is meant, too"
         return fault("GASL014", "IS asks for NULL only", start, before.span.end, hint)
-    edit = swap(start, before.span.end, right)
-    return b.fix("GASL014", "IS asks for NULL only", Span(start, before.span.end), f"write {right}", [edit])
+    edit, span = swap(start, before.span.end, right), Span(start, before.span.end)
+    if right == "!=" and b.furthered_by([edit]):
+        hint = "write !=, and OR ... IS NULL if what has no value is meant, too"
+        return b.doubt("GASL014", "IS asks for NULL only", span, hint, supposed=[[edit]])
+    return b.fix("GASL014", "IS asks for NULL only", span, f"write {right}", [edit])
 
 
 def _operator_word(b: Broken) -> Fault | None:
@@ -197,7 +200,11 @@ def _no_operator(b: Broken) -> Fault | None:
     if piece.kind not in ("string", "number", "variable"):
         return None
     edit = swap(operand.span.end, piece.span.start, " = ")
-    return b.fix("GASL006", f"a comparison is missing before {piece.text[:30]}", piece.span, "write =", [edit])
+    if not b.furthered_by([edit]):
+        return None
+    hint = "write =, or the comparison that is meant"
+    message = f"a comparison is missing before {piece.text[:30]}"
+    return b.doubt("GASL006", message, piece.span, hint, supposed=[[edit]])
 
 
 def _again(b: Broken) -> Fault | None:
@@ -222,9 +229,11 @@ def _again(b: Broken) -> Fault | None:
     is_equality = operator.text in ("=", "==") and word.upper == "OR" and piece.kind != "sign" and value
     if is_mixed and is_equality and quantifier not in ("ANY", "ALL", "NONE"):
         # What is joined by OR here belongs together, whatever stands around it.
+        # ... to one reader; to another AND and NOT bind more tightly.
         span = Span(operator.span.start, piece.span.end)
         right = f"IN ({value.text}, {piece.text})" if value else ""
-        return b.fix("GASL014", message, span, f"write {field.text} {right}", [swap(span.start, span.end, right)])
+        hint = f"write {field.text} {right} if the two values belong together"
+        return b.doubt("GASL014", message, span, hint, supposed=[[swap(span.start, span.end, right)]])
     never = (operator.text in ("=", "==") and word.upper == "AND") or (
         operator.text in ("!=", "<>") and word.upper == "OR"
     )
@@ -241,8 +250,13 @@ def _comma(b: Broken) -> Fault | None:
     piece = b.piece()
     if piece is None or piece.text != "," or "_AND" not in b.expected or "_COMMA" in b.expected:
         return None
-    edits = [swap(piece.span.start, piece.span.end, " AND")]
-    return b.fix("GASL014", "conditions are joined by AND or OR, not by a comma", piece.span, "write AND", edits)
+    if re.compile(r",\d{3}(?!\d)").match(b.text, piece.span.start) and b.failure.after == "NUMBER":
+        return None  # `1,500`: a number
+    joined = [swap(piece.span.start, piece.span.end, " AND")]
+    if not b.furthered_by(joined):
+        return None
+    message = "conditions are joined by AND or OR, not by a comma"
+    return b.doubt("GASL014", message, piece.span, "write AND, or OR if one of them is enough", supposed=[joined])
 
 
 def _function(b: Broken) -> Fault | None:

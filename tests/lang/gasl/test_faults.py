@@ -162,10 +162,10 @@ def test_a_fault_in_a_block_leaves_the_block() -> None:
 
 
 def test_several_faults_of_one_command_are_all_found() -> None:
-    text = "FIND node WHRE entity_type = PERSON INTO x"
+    text = "FIND node WHRE entity_type = Jean Valjean INTO x"
     assert [line.split()[0] for line in faults(text)] == ["GASL011", "GASL009", "GASL007", "GASL009"]
     edits = [edit for d in parse_gasl(text).diagnostics for edit in d.edits]
-    assert apply_edits(text, edits) == 'FIND nodes WHERE entity_type = "PERSON" AS x'
+    assert apply_edits(text, edits) == 'FIND nodes WHERE entity_type = "Jean Valjean" AS x'
 
 
 def test_a_command_that_cannot_be_put_right_has_no_edits() -> None:
@@ -184,7 +184,7 @@ def test_one_command_is_asked_for(text: str, code: str) -> None:
 @pytest.mark.parametrize(
     ("text", "message"),
     [
-        ("name = Jean", "text stands in quotes: Jean"),
+        ("name = Jean", "Jean stands without quotes"),
         ("", "a key or field is missing at the end of the condition"),
         ("a = 1 &&", "&& is written AND here"),
         ("a = NULL", "a comparison with NULL is never true"),
