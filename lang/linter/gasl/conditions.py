@@ -5,6 +5,7 @@ from collections.abc import Iterator
 from ...conditions import And, Comparison, Constant, Field, Items, Length, Not, NullTest, Or, Variable
 from ...diagnostic import Diagnostic, Edit
 from ...evaluate.conditions import ConditionError, compare, identity
+from ...evaluate.conditions.comparing import is_of_empty_list
 from ...node import Node, walk
 from ...printer.gasl import format_condition, format_name, format_text
 from .flow import Step
@@ -44,7 +45,7 @@ def _never(context: Context, test: Comparison | NullTest) -> Iterator[Diagnostic
     if isinstance(right, Items):
         nulls = [item for item in right.items if item.value is None]
         if not right.items and operator == "IN":
-            message = "nothing is in an empty list"
+            message, hint = "nothing is in an empty list", "write the values that are meant"
         elif nulls and (operator == "NOT IN" or len(nulls) == len(right.items)):
             message = f"{operator} a list with null is never true"
             hint = "a comparison with null is unknown; IS NULL asks for null"
@@ -102,11 +103,18 @@ def _equal(*tests: Comparison | NullTest) -> bool:
     return all(isinstance(test, Comparison) and test.operator == "=" for test in tests)
 
 
+def _may_hold_of_null(test: Comparison) -> bool:
+    """Say whether a comparison is perhaps true of null: ``NOT IN`` an empty list is."""
+    return test.operator == "NOT IN" and (isinstance(test.right, Variable) or is_of_empty_list(test))
+
+
 def _excludes(one: Comparison | NullTest, other: Comparison | NullTest) -> bool:
     """Say whether the two are surely never true of the same value."""
     for first, second in ((one, other), (other, one)):
         if isinstance(first, NullTest):
-            if not first.negated and (isinstance(second, Comparison) or second.negated):
+            if first.negated or (isinstance(second, Comparison) and _may_hold_of_null(second)):
+                continue
+            if isinstance(second, Comparison) or second.negated:
                 return True
             continue
         if isinstance(second, NullTest) or not isinstance(first.right, Constant):
@@ -237,7 +245,7 @@ def ends_of_no_edge(context: Context) -> Iterator[Diagnostic]:
                 else:
                     kind = on.removesuffix(" items") + "s"
                     message = f"{name} is not kept with the {kind} of a variable"
-                    hint = f"test it where the {kind} are found: FIND {kind} WHERE {name} ..."
+                    hint = f"test it where the {kind} are found: FIND {kind} WHERE {name} = ... AS name"
                 yield context.found("GASL069", message, field.span, hint)
 
 

@@ -92,7 +92,7 @@ def why_no_text(text: str, operator: str, left: str) -> tuple[str, str] | None:
 
 
 _OTHERWISE = {
-    "XOR": ("_AND", "write (a AND NOT b) OR (b AND NOT a)"),
+    "XOR": ("_AND", "write (... AND NOT ...) OR (... AND NOT ...), each side once with NOT"),
     "NOR": ("_AND", "write NOT (a OR b)"),
     "NAND": ("_AND", "write NOT (a AND b)"),
     "WITHOUT": ("_WITH", "EXCEPT a WITH b AS c keeps of a what b has not"),

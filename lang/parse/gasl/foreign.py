@@ -4,8 +4,8 @@ import re
 
 from ...source import Span
 from ..fault import Fault, fault
-from .broken import Broken, swap
-from .doubts import is_of_items
+from .broken import Broken, Piece, swap
+from .doubts import is_list, is_of_items
 
 __all__ = ["FOREIGN"]
 
@@ -112,12 +112,24 @@ def _null(b: Broken) -> Fault | None:
     piece, operator = b.piece(), b.piece(-1)
     if piece is None or operator is None:
         return None
+    left = b.piece(-2)
+    if (
+        left
+        and left.upper in ("NULL", "NONE", "NIL")
+        and operator.text in ("=", "==", "!=", "<>")
+        and piece.kind == "word"
+    ):
+        right = f"{piece.text} {'IS NULL' if operator.text in ('=', '==') else 'IS NOT NULL'}"
+        edit, span = swap(left.span.start, piece.span.end, right), Span(left.span.start, piece.span.end)
+        return b.fix("GASL013", f"a comparison with {left.text} is never true", span, f"write {right}", [edit])
     is_null = piece.upper in ("NULL", "NONE", "NIL", "UNDEFINED", "MISSING")
     if is_null and operator.text in ("=", "==", "!=", "<>"):
         right = "IS NULL" if operator.text in ("=", "==") else "IS NOT NULL"
         message = f"a comparison with {piece.text} is never true"
         edit = swap(operator.span.start, piece.span.end, right)
         return b.fault("GASL013", message, Span(operator.span.start, piece.span.end), f"write {right}", [edit])
+    if piece.upper in ("NULL", "NONE", "NIL") and (asked := _of_null(b, piece, operator)):
+        return asked
     if piece.upper == "EMPTY" and "NULL" in b.expected:
         return _empty(b)
     if piece.upper in ("NONE", "NIL", "MISSING", "UNDEFINED") and "NULL" in b.expected:
@@ -135,6 +147,33 @@ def _null(b: Broken) -> Fault | None:
             "GASL013", "whether a field is there is asked with IS NOT NULL", called.span, "write IS NOT NULL", [edit]
         )
     return None
+
+
+def _of_null(b: Broken, piece: Piece, operator: Piece) -> Fault | None:
+    """``< NULL``, ``STARTS_WITH NULL``, ``IN NULL``, ``IN (NONE)``: what has no value is asked for by IS NULL alone."""
+    asks = "IS NULL asks for what has no value, IS NOT NULL for what has one"
+    kinds = {
+        "IN": "a list",
+        "STARTS_WITH": "a text",
+        "ENDS_WITH": "a text",
+        "CONTAINS": "a value",
+        "MATCHES": "a pattern",
+    }
+    kinds |= dict.fromkeys(("<", "<=", ">", ">="), "a number or a text")
+    if is_list(b):
+        if piece.upper == "NULL":
+            return None
+        message = f"the absent value is null, not {piece.text}"
+        return b.fix("GASL013", message, piece.span, f"write null; {asks}", [swap(*_ends(piece.span), "null")])
+    if operator.upper not in kinds or piece.span.start < operator.span.end:
+        return None
+    message = f"{operator.upper} takes {kinds[operator.upper]}, not {piece.text}: the comparison is never true"
+    supposed = swap(*_ends(piece.span), '("")' if operator.upper == "IN" else '""')
+    return b.doubt("GASL013", message, piece.span, asks, supposed=[[supposed]])
+
+
+def _ends(span: Span) -> tuple[int, int]:
+    return span.start, span.end
 
 
 def _empty(b: Broken) -> Fault:

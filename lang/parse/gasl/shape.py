@@ -84,9 +84,12 @@ def _unbracketed(b: Broken) -> Fault | None:
     edits = [swap(start, end, f"({b.text[start:end]})")]
     if piece.kind == "string" and piece.span.end == end and "," in piece.text:
         edits = []  # one label, or several in one pair of quotes
-    return b.fault(
-        "GASL003", "a list stands in ( )", Span(start, end), f"write ({shown(b.text[start:end], 60)})", edits
-    )
+    hint = f"write ({shown(b.text[start:end], 60)})"
+    if not (edits and b.mended_by(edits)):
+        hint = (
+            'write ("a", "b"), each label in quotes' if b.failure.after == "_INTO" else "write ( ) around the columns"
+        )
+    return b.fault("GASL003", "a list stands in ( )", Span(start, end), hint, edits)
 
 
 def _no_condition(b: Broken) -> Fault | None:

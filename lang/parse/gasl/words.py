@@ -202,7 +202,7 @@ def _misspelt(b: Broken) -> Fault | None:
     near = nearest(piece.text, options) if piece.kind == "word" and len(piece.text) > 1 else None
     kind = "GASL015" if listed and b.expected & {"TYPE", "STATUS", "COLUMN_TYPE", "FUNCTION", "COMPASS"} else "GASL009"
     if b.command == "EXCEPT" and piece.upper == "FROM":
-        hint = "EXCEPT a WITH b keeps of a what b has not"
+        hint = "EXCEPT a WITH b AS c keeps of a what b has not"
         return fault("GASL009", "FROM does not say of which the others are taken away", *_ends(piece.span), hint)
     for right, hint in (*((word, "write {}") for word in synonyms), (near, "did you mean {}?")):
         if right and right.upper() != piece.upper:
