@@ -24,6 +24,7 @@ class Session:
     the model's in force (temperature, max_tokens ...), ``caps`` the caps in force, ``ceiling`` the most that SET may raise them
     to. ``chunks`` gives the text of a chunk by its id, for snippets. ``plan_id`` is the plan's. ``label`` names the command in
     events ("3", "3.1"). ``cancel`` is set when the plan is cancelled; the command under way is then cancelled as a task too.
+    ``recalled`` has the answers of PROCESS and CLASSIFY that left items open, by question: the same command asks only the open ones then.
     """
 
     graph: GraphAdapter
@@ -42,6 +43,7 @@ class Session:
     plan_id: str = ""
     label: str = ""
     cancel: asyncio.Event | None = None
+    recalled: dict[Any, Any] = field(factory=dict)
 
 
 Runner = Callable[[Any, Session], Awaitable[ExecutionResult]]
