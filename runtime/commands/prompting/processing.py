@@ -11,7 +11,7 @@ from attrs import define, field
 
 from ....adapters.state import Evidence
 from ....lang.gasl import Column, Process
-from ....lang.ladder import short
+from ....lang.literals import short
 from ...context import Value
 from ...records import STOPPING, ExecutionResult, Status
 from ...results import Failed
