@@ -1,14 +1,21 @@
 """knotwork: languages, checkers and runtimes for the programs that language models and people write for each other.
 
-``from knotwork import lwt`` gives the facade of the prompt-script language, ``from knotwork import gasl`` that of the
+``from knotwork import lwt``, or ``import knotwork.lwt``, gives the facade of the prompt-script language, ``gasl`` that of the
 graph-analysis language, ``seed`` that of Formula Seeds, ``expr`` that of their expressions, ``answers`` that of iterative answers,
 whose ``generate_answer`` is here too, ``planner`` that of rankings, whose ``rank`` is here too. ``ask`` answers
 questions about a graph. Importing the package itself imports nothing else; every public name is loaded when it is first used.
 """
 
+import sys as _sys
+
 __version__ = "0.1.0"
 
 _FACADES = ("answers", "expr", "gasl", "lwt", "planner", "seed")
+_CLASSES = (
+    "ContextStore", "ExecutionRecord", "ExecutionResult", "GASLExecutor", "GASLParser", "GraphAdapter", "LLMClient", "NetworkXAdapter",
+    "StateStore",
+)  # fmt: skip
+"""The classes of seed 003, which stand in ``gasl`` and can be imported from here."""
 
 __all__ = ["__version__", "ask", "generate_answer", "rank", *_FACADES]  # the names are literals of this file
 
@@ -31,7 +38,38 @@ def __getattr__(name: str) -> object:
         from importlib import import_module
 
         return import_module(f".runtime.facade.{name}", __name__)
+    if name in _CLASSES:
+        from .runtime.facade import gasl
+
+        return getattr(gasl, name)
     raise AttributeError(f"module 'knotwork' has no attribute {name!r}")
+
+
+class _Facades:
+    """Finds the facades as modules, for ``import knotwork.gasl`` and ``from knotwork.gasl import GASLExecutor``.
+
+    The module is the one that ``from knotwork import gasl`` gives: it is never loaded twice.
+    """
+
+    @staticmethod
+    def find_spec(fullname: str, path: object = None, target: object = None) -> object:
+        head, _, name = fullname.rpartition(".")
+        if head != __name__ or name not in _FACADES:
+            return None
+        from importlib.machinery import ModuleSpec
+
+        return ModuleSpec(fullname, _Facades())  # type: ignore[arg-type]  # a loader by its methods
+
+    def create_module(self, spec: object) -> None:
+        """Let the import system make a module; the facade takes its place."""
+
+    def exec_module(self, module: object) -> None:
+        name = module.__name__  # type: ignore[attr-defined]  # it is a module
+        _sys.modules[name] = __getattr__(name.rpartition(".")[2])  # type: ignore[assignment]
+
+
+if not any(getattr(finder, "__qualname__", "") == "_Facades" for finder in _sys.meta_path):
+    _sys.meta_path.append(_Facades)  # type: ignore[arg-type]  # a finder by its method
 
 
 def load_ipython_extension(shell: object) -> None:

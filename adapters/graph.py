@@ -13,16 +13,38 @@ from attrs import frozen
 
 from ..lang.conditions import Condition
 from ..lang.gasl import Order
+from ..lang.node import Node
 from ..lang.schema import Attribute, Schema
 
 __all__ = [
     "DEFAULT_CAPS", "MOST_TEXTS", "AdapterError", "Attribute", "Caps", "Direction", "Found", "GraphAdapter", "Item", "NodeId",
-    "Plan", "Schema", "Stoppable",
+    "Plan", "Schema", "Stoppable", "tree_of",
 ]  # fmt: skip
 
 Item: TypeAlias = dict[str, Any]
 NodeId: TypeAlias = str | int
 Direction = Literal["out", "in", "both"]
+
+
+def tree_of(condition: Any) -> Condition | None:
+    """Return a condition's tree: of a tree, of what ``gasl.parse_condition`` gives, of a text. None stays None.
+
+    Raises ``ConditionError`` for a text that is no condition, ``TypeError`` for anything else.
+    """
+    if condition is None or isinstance(condition, Node):
+        return condition  # type: ignore[return-value]  # a node of a condition
+    if isinstance(tree := getattr(condition, "tree", None), Node):
+        return tree  # type: ignore[return-value]
+    if not isinstance(condition, str):
+        raise TypeError(f"a condition is a text, or what gasl.parse_condition gives, not {type(condition).__name__}")
+    from ..lang.evaluate.conditions import ConditionError
+    from ..lang.parse.gasl import parse_condition
+
+    read, found = parse_condition(condition)
+    if read is None:
+        fault = next(each for each in found if each.severity == "error")
+        raise ConditionError(fault.message, hint="; ".join(fault.hints))
+    return read
 
 
 class AdapterError(Exception):

@@ -20,6 +20,8 @@ __all__ = [
     "apply_edits",
     "as_json",
     "has_errors",
+    "is_slip",
+    "is_spelling",
     "nearest",
     "picture",
     "sort_key",
@@ -76,6 +78,32 @@ def nearest(name: str, known: Iterable[str]) -> str | None:
     threshold = 0.5 if len(candidates) <= 5 else 0.6 if len(candidates) <= 100 else 0.7
     found = process.extractOne(name.casefold(), folded.keys(), scorer=OSA.normalized_similarity, score_cutoff=threshold)
     return folded[found[0]] if found else None
+
+
+_SEPARATORS = str.maketrans("", "", " _-.\t")
+
+
+def is_spelling(written: str, meant: str) -> bool:
+    """Say whether two names are one but for case, blanks, ``_``, ``-`` and ``.``."""
+    return _folded(written) == _folded(meant)
+
+
+def is_slip(written: str, meant: str) -> bool:
+    """Say whether ``written`` is ``meant`` with one slip of the hand: a letter left out, doubled, wrong, or two in each other's place.
+
+    Short names and other digits are never a slip: ``x2`` is not ``x1``, and ``cat`` not ``car``.
+    """
+    from rapidfuzz.distance import OSA
+
+    one, other = _folded(written), _folded(meant)
+    if one == other:
+        return True
+    digits = [[c for c in name if c.isdigit()] for name in (one, other)]
+    return digits[0] == digits[1] and min(len(one), len(other)) >= 5 and OSA.distance(one, other) == 1
+
+
+def _folded(name: str) -> str:
+    return name.casefold().translate(_SEPARATORS)
 
 
 def apply_edits(text: str, edits: Iterable[Edit]) -> str:

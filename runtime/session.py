@@ -25,7 +25,8 @@ class Session:
     to. ``chunks`` gives the text of a chunk by its id, for snippets. ``plan_id`` is the plan's. ``label`` names the command in
     events ("3", "3.1"). ``chosen`` are the caps that SET changed in this plan. ``resting`` has, while a branch is under way, the
     incomplete variables that its condition read, with why they are: what the branch does rests on them. ``cancel`` is set when the
-    plan is cancelled; the command under way is then cancelled as a task too.
+    plan is cancelled; the command under way is then cancelled as a task too. ``recalled`` has the answers of PROCESS and CLASSIFY
+    that left items open, by question: the same command asks only the open ones then.
     """
 
     graph: GraphAdapter
@@ -46,6 +47,7 @@ class Session:
     chosen: frozenset[str] = frozenset()
     resting: Mapping[str, tuple[str, ...]] = field(factory=dict)
     cancel: asyncio.Event | None = None
+    recalled: dict[Any, Any] = field(factory=dict)
 
 
 Runner = Callable[[Any, Session], Awaitable[ExecutionResult]]

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from ...lang.conditions import Comparison, Condition, Constant, Field, Or
 from ...lang.gasl import Order
-from ..graph import DEFAULT_CAPS, MOST_TEXTS, AdapterError, Caps, Direction, Found, Item, NodeId, Plan, Schema
+from ..graph import DEFAULT_CAPS, MOST_TEXTS, AdapterError, Caps, Direction, Found, Item, NodeId, Plan, Schema, tree_of
 from .columnar.computed import Computed, computed, forget
 from .finding.lookup import MISSING, node_named
 from .finding.search import find, plan_of
@@ -93,7 +93,7 @@ class NetworkXAdapter:
         caps: Caps = DEFAULT_CAPS,
     ) -> Found:
         """Find nodes; see ``GraphAdapter.nodes``. Raises ``ConditionError``."""
-        return find(self.graph, self._kept(), "nodes", where, order, limit, caps, self.strict)
+        return find(self.graph, self._kept(), "nodes", tree_of(where), order, limit, caps, self.strict)
 
     def edges(
         self,
@@ -104,7 +104,7 @@ class NetworkXAdapter:
         caps: Caps = DEFAULT_CAPS,
     ) -> Found:
         """Find edges; see ``GraphAdapter.edges``. Raises ``ConditionError``."""
-        return find(self.graph, self._kept(), "edges", where, order, limit, caps, self.strict)
+        return find(self.graph, self._kept(), "edges", tree_of(where), order, limit, caps, self.strict)
 
     def paths(
         self,
@@ -140,7 +140,7 @@ class NetworkXAdapter:
         """Return the nodes around ``starts``; see ``GraphAdapter.walk``. Raises ``AdapterError``, ``ConditionError``."""
         from .walking import walk
 
-        return walk(self.graph, starts, via=via, depth=depth, direction=direction, caps=caps)
+        return walk(self.graph, starts, via=tree_of(via), depth=depth, direction=direction, caps=caps)
 
     def subgraph(self, centers: Sequence[NodeId], radius: int, *, caps: Caps = DEFAULT_CAPS) -> Found:
         """Return what lies within ``radius`` of the centers; see ``GraphAdapter.subgraph``. Raises ``AdapterError``."""
@@ -159,7 +159,7 @@ class NetworkXAdapter:
         """Return the edges between two sets; see ``GraphAdapter.connect``. Raises ``AdapterError``, ``ConditionError``."""
         from .walking import connect
 
-        return connect(self.graph, left, right, via=via, caps=caps)
+        return connect(self.graph, left, right, via=tree_of(via), caps=caps)
 
     def measure(self, algorithm: str, among: Sequence[NodeId] | None = None, *, caps: Caps = DEFAULT_CAPS) -> Found:
         """Return a measure of each node; see ``GraphAdapter.measure``. Raises ``AdapterError``."""
@@ -180,7 +180,7 @@ class NetworkXAdapter:
         Raises ``ConditionError``.
         """
         if kind != "paths":
-            return plan_of(self.graph, self._kept(), kind, where, self.strict)
+            return plan_of(self.graph, self._kept(), kind, tree_of(where), self.strict)
         from .pathfinding.pathsearch import path_plan
 
         caps = rest.pop("caps", Caps())
@@ -212,4 +212,10 @@ def _query(
 ) -> "PathQuery":
     from .pathfinding.pathsearch import PathQuery
 
-    return PathQuery(starts, ends, via, where, shortest, limit, max_length)
+    begins, stops = (end if isinstance(end, list | tuple) or end is None else _ends(end) for end in (starts, ends))
+    return PathQuery(begins, stops, tree_of(via), tree_of(where), shortest, limit, max_length)
+
+
+def _ends(end: Any) -> Any:
+    """Return a path's ends: ids as they are, what is a condition as its tree."""
+    return tree_of(end) if isinstance(end, str) or hasattr(end, "tree") else end

@@ -10,10 +10,15 @@ __all__ = ["Fault", "fault", "shown"]
 
 @frozen
 class Fault:
-    """One thing wrong. ``accepted``: the lenient reading takes the text as edited, and the diagnostic is a warning."""
+    """One thing wrong. ``accepted``: the lenient reading takes the text as edited, and the diagnostic is a warning.
+
+    ``supposed`` are edits that are never offered, because the text has another reading: reading goes on as if they were made, so
+    that the faults behind this one are found too.
+    """
 
     diagnostic: Diagnostic
     accepted: bool = False
+    supposed: tuple[Edit, ...] = ()
 
     @property
     def as_warning(self) -> Diagnostic:

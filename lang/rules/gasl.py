@@ -50,7 +50,8 @@ GASL_RULES = (
     _rule(
         "GASL007", "text-without-quotes", "error",
         "Text stands without quotes.",
-        "A bare word could be a name or a text; a comparison takes a text in quotes or `${a variable}`.",
+        "A bare word could be a text, a variable or another field; a comparison takes a text in quotes or `${a variable}`, and no field. "
+        "Quotes are offered as a fix only where the field at the left has that very text among its values.",
         "FIND nodes WHERE entity_type = PERSON AS people", _WHERE,
     ),
     _rule(

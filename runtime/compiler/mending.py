@@ -1,7 +1,7 @@
 """Mends an answer by the edits that its diagnostics have, without a call, as far as these are sure. What was mended is told.
 
-An edit that guesses which name was meant is sure only where the two are nearly the same: "negatve" is "negative", while "neutral" may
-be any of an enum's values, and is left to the model.
+An edit that guesses which name was meant is sure only where one slip of the hand lies between the two: "negatve" is "negative", while
+"neutral" may be any of an enum's values, and is left to the model.
 """
 
 import re
@@ -9,15 +9,13 @@ from collections.abc import Callable, Sequence
 
 from attrs import frozen
 
-from ...lang.diagnostic import Diagnostic, Edit, apply_edits
+from ...lang.diagnostic import Diagnostic, Edit, apply_edits, is_slip
 from ..commands.excerpts import clipped
 from .results import Judged, Mended
 
 __all__ = ["Repaired", "is_sure", "mend"]
 
 _ROUNDS = 40
-_ALIKE = 0.75
-"""How alike two names must be (1: the same) for one to be surely meant by the other."""
 _GUESSES = frozenset({
     "SEED002", "SEED008", "SEED040", "SEED044", "SEED045", "SEED047", "SEED049", "EXPR050", "EXPR051", "EXPR052", "EXPR054", "EXPR056",
     "EXPR057", "EXPR058", "EXPR059",
@@ -141,9 +139,7 @@ def _is_alike(edit: Edit, text: str) -> bool:
     one, other = _bare(old), _bare(new)
     if one == other or (min(len(one), len(other)) >= 3 and one in (other, other.rpartition(".")[2])):
         return True
-    from rapidfuzz.distance import OSA
-
-    return OSA.normalized_similarity(one, other) >= _ALIKE
+    return is_slip(one, other)
 
 
 def _bare(name: str) -> str:

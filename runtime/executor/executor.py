@@ -160,10 +160,8 @@ class GASLExecutor:
         because = (statement.why if statement is not None else None) or why
         async with self._under_way(flow, cancel):
             flow.source = program.source
-            if statement is None:
-                return self._refused(refusal(program.diagnostics, program.source), command_str, because, program)
             found = self.checks(program, alone=True)
-            if has_errors(found):
+            if statement is None or has_errors(found):
                 return self._refused(refusal(found, program.source), command_str, because, program)
             self._remark(found)
             record = await flow.run_one(statement.command, command_str, because)

@@ -1,17 +1,18 @@
 """Which edits of a plan are made without asking: those that keep every command, and every word that says something.
 
-An edit that makes a remark of a line, or only takes words away, leads to a plan that runs and does less than was meant. Such a fault goes
-back to the model instead.
+An edit that makes a remark of a line, or only takes words away, leads to a plan that runs and does less than was meant. An edit that puts
+one name in the place of another leads to a plan that answers another question. Such a fault goes back to the model instead.
 """
 
 import re
 from collections import Counter
 from collections.abc import Sequence
 
-from ...lang.diagnostic import Diagnostic, Edit
+from ...lang.diagnostic import Diagnostic, Edit, is_slip, is_spelling
+from ...lang.linter.gasl.graph import BUILT_IN, HAS_THIS_VALUE
 from ...lang.parse.gasl.lines import COMMANDS
 
-__all__ = ["keeping", "keeps_all"]
+__all__ = ["keeping", "keeps_all", "names_the_same"]
 
 _WORD = re.compile(r"\w+")
 _ESCAPE = re.compile(r'\\[nrtbf"\\/]')
@@ -27,12 +28,23 @@ _LAYOUT = frozenset({"GASL029", "GASL030", "GASL060"})
 """A fence, a bullet, a field that is listed twice: what is removed is no part of a command, or stands there still."""
 
 
+_OF_THE_GRAPH = frozenset({"GASL070", "GASL071", "GASL073"})
+"""Whose edits put a name or value of the graph in the place of another: ``county`` may be in the graph, and ``country`` be meant.
+
+A slip of the hand is mended all the same where the field that was meant has the very value that is asked for, or is the language's own."""
+_OF_THE_PLAN = frozenset({"GASL050", "GASL055", "GASL061", "GASL062", "GASL064", "PLAN002"})
+"""Whose edits put a name of the plan itself, of the state, or of the settings in the place of another."""
+_NEVER = frozenset({"GASL056"})
+"""Whose edits decide between two readings."""
+_NAME = re.compile(r"""["'`]*[^\W\d][\w.\- ]*["'`]*""")
+
+
 def keeping(found: Sequence[Diagnostic], text: str) -> list[Diagnostic]:
     """Return the errors of ``text`` whose edits may be made together: each keeps all that was said, none touches another's."""
     made: list[Diagnostic] = []
     taken: list[Edit] = []
     for each in found:
-        if each.severity != "error" or not keeps_all(each, text):
+        if each.severity != "error" or not keeps_all(each, text) or not names_the_same(each, text):
             continue
         if not any(_touch(edit, other) for edit in each.edits for other in taken):
             made.append(each)
@@ -54,6 +66,30 @@ def keeps_all(diagnostic: Diagnostic, text: str) -> bool:
     lost, gained = before - after, after - before
     spare = _FILLERS | _SPARE.get(diagnostic.code, frozenset())
     return bool(diagnostic.edits) and (bool(gained) or diagnostic.code in _LAYOUT or set(lost) <= spare)
+
+
+def names_the_same(diagnostic: Diagnostic, text: str) -> bool:
+    """Say whether a name that the edits put for another is that name, spelt as it has to be."""
+    if diagnostic.code in _NEVER:
+        return False
+    if diagnostic.code not in _OF_THE_GRAPH | _OF_THE_PLAN:
+        return True
+    for edit in diagnostic.edits:
+        old, new = text[edit.span.start : edit.span.end], edit.text
+        if not (_NAME.fullmatch(old) and _NAME.fullmatch(new)):
+            continue  # something is put in, as a DECLARE, or a number is written as one
+        one, other = old.strip("\"'`"), new.strip("\"'`")
+        same_end = diagnostic.code == "GASL061" and one.rpartition(".")[2] == other.rpartition(".")[2]
+        of_language = any(other in names for names in BUILT_IN.values())
+        may_slip = (
+            of_language
+            or diagnostic.code in _OF_THE_PLAN - {"GASL062"}
+            or any(HAS_THIS_VALUE in each for each in diagnostic.hints)
+        )
+        slip = may_slip and is_slip(one, other)
+        if not (is_spelling(one, other) or slip or same_end):
+            return False
+    return True
 
 
 def _words(text: str) -> list[str]:

@@ -99,6 +99,16 @@ def test_a_command_has_its_place_in_the_plan_and_its_number_in_the_history() -> 
     assert [each["step"] for each in ran["commands"]] == ["3", "4", "4.1"]
 
 
+def test_a_plan_that_goes_on_after_errors_runs_with_an_unbound_name() -> None:
+    commands = ["COUNT nothing AS n", "FIND nodes LIMIT 3 AS x"]
+    plan = {"plan_id": "p", "why": "w", "commands": commands}
+    going_on = {**plan, "config": {"stop_on_error": False}}
+    refused, ran = ask(("run_plan", {"plan": plan}), ("run_plan", {"plan": going_on}))
+    assert (refused["status"], refused["commands"]) == ("refused", [])
+    assert [each["status"] for each in ran["commands"]] == ["binding_failure", "success"]
+    assert {each["severity"] for each in ran["diagnostics"]} == {"warning"}
+
+
 def test_a_models_words_in_a_message_are_harmless() -> None:
     program = "FIND nodes LIMIT 2 AS x\nPROCESS x WITH 'do' AS y"
     (ran,) = ask(("execute", {"program": program}), model=Scripted("\x1b[31m<script>"))

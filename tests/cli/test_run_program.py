@@ -33,6 +33,18 @@ def test_a_program_gives_its_last_value_and_tells_each_command(folder: Path) -> 
     assert "success: 2 of 2 commands" in result.err
 
 
+def test_a_plan_that_goes_on_after_errors_runs_with_an_unbound_name(folder: Path) -> None:
+    commands = ("COUNT nothing AS n", "UPDATE undeclared WITH n", "FIND nodes LIMIT 2 AS x", "COUNT x AS m")
+    name = plan(folder, *commands, config={"stop_on_error": False})
+    assert call("check", name, *GRAPH).code == 0
+    result = call("run", name, *GRAPH)
+    assert (result.code, result.out) == (4, "2\n")
+    assert "COUNT nothing AS n → binding_failure" in result.err
+    refused = call("run", plan(folder, *commands), *GRAPH)
+    assert refused.code == 3
+    assert "nothing was run" in refused.err
+
+
 def test_a_plan_runs_like_a_program(folder: Path) -> None:
     name = plan(
         folder,

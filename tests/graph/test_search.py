@@ -12,7 +12,7 @@ from knotwork.adapters.graph import Caps
 from knotwork.adapters.graph_networkx import NetworkXAdapter
 from knotwork.adapters.graph_networkx.finding import search
 from knotwork.adapters.graph_networkx.rows.jsonable import node_id, plain
-from knotwork.lang.conditions import Comparison, Condition, Constant, Field
+from knotwork.lang.conditions import And, Comparison, Condition, Constant, Field, Items, Not, NullTest
 from knotwork.lang.evaluate.conditions import evaluate, sort_key
 from knotwork.lang.gasl import Order, Path
 from support.conditions import conditions, graphs
@@ -240,3 +240,23 @@ def test_degrees_are_fields_of_every_graph(field: str, expected: list[int]) -> N
     order = (Order(Path((field,)), descending=True),)
     assert [item["id"] for item in NetworkXAdapter(graph, strict=True).nodes(None, order=order).items] == [0, 1, 2]
     assert NetworkXAdapter(graph).get_node(1) == {"id": 1, "attr.in_degree": 9}
+@pytest.mark.parametrize(
+    "values", [[1, 2, None], [1.5, None, 2.5], ["a", None, "b"], [[1], None, "b"], [True, None, False]]
+)
+def test_an_empty_list_has_an_answer_for_null(values: list[Any]) -> None:
+    graph = nx.Graph()
+    graph.add_nodes_from((number, {"n": value}) for number, value in enumerate(values))
+    graph.add_node(len(values))
+    graph.add_edges_from(((0, 1, {"n": values[0]}), (1, 2, {})))
+    adapter = NetworkXAdapter(graph)
+    nothing = Items(())
+    for _ in range(2):  # the second time columns and indexes are there
+        for condition, found in (
+            (Comparison(Field(("n",)), "NOT IN", nothing), 4),
+            (Not(Comparison(Field(("n",)), "IN", nothing)), 4),
+            (Comparison(Field(("n",)), "IN", nothing), 0),
+            (Not(Comparison(Field(("n",)), "NOT IN", nothing)), 0),
+            (And((Comparison(Field(("n",)), "NOT IN", nothing), NullTest(Field(("n",))))), 2),
+        ):
+            assert len(adapter.nodes(condition).items) == found
+    assert len(adapter.edges(Comparison(Field(("n",)), "NOT IN", nothing)).items) == 2

@@ -9,6 +9,7 @@ from numpy.typing import NDArray
 
 from ....lang.conditions import Comparison, NullTest
 from ....lang.evaluate.conditions import identity, sort_key
+from ....lang.evaluate.conditions.comparing import is_of_empty_list
 from ....lang.evaluate.conditions.interpreter import leaf_test
 from ..rows.jsonable import plain
 from .leaves import Array, Leaf, Mask, holds_null, right_of
@@ -77,7 +78,8 @@ class Coded:
             if holds is wanted:
                 table[few] = True
             elif isinstance(leaf, NullTest) or leaf.operator in ("=", "!=") or not holds_null(right_of(leaf)):
-                table[isinstance(leaf, Comparison) :] = True
+                knows_null = not isinstance(leaf, Comparison) or is_of_empty_list(leaf)
+                table[not knows_null :] = True
                 table[few] = False
             return table
         test = leaf_test(leaf)

@@ -41,6 +41,8 @@ class Numbers:
         return ~np.isnan(values) if answer is wanted else np.zeros(len(values), np.bool_)
 
     def _members(self, values: Array, leaf: Comparison, right: Sequence[Any], wanted: bool) -> Mask | None:
+        if not right:
+            return np.full(len(values), (leaf.operator == "NOT IN") is wanted)
         numbers = [value for value in right if is_number(value)]
         if any(map(_inexact, numbers)):
             return None

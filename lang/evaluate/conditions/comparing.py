@@ -3,18 +3,29 @@
 ``=`` and ``!=`` hold between any two values that are not null: different types are unequal, lists and objects are compared
 whole. ``<`` and the like hold between two numbers, two texts (by code point) or two booleans (false before true), else they
 are unknown. ``CONTAINS`` asks a text for a part of it and a list for a member. ``MATCHES`` finds a pattern anywhere in a
-text (``^`` and ``$`` tie it to the ends); the time it takes grows with the text only. What does not fit is unknown.
+text (``^`` and ``$`` tie it to the ends); the time it takes grows with the text only. What does not fit is unknown. ``IN`` an empty
+list is false and ``NOT IN`` one is true, of null too, as in SQL and openCypher.
 """
 
 import operator
 from collections.abc import Callable, Hashable, Iterable, Mapping
 from typing import Any, TypeAlias
 
-from ...conditions import Constant, Items, Operator
+from ...conditions import Comparison, Constant, Items, Operator, Variable
 from .errors import ConditionError
 from .values import identity
 
-__all__ = ["Members", "Pattern", "compare", "constant_of", "is_null", "members_of", "pattern_of", "prepared"]
+__all__ = [
+    "Members",
+    "Pattern",
+    "compare",
+    "constant_of",
+    "is_null",
+    "is_of_empty_list",
+    "members_of",
+    "pattern_of",
+    "prepared",
+]
 
 Pattern: TypeAlias = Callable[[str], bool]
 Members: TypeAlias = tuple[frozenset[Hashable], bool]
@@ -53,6 +64,8 @@ def prepared(comparison: Operator, right: Any) -> Callable[[Any], bool | None]:
         if not isinstance(right, list | tuple):
             return _unknown
         wanted, members = comparison == "IN", members_of(right)
+        if not right:  # nothing is in it, and so whether null is known, too
+            return lambda left: not wanted
         return lambda left: _negated(_member(left, members), wanted)
     if comparison == "CONTAINS":
         key = identity(right)
@@ -66,6 +79,14 @@ def prepared(comparison: Operator, right: Any) -> Callable[[Any], bool | None]:
 def constant_of(node: Constant | Items) -> Any:
     """Return the value at the right of a comparison; a list as a tuple."""
     return tuple(item.value for item in node.items) if isinstance(node, Items) else node.value
+
+
+def is_of_empty_list(leaf: Comparison) -> bool:
+    """Say whether ``leaf`` asks for membership in a list without a value: it has the same answer for everything, null included."""
+    if leaf.operator not in ("IN", "NOT IN") or isinstance(leaf.right, Variable):
+        return False
+    right = constant_of(leaf.right)
+    return isinstance(right, list | tuple) and not right
 
 
 def members_of(values: Iterable[Any]) -> Members:

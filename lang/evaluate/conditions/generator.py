@@ -13,7 +13,7 @@ from attrs import field, frozen
 
 from ...conditions import And, Comparison, Condition, Field, Length, Not, NullTest, Variable
 from .binding import Bound, Unbound
-from .comparing import constant_of, is_null, members_of, pattern_of
+from .comparing import constant_of, is_null, is_of_empty_list, members_of, pattern_of
 from .errors import DEEPEST, too_deep
 from .interpreter import item_value, leaf_test, united
 from .predicate import Predicate
@@ -188,6 +188,8 @@ class _Writer:
             # ANY is an OR, ALL an AND, NONE an AND of negations; asked whether it is false, they swap.
             joint = "any" if (at.quantifier == "any") is wanted else "all"
             return f"{joint}(map({each}, {read}))"
+        if not isinstance(leaf, NullTest) and is_of_empty_list(leaf):
+            return str(test(None) is wanted)  # the only comparison that null has an answer to
         slow = self.keep(lambda value: test(plain(value)) is wanted)
         if isinstance(leaf, NullTest):
             if leaf.negated is not wanted:

@@ -2,17 +2,21 @@
 
 Rooms by subject: ``variables``, ``keys`` (of the state), ``kinds`` (what commands are given), ``limits`` (settings and
 numbers), ``conditions``, ``graph`` (against its schema); ``flow`` follows the variables, ``tests_of`` takes conditions apart,
-``unnamed`` gives commands the name they lack, ``ignores`` silences, ``registry`` is what a rule is given. A new rule is a
+``unnamed`` gives commands the name they lack,
+``bare_names`` says what words without quotes are, ``ignores`` silences, ``registry`` is what a rule is given. A new rule is a
 function in one of the rooms, its entry in that room's ``LINTS`` and in ``lang.rules``.
 """
 
 from collections.abc import Collection, Mapping
 from typing import TYPE_CHECKING, Any
 
+from attrs import evolve
+
 from ...diagnostic import Diagnostic, sort_key
 from ...gasl import Program, StateType
 from ...schema import Schema
 from . import conditions, graph, keys, kinds, limits, variables
+from .bare_names import resolved
 from .flow import nests_within
 from .ignores import silence
 from .registry import Context, Lint
@@ -53,7 +57,8 @@ def check(
 def check_plan(read: "PlanRead", **options: Any) -> list[Diagnostic]:
     """Return what is wrong with a plan, placed in its JSON: what reading it found and what the rules find.
 
-    ``options`` are those of ``check``.
+    ``options`` are those of ``check``. Where the plan's ``stop_on_error`` is false, a name that nothing binds and a key that nobody
+    declares are warnings: that step ends with ``binding_failure``, and the plan goes on. Seed 003, "Phase 2".
     """
     plan = read.plan or read.draft
     if plan is None:
@@ -61,7 +66,21 @@ def check_plan(read: "PlanRead", **options: Any) -> list[Diagnostic]:
     located = plan.script.located
     of_commands = set(map(located, plan.program.diagnostics))
     own = [each for each in read.diagnostics if each not in of_commands]
-    return sorted([*own, *map(located, check(plan.program, **options))], key=sort_key)
+    found = check(plan.program, **options)
+    if not plan.config.stop_on_error:
+        found = [_of_a_step(each) for each in found]
+    return sorted([*own, *map(located, found)], key=sort_key)
+
+
+_OF_BINDING = frozenset({"GASL050", "GASL051", "GASL055"})
+"""What ends one step with ``binding_failure`` when it runs."""
+
+
+def _of_a_step(found: Diagnostic) -> Diagnostic:
+    if found.code not in _OF_BINDING or found.severity != "error":
+        return found
+    hint = "the plan's stop_on_error is false: a step that needs it ends with binding_failure, and the plan goes on"
+    return evolve(found, severity="warning", hints=(*found.hints, hint))
 
 
 def diagnose(context: Context) -> list[Diagnostic]:
@@ -74,4 +93,5 @@ def diagnose(context: Context) -> list[Diagnostic]:
     errors = [diagnostic for diagnostic in program.diagnostics if diagnostic.severity == "error"]
     remarks = [diagnostic for diagnostic in program.diagnostics if diagnostic.severity != "error"]
     errors, found = named(context, errors, found)
+    errors = resolved(context, errors)
     return sorted([*errors, *silence(context, [*remarks, *found])], key=sort_key)

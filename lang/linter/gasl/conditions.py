@@ -5,9 +5,9 @@ from collections.abc import Iterator
 from ...conditions import And, Comparison, Constant, Field, Items, Length, Not, NullTest, Or, Variable
 from ...diagnostic import Diagnostic, Edit
 from ...evaluate.conditions import ConditionError, compare, identity
+from ...evaluate.conditions.comparing import is_of_empty_list
 from ...node import Node, walk
 from ...printer.gasl import format_condition, format_name, format_text
-from ...source import Span
 from .flow import Step
 from .registry import Context, Lint, lint
 from .tests_of import kind_of_value, leaves, tested
@@ -45,7 +45,7 @@ def _never(context: Context, test: Comparison | NullTest) -> Iterator[Diagnostic
     if isinstance(right, Items):
         nulls = [item for item in right.items if item.value is None]
         if not right.items and operator == "IN":
-            message = "nothing is in an empty list"
+            message, hint = "nothing is in an empty list", "write the values that are meant"
         elif nulls and (operator == "NOT IN" or len(nulls) == len(right.items)):
             message = f"{operator} a list with null is never true"
             hint = "a comparison with null is unknown; IS NULL asks for null"
@@ -103,11 +103,18 @@ def _equal(*tests: Comparison | NullTest) -> bool:
     return all(isinstance(test, Comparison) and test.operator == "=" for test in tests)
 
 
+def _may_hold_of_null(test: Comparison) -> bool:
+    """Say whether a comparison is perhaps true of null: ``NOT IN`` an empty list is."""
+    return test.operator == "NOT IN" and (isinstance(test.right, Variable) or is_of_empty_list(test))
+
+
 def _excludes(one: Comparison | NullTest, other: Comparison | NullTest) -> bool:
     """Say whether the two are surely never true of the same value."""
     for first, second in ((one, other), (other, one)):
         if isinstance(first, NullTest):
-            if not first.negated and (isinstance(second, Comparison) or second.negated):
+            if first.negated or (isinstance(second, Comparison) and _may_hold_of_null(second)):
+                continue
+            if isinstance(second, Comparison) or second.negated:
                 return True
             continue
         if isinstance(second, NullTest) or not isinstance(first.right, Constant):
@@ -143,12 +150,14 @@ def quantifier(context: Context) -> Iterator[Diagnostic]:
                     what = {"edge items": "edges", "rows": "rows"}.get(on, on)
                     message = f"{word} speaks of a path's nodes or edges, and this condition is on {what}"
                     plain = Field(field.path[1:])
-                    edits = (
-                        [Edit(field.span, _written(plain))] if on in ("nodes", "edges") and len(field.path) > 1 else []
-                    )
-                    yield context.found(
-                        "GASL066", message, field.span, "write the field alone" if edits else "", edits=edits
-                    )
+                    whose = {"nodes": "node", "edges": "edge"}.get(on, "")
+                    fits = whose == field.path[0] and len(field.path) > 1
+                    if fits and word == "NONE":  # without the word it would say the contrary
+                        hint, edits = f"write NOT ({_written(plain)} ...)", []
+                    else:
+                        hint = "write the field alone" if fits else ""
+                        edits = [Edit(field.span, _written(plain))] if fits else []
+                    yield context.found("GASL066", message, field.span, hint, edits=edits)
                 elif (
                     field.quantifier is None
                     and on in ("paths", "path items")
@@ -156,10 +165,8 @@ def quantifier(context: Context) -> Iterator[Diagnostic]:
                     and field.path[0] in ("node", "edge")
                 ):
                     message = f"a path has several {field.path[0]}s: {'.'.join(field.path)[:80]} needs ANY, ALL or NONE"
-                    edits = [Edit(Span(field.span.start, field.span.start), "ANY ")]
-                    yield context.found(
-                        "GASL066", message, field.span, "write ANY before it if one is enough", edits=edits
-                    )
+                    hint = "write ANY before it if one is enough, ALL if each must"
+                    yield context.found("GASL066", message, field.span, hint)
 
 
 def _written(field: Field) -> str:
@@ -238,7 +245,7 @@ def ends_of_no_edge(context: Context) -> Iterator[Diagnostic]:
                 else:
                     kind = on.removesuffix(" items") + "s"
                     message = f"{name} is not kept with the {kind} of a variable"
-                    hint = f"test it where the {kind} are found: FIND {kind} WHERE {name} ..."
+                    hint = f"test it where the {kind} are found: FIND {kind} WHERE {name} = ... AS name"
                 yield context.found("GASL069", message, field.span, hint)
 
 

@@ -20,8 +20,10 @@ from .kinds import fields_of
 from .registry import Context, Lint, lint
 from .tests_of import Leaf, On, constants_of, kind_of_value, leaves, tested
 
-__all__ = ["BUILT_IN", "LINTS"]
+__all__ = ["BUILT_IN", "HAS_THIS_VALUE", "LINTS", "Place", "attribute_of", "attributes_of", "place_of"]
 
+HAS_THIS_VALUE = "has this value"
+"""Of the field that a hint names: the value in the condition is one of its own."""
 _OFFERED = 8
 _EQUALITY = frozenset({"=", "IN"})
 _ORDER = frozenset({"<", "<=", ">", ">="})
@@ -38,7 +40,7 @@ BUILT_IN: Mapping[str, frozenset[str]] = {
 
 
 @frozen
-class _Place:
+class Place:
     """What a field means: an attribute of nodes or of edges, and the names before its own (``source.``, ``ANY node.``).
 
     ``kept``: the items are those of a variable, which know their nodes by their ids only.
@@ -50,42 +52,43 @@ class _Place:
     kept: bool = False
 
 
-def _place(field: Field, on: On, schema: Schema) -> _Place | None:
+def place_of(field: Field, on: On, schema: Schema) -> Place | None:
     """Return what ``field`` means in a condition on ``on``; None where the graph doesn't tell."""
     path = field.path
     if field.quantifier is not None:
         whose = "nodes" if path[0] == "node" else "edges"
         knows = on == "paths" or (on == "path items" and whose == "edges")
-        return _Place(whose, path[1:], path[:1]) if knows else None
+        return Place(whose, path[1:], path[:1]) if knows else None
     if on == "nodes":
-        return _Place("nodes", path)
+        return Place("nodes", path)
     if on in ("edges", "edge items", "paths", "path items"):
         whole = ".".join(path)
         if len(path) > 1 and path[0] in ("source", "target") and whole not in schema.edge_attributes:
-            return _Place("nodes", path[1:], path[:1]) if on in ("edges", "paths") else None
+            return Place("nodes", path[1:], path[:1]) if on in ("edges", "paths") else None
         if on not in ("paths", "path items"):
-            return _Place("edges", path)
+            return Place("edges", path)
         return (
-            None if len(path) > 1 and path[0] in ("node", "edge") else _Place("paths", path, (), on != "paths")
+            None if len(path) > 1 and path[0] in ("node", "edge") else Place("paths", path, (), on != "paths")
         )  # lacks its ANY
     return None
 
 
-def _attributes(whose: str, schema: Schema) -> Mapping[str, Attribute]:
+def attributes_of(whose: str, schema: Schema) -> Mapping[str, Attribute]:
+    """Return the attributes of nodes or of edges by name; paths have none themselves."""
     if whose == "paths":
         return {}
     return schema.node_attributes if whose == "nodes" else schema.edge_attributes
 
 
-def _attribute(place: _Place, schema: Schema) -> Attribute | None:
+def attribute_of(place: Place, schema: Schema) -> Attribute | None:
     """Return the attribute that a field is as a whole. A degree is always a number, whatever the graph."""
     if len(place.path) == 1 and place.path[0] in DEGREES and place.whose == "nodes":
         return Attribute(place.path[0], schema.nodes, {"integer": schema.nodes})
-    return _attributes(place.whose, schema).get(".".join(place.path))
+    return attributes_of(place.whose, schema).get(".".join(place.path))
 
 
-def _is_known(place: _Place, schema: Schema) -> bool:
-    known = _attributes(place.whose, schema)
+def _is_known(place: Place, schema: Schema) -> bool:
+    known = attributes_of(place.whose, schema)
     if ".".join(place.path) in known:
         return True
     if place.path[0] in BUILT_IN[place.whose] and (len(place.path) == 1 or place.whose == "paths"):
@@ -96,7 +99,7 @@ def _is_known(place: _Place, schema: Schema) -> bool:
     )
 
 
-def _tests(context: Context) -> Iterator[tuple[Leaf, _Place, Schema]]:
+def _tests(context: Context) -> Iterator[tuple[Leaf, Place, Schema]]:
     """Yield the tests of fields whose meaning the graph tells."""
     schema = context.schema
     if schema is None:
@@ -105,7 +108,7 @@ def _tests(context: Context) -> Iterator[tuple[Leaf, _Place, Schema]]:
         for condition, on in tested(step):
             for leaf in leaves(condition):
                 if isinstance(leaf.test.left, Field):
-                    place = _place(leaf.test.left, on, schema)
+                    place = place_of(leaf.test.left, on, schema)
                     if place is not None and place.path:
                         yield leaf, place, schema
 
@@ -130,7 +133,7 @@ def _unknown_fields(context: Context) -> Iterator[Diagnostic]:
     for _, command in context.commands(gasl.Find):
         if isinstance(command, gasl.Find):
             for order in command.order:
-                place = _place(Field(order.field.parts), command.kind, schema)
+                place = place_of(Field(order.field.parts), command.kind, schema)
                 if place is not None and not _is_known(place, schema):
                     yield _unknown(context, place, schema, order.field.span, None, "error")
     for step in context.steps:
@@ -138,16 +141,16 @@ def _unknown_fields(context: Context) -> Iterator[Diagnostic]:
             use = step.use_of(name)
             if use is None or use.kind not in ("nodes", "edges", "paths"):
                 continue
-            place = _Place(use.kind, path.parts, (), use.kind == "paths")
+            place = Place(use.kind, path.parts, (), use.kind == "paths")
             if not _is_known(place, schema) or (place.whose == "nodes" and set(path.parts) <= DEGREES):
                 yield _unknown(context, place, schema, path.span, None, "error", _OF_VARIABLES)
 
 
 def _unknown(
-    context: Context, place: _Place, schema: Schema, span: Span, test: Comparison | NullTest | None, severity: Severity,
+    context: Context, place: Place, schema: Schema, span: Span, test: Comparison | NullTest | None, severity: Severity,
     built_in: Mapping[str, frozenset[str]] = BUILT_IN,
 ) -> Diagnostic:  # fmt: skip
-    name, known = ".".join(place.path), _attributes(place.whose, schema)
+    name, known = ".".join(place.path), attributes_of(place.whose, schema)
     one = {"nodes": "node", "edges": "edge", "paths": "path"}[place.whose]
     shown = name if len(name) <= 80 else name[:79] + "…"
     message = f"no {one} has an attribute {shown}"
@@ -157,11 +160,11 @@ def _unknown(
         hint = f"the {name} is known where nodes are found: FIND nodes WHERE {name} > 1 ORDER BY {name} DESC; MEASURE gives it as a field"
         return context.found("GASL070", f"the nodes of a variable have no {name}", span, hint, severity="error")
     near = context.suggestion(name, _namable(built_in[place.whose], known))
-    holder = None if near else _holder(test, known)
+    holder = _holder(test, known)
     hints, edits = [], []
     if meant := near or holder:
         edits = [_renamed(context, span, place, meant)]
-        hints.append(f"{meant} has this value; did you mean it?" if holder else f"did you mean {meant}?")
+        hints.append(f"{meant} {HAS_THIS_VALUE}; did you mean it?" if holder == meant else f"did you mean {meant}?")
     hints += _elsewhere(place, schema, name)
     hints.append(
         f"{place.whose} have: {_listed(tuple(known))}"
@@ -181,7 +184,7 @@ def _namable(built_in: Collection[str], known: Mapping[str, Attribute]) -> tuple
 
 
 def _bare_on_path(
-    context: Context, place: _Place, schema: Schema, span: Span, severity: Severity, *, in_test: bool
+    context: Context, place: Place, schema: Schema, span: Span, severity: Severity, *, in_test: bool
 ) -> Diagnostic:
     """Report a plain attribute of paths, which have none themselves."""
     name = format_key(Path(place.path))
@@ -190,17 +193,17 @@ def _bare_on_path(
         return context.found(
             "GASL070", message, span, "paths have source, target, length, nodes and edges", severity=severity
         )
-    hints, edits = ["paths have source.x, target.x, length, ANY node.x and ANY edge.x"], []
+    hints = ["paths have source.x, target.x, length, ANY node.x and ANY edge.x"]
     for whose, known in (("node", schema.node_attributes), ("edge", schema.edge_attributes)):
         if whose == "node" and place.kept:
             continue
         if ".".join(place.path) in known or place.path[0] in known:
             hints.insert(0, f"{whose}s have it: ANY {whose}.{name}, ALL {whose}.{name}, NONE {whose}.{name}")
-            edits.append(Edit(span, f"ANY {whose}.{name}"))
-    return context.found("GASL070", message, span, *hints, edits=edits if len(edits) == 1 else [], severity=severity)
+    # No edit: whether one of them is enough (ANY) or each must (ALL), only the writer knows.
+    return context.found("GASL070", message, span, *hints, severity=severity)
 
 
-def _renamed(context: Context, span: Span, place: _Place, name: str) -> Edit:
+def _renamed(context: Context, span: Span, place: Place, name: str) -> Edit:
     """Return the edit that puts another attribute in the place of one that isn't there."""
     written = format_key(Path((*place.before, name)))
     text = context.text(span)
@@ -224,7 +227,7 @@ def _holder(test: Comparison | NullTest | None, known: Mapping[str, Attribute]) 
     return found[0] if len(found) == 1 else None
 
 
-def _elsewhere(place: _Place, schema: Schema, name: str) -> list[str]:
+def _elsewhere(place: Place, schema: Schema, name: str) -> list[str]:
     first = place.path[0]
     if place.whose == "edges" and (name in schema.node_attributes or first in schema.node_attributes):
         return [f"nodes have it: source.{name} or target.{name}"]
@@ -260,7 +263,7 @@ def unknown_value(context: Context) -> Iterator[Diagnostic]:
     """Values that an attribute doesn't have, where all that it has are known."""
     known: dict[tuple[str, str], _Values | None] = {}
     for leaf, place, schema in _tests(context):
-        test, attribute = leaf.test, _attribute(place, schema)
+        test, attribute = leaf.test, attribute_of(place, schema)
         if attribute is None or not isinstance(test, Comparison) or test.operator not in _EQUALITY:
             continue
         key = (place.whose, attribute.name)
@@ -282,7 +285,7 @@ def unknown_value(context: Context) -> Iterator[Diagnostic]:
             yield context.found("GASL071", message, constant.span, *hints, f"it is one of {values.listed}", edits=edits)
 
 
-def _all_values(attribute: Attribute, place: _Place, schema: Schema) -> _Values | None:
+def _all_values(attribute: Attribute, place: Place, schema: Schema) -> _Values | None:
     """Return all values of an attribute where they are known."""
     labelled = schema.label_attribute, schema.labels
     if place.whose == "edges":
@@ -298,13 +301,13 @@ def _all_values(attribute: Attribute, place: _Place, schema: Schema) -> _Values 
     return _Values(found, frozenset(map(identity, found)), texts) if found else None
 
 
-def _owners(value: object, place: _Place, schema: Schema) -> list[str]:
+def _owners(value: object, place: Place, schema: Schema) -> list[str]:
     """Say where a value is at home, if not here."""
     if place.whose == "nodes" and value in schema.relations and schema.relation_attribute:
         return [f"edges have it as {schema.relation_attribute}: FIND edges"]
     if place.whose == "edges" and value in schema.labels and schema.label_attribute:
         return [f"nodes have it: source.{schema.label_attribute} or target.{schema.label_attribute}"]
-    known = _attributes(place.whose, schema).items()
+    known = attributes_of(place.whose, schema).items()
     owners = [name for name, a in known if any(value == each and type(value) is type(each) for each, _ in a.values)]
     return [f"{owners[0]} has this value"] if owners else []
 
@@ -336,7 +339,7 @@ def _never_meets(attribute: Attribute, constant: Constant, operator: str) -> boo
 def attribute_type(context: Context) -> Iterator[Diagnostic]:
     """Comparisons of an attribute with a value of a type that it never has."""
     for leaf, place, schema in _tests(context):
-        test, attribute = leaf.test, _attribute(place, schema)
+        test, attribute = leaf.test, attribute_of(place, schema)
         if attribute is None or not isinstance(test, Comparison):
             continue
         if test.operator not in _EQUALITY | _ORDER | _TEXTUAL | {"CONTAINS", "!="}:
@@ -353,6 +356,8 @@ def attribute_type(context: Context) -> Iterator[Diagnostic]:
             edit = _other_type(context, attribute, constant, test.operator)
             severity: Severity = "error" if leaf.must and test.operator not in ("!=", "IN") else "warning"
             hint = f"write {edit.text}" if edit else "different types are unequal and have no order"
+            if kinds == "text" and test.operator in _ORDER:
+                hint = "texts are ordered letter by letter, and not as numbers"
             yield context.found(
                 "GASL072", message, constant.span, hint, edits=[edit] if edit else [], severity=severity
             )
@@ -365,6 +370,8 @@ def _other_type(context: Context, attribute: Attribute, constant: Constant, oper
     if operator in _TEXTUAL or operator == "CONTAINS":
         return None
     if kinds == {"text"} and kind_of_value(value) in ("number", "boolean"):
+        if operator in _ORDER:  # texts have another order than numbers: "9" is above "10"
+            return None
         return Edit(constant.span, format_text(context.text(constant.span)))
     if isinstance(value, str) and kinds == {"boolean"} and value.lower() in ("true", "false"):
         return Edit(constant.span, value.lower())

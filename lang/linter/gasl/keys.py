@@ -71,6 +71,8 @@ def _undeclared(
         hints.insert(0, f"did you mean {format_key(Key(tuple(elsewhere.split('.'))))}?")
     if elsewhere is not None or not context.is_whole:  # what could not be read may declare it
         edits = []
+    if itself and (not step.uses or step.uses[0].kind == "unknown"):  # the type is a guess
+        edits = []
     return context.found("GASL055", message, key.span, *hints, edits=edits, severity=severity)
 
 

@@ -3,9 +3,9 @@
 import re
 from collections.abc import Sequence
 from functools import cached_property
-from typing import Literal
+from typing import Any, Literal
 
-from attrs import frozen
+from attrs import evolve, frozen
 
 from ...diagnostic import Edit, apply_edits
 from ...source import Span
@@ -129,6 +129,22 @@ class Broken:
     def fault(self, code: str, message: str, span: Span, hint: str, *candidates: Edits) -> Fault:
         """Return the fault with the best of ``candidates`` as its fix."""
         return fault(code, message, span.start, max(span.end, span.start + 1), hint, edits=self.best(*candidates))
+
+    def doubt(self, code: str, message: str, span: Span, *hints: str, supposed: Sequence[Edits] = ()) -> Fault:
+        """Return a fault without an edit: two readers would mend it differently. Reading goes on with the best of ``supposed``."""
+        found = fault(code, message, span.start, max(span.end, span.start + 1), *hints)
+        return evolve(found, supposed=self.best(*supposed))
+
+    def readings(self, *candidates: Edits) -> int:
+        """Return how many different statements the candidates lead to, up to two."""
+        trees: list[Any] = []
+        for edits in candidates:
+            found = self._after(edits)[0] if edits else None
+            if isinstance(found, Read) and found.result not in trees:
+                trees.append(found.result)
+                if len(trees) == 2:
+                    break
+        return len(trees)
 
     def fix(self, code: str, message: str, span: Span, hint: str, *candidates: Edits) -> Fault | None:
         """Return the fault if one of ``candidates`` helps; else something else is wrong here."""

@@ -87,9 +87,11 @@ class ConditionBuilder:
             parts = path.parts[1:] if path.parts[0] in ("node", "edge", "nodes", "edges") else path.parts
             kind = "edge" if path.parts[0].startswith("edge") else "node"
             right = ".".join((kind, *(parts or ("field",))))
-            edits = (Edit(path.span, right),) if parts else ()
+            # Without the word nothing says whether a node or an edge is meant.
+            edits = (Edit(path.span, right),) if parts and parts != path.parts else ()
             message = f"{word.upper()} speaks of the nodes or edges of a path, not of {path.text}"
-            raise Unbuildable("GASL010", message, path.span, (f"write {word.upper()} {right}",), edits)
+            either = f"write {word.upper()} {right}" + ("" if edits else f" or {word.upper()} edge{right[4:]}")
+            raise Unbuildable("GASL010", message, path.span, (either,), edits)
         return Field(path.parts, word.lower(), span=span_of(word) | path.span)  # type: ignore[arg-type]  # a terminal's words
 
     def length(self, children: list[Any]) -> Length:

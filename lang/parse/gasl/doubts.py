@@ -9,7 +9,9 @@ from ...source import Span
 from ..fault import Fault, fault, shown
 from .broken import Broken, Piece, swap
 
-__all__ = ["DOUBTS", "is_list", "is_of_items", "why_no_text"]
+__all__ = [
+    "DOUBTS", "NO_FIELDS", "bare_name", "is_arithmetic", "is_condition", "is_date", "is_list", "is_of_items", "why_no_text",
+]  # fmt: skip
 
 _DIRECTIONS = {
     "DESCENDING": "DESC", "DESCEND": "DESC", "DECREASING": "DESC", "REVERSE": "DESC", "REVERSED": "DESC", "DOWN": "DESC",
@@ -18,7 +20,7 @@ _DIRECTIONS = {
 }  # fmt: skip
 _ORDERING = ("<", ">", "<=", ">=")
 _DATE = re.compile(
-    r"\d{4}-\d{1,2}(?:-\d{1,2}(?:[T ][\d:.]+(?:Z|[+-][\d:]+)?)?)?|\d{1,2}([/.])\d{1,2}\1\d{2,4}|\d{1,2}:\d{2}(?::\d{2})?"
+    r"\d{4}-\d{2}-\d{1,2}(?:[T ][\d:.]+(?:Z|[+-][\d:]+)?)?|\d{1,2}([/.])\d{1,2}\1\d{2,4}|\d{1,2}:\d{2}(?::\d{2})?"
 )
 _ODD_NUMBER = re.compile(
     r"[+-]?[ \t]*\d[\d_.,]*[ \t]*(?:[kKmMbB%]|km|cm|mm|kg|mg|ms|s|h|g|min|USD|EUR|usd|eur)?|0[xXbBoO]\w+|\d+[eE]"
@@ -27,6 +29,33 @@ _ODD_NUMBER = re.compile(
 _CALL = re.compile(r"[A-Za-z_][\w.]*\(")
 _PATH = re.compile(r"[A-Za-z_]\w*(?:\.[A-Za-z_]\w*)+")
 _CONDITIONAL = ("WHERE", "VIA", "IF", "ASSERT", "WHEN")
+
+
+NO_FIELDS = "a condition compares a field with a value, not with another field"
+
+
+def bare_name(text: str) -> str:
+    """Return the message for a word without quotes behind a comparison."""
+    return f"{shown(text)} stands without quotes"
+
+
+def is_date(text: str) -> bool:
+    """Say whether ``text`` is a date or a time, which is nothing but a text."""
+    return _DATE.fullmatch(text) is not None
+
+
+def is_arithmetic(text: str) -> bool:
+    """Say whether names and numbers are joined as one computes, as in ``amount - fee``."""
+    return re.search(r"(?:\w|\))[ \t]*[-+*/%][ \t]*(?:\w|\()", text) is not None
+
+
+def is_condition(b: Broken) -> bool:
+    """Say whether the innermost bracket that is open at the place is a list of IN."""
+    if not b.failure.brackets:
+        return False
+    at = b.failure.brackets[-1][1]
+    head: Piece | None = next((piece for piece in reversed(b.pieces) if piece.span.end <= at), None)
+    return head is not None and head.upper == "IN"
 
 
 def is_of_items(b: Broken) -> bool:
@@ -63,7 +92,7 @@ def why_no_text(text: str, operator: str, left: str) -> tuple[str, str] | None:
 
 
 _OTHERWISE = {
-    "XOR": ("_AND", "write (a AND NOT b) OR (b AND NOT a)"),
+    "XOR": ("_AND", "write (... AND NOT ...) OR (... AND NOT ...), each side once with NOT"),
     "NOR": ("_AND", "write NOT (a OR b)"),
     "NAND": ("_AND", "write NOT (a AND b)"),
     "WITHOUT": ("_WITH", "EXCEPT a WITH b AS c keeps of a what b has not"),

@@ -1,7 +1,7 @@
 """What is wrong inside a statement, all of it, and the edits that put it right together.
 
 A fault found is mended in a copy and the copy is read again, so that what stands behind it is found too. Edits are
-offered only if the statement reads once all of them are made.
+offered only if the statement reads once all of them are made, and only where the text has no second reading (``Fault.supposed``).
 """
 
 import re
@@ -70,7 +70,7 @@ def explain_statement(text: str, chunk: Chunk, known: Failure | None = None) -> 
             reads = True
             break
         explained = _explain(Broken(local, found, bool(chain)), len(local) <= LONGEST)
-        edits = explained.diagnostic.edits
+        edits = explained.diagnostic.edits or explained.supposed
         faults.append(_back(chain, explained))
         if not edits:
             break
@@ -135,21 +135,24 @@ def _generic(broken: Broken) -> Fault:
 def _back(chain: list[Repaired], found: Fault) -> Fault:
     """Return the fault with its spans in the statement as it was given."""
     diagnostic = found.diagnostic
-    edits, span = diagnostic.edits, diagnostic.span
+    edits, span, supposed = diagnostic.edits, diagnostic.span, found.supposed
     for repaired in reversed(chain):
         span = repaired.back_span(span) if span else None
         edits = tuple(Edit(repaired.back_span(edit.span), edit.text) for edit in edits)
-    return evolve(found, diagnostic=evolve(diagnostic, span=span, edits=edits))
+        supposed = tuple(Edit(repaired.back_span(edit.span), edit.text) for edit in supposed)
+    return evolve(found, diagnostic=evolve(diagnostic, span=span, edits=edits), supposed=supposed)
 
 
 def _together(text: str, chunk: Chunk, faults: list[Fault], mended: str) -> list[Fault]:
     """Return the faults, with one edit for all where their own get into each other's way: ``mended`` for what is there."""
-    edits = [edit for found in faults for edit in found.diagnostic.edits]
+    edits = [edit for found in faults for edit in (*found.diagnostic.edits, *found.supposed)]
     idle = any(edit.text == text[edit.span.start : edit.span.end] for edit in edits)
     given = text[chunk.start : chunk.end]
     made = apply_edits(given, [Edit(edit.span.shift(-chunk.start), edit.text) for edit in edits])
     if len(faults) < 2 or (not idle and isinstance(read(made), Read)):
         return faults
+    if any(found.supposed for found in faults):  # one edit for all would make what is not offered, too
+        return [evolve(found, diagnostic=evolve(found.diagnostic, edits=())) for found in faults]
     start = next(
         (i for i, (a, b) in enumerate(zip(given, mended, strict=False)) if a != b), min(len(given), len(mended))
     )
@@ -165,4 +168,5 @@ def _placed(found: Fault, start: int, reads: bool) -> Fault:
     diagnostic = found.diagnostic
     span = diagnostic.span.shift(start) if diagnostic.span else Span(start, start)
     edits = tuple(Edit(edit.span.shift(start), edit.text) for edit in diagnostic.edits) if reads else ()
-    return evolve(found, diagnostic=evolve(diagnostic, span=span, edits=edits))
+    supposed = tuple(Edit(edit.span.shift(start), edit.text) for edit in found.supposed)
+    return evolve(found, diagnostic=evolve(diagnostic, span=span, edits=edits), supposed=supposed)

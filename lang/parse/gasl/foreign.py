@@ -4,8 +4,8 @@ import re
 
 from ...source import Span
 from ..fault import Fault, fault
-from .broken import Broken, swap
-from .doubts import is_of_items
+from .broken import Broken, Piece, swap
+from .doubts import is_list, is_of_items
 
 __all__ = ["FOREIGN"]
 
@@ -112,12 +112,24 @@ def _null(b: Broken) -> Fault | None:
     piece, operator = b.piece(), b.piece(-1)
     if piece is None or operator is None:
         return None
+    left = b.piece(-2)
+    if (
+        left
+        and left.upper in ("NULL", "NONE", "NIL")
+        and operator.text in ("=", "==", "!=", "<>")
+        and piece.kind == "word"
+    ):
+        right = f"{piece.text} {'IS NULL' if operator.text in ('=', '==') else 'IS NOT NULL'}"
+        edit, span = swap(left.span.start, piece.span.end, right), Span(left.span.start, piece.span.end)
+        return b.fix("GASL013", f"a comparison with {left.text} is never true", span, f"write {right}", [edit])
     is_null = piece.upper in ("NULL", "NONE", "NIL", "UNDEFINED", "MISSING")
     if is_null and operator.text in ("=", "==", "!=", "<>"):
         right = "IS NULL" if operator.text in ("=", "==") else "IS NOT NULL"
         message = f"a comparison with {piece.text} is never true"
         edit = swap(operator.span.start, piece.span.end, right)
         return b.fault("GASL013", message, Span(operator.span.start, piece.span.end), f"write {right}", [edit])
+    if piece.upper in ("NULL", "NONE", "NIL") and (asked := _of_null(b, piece, operator)):
+        return asked
     if piece.upper == "EMPTY" and "NULL" in b.expected:
         return _empty(b)
     if piece.upper in ("NONE", "NIL", "MISSING", "UNDEFINED") and "NULL" in b.expected:
@@ -135,6 +147,33 @@ def _null(b: Broken) -> Fault | None:
             "GASL013", "whether a field is there is asked with IS NOT NULL", called.span, "write IS NOT NULL", [edit]
         )
     return None
+
+
+def _of_null(b: Broken, piece: Piece, operator: Piece) -> Fault | None:
+    """``< NULL``, ``STARTS_WITH NULL``, ``IN NULL``, ``IN (NONE)``: what has no value is asked for by IS NULL alone."""
+    asks = "IS NULL asks for what has no value, IS NOT NULL for what has one"
+    kinds = {
+        "IN": "a list",
+        "STARTS_WITH": "a text",
+        "ENDS_WITH": "a text",
+        "CONTAINS": "a value",
+        "MATCHES": "a pattern",
+    }
+    kinds |= dict.fromkeys(("<", "<=", ">", ">="), "a number or a text")
+    if is_list(b):
+        if piece.upper == "NULL":
+            return None
+        message = f"the absent value is null, not {piece.text}"
+        return b.fix("GASL013", message, piece.span, f"write null; {asks}", [swap(*_ends(piece.span), "null")])
+    if operator.upper not in kinds or piece.span.start < operator.span.end:
+        return None
+    message = f"{operator.upper} takes {kinds[operator.upper]}, not {piece.text}: the comparison is never true"
+    supposed = swap(*_ends(piece.span), '("")' if operator.upper == "IN" else '""')
+    return b.doubt("GASL013", message, piece.span, asks, supposed=[[supposed]])
+
+
+def _ends(span: Span) -> tuple[int, int]:
+    return span.start, span.end
 
 
 def _empty(b: Broken) -> Fault:
@@ -166,8 +205,11 @@ def _is_value(b: Broken) -> Fault | None:
         # In SQL it holds where there is no value, too.
         hint = f"write = {'FALSE' if piece.upper == 'TRUE' else 'TRUE'}, and OR ... IS NULL if what has no value is meant, too"
         return fault("GASL014", "IS asks for NULL only", start, before.span.end, hint)
-    edit = swap(start, before.span.end, right)
-    return b.fix("GASL014", "IS asks for NULL only", Span(start, before.span.end), f"write {right}", [edit])
+    edit, span = swap(start, before.span.end, right), Span(start, before.span.end)
+    if right == "!=" and b.furthered_by([edit]):
+        hint = "write !=, and OR ... IS NULL if what has no value is meant, too"
+        return b.doubt("GASL014", "IS asks for NULL only", span, hint, supposed=[[edit]])
+    return b.fix("GASL014", "IS asks for NULL only", span, f"write {right}", [edit])
 
 
 def _operator_word(b: Broken) -> Fault | None:
@@ -197,7 +239,11 @@ def _no_operator(b: Broken) -> Fault | None:
     if piece.kind not in ("string", "number", "variable"):
         return None
     edit = swap(operand.span.end, piece.span.start, " = ")
-    return b.fix("GASL006", f"a comparison is missing before {piece.text[:30]}", piece.span, "write =", [edit])
+    if not b.furthered_by([edit]):
+        return None
+    hint = "write =, or the comparison that is meant"
+    message = f"a comparison is missing before {piece.text[:30]}"
+    return b.doubt("GASL006", message, piece.span, hint, supposed=[[edit]])
 
 
 def _again(b: Broken) -> Fault | None:
@@ -222,9 +268,11 @@ def _again(b: Broken) -> Fault | None:
     is_equality = operator.text in ("=", "==") and word.upper == "OR" and piece.kind != "sign" and value
     if is_mixed and is_equality and quantifier not in ("ANY", "ALL", "NONE"):
         # What is joined by OR here belongs together, whatever stands around it.
+        # ... to one reader; to another AND and NOT bind more tightly.
         span = Span(operator.span.start, piece.span.end)
         right = f"IN ({value.text}, {piece.text})" if value else ""
-        return b.fix("GASL014", message, span, f"write {field.text} {right}", [swap(span.start, span.end, right)])
+        hint = f"write {field.text} {right} if the two values belong together"
+        return b.doubt("GASL014", message, span, hint, supposed=[[swap(span.start, span.end, right)]])
     never = (operator.text in ("=", "==") and word.upper == "AND") or (
         operator.text in ("!=", "<>") and word.upper == "OR"
     )
@@ -241,8 +289,13 @@ def _comma(b: Broken) -> Fault | None:
     piece = b.piece()
     if piece is None or piece.text != "," or "_AND" not in b.expected or "_COMMA" in b.expected:
         return None
-    edits = [swap(piece.span.start, piece.span.end, " AND")]
-    return b.fix("GASL014", "conditions are joined by AND or OR, not by a comma", piece.span, "write AND", edits)
+    if re.compile(r",\d{3}(?!\d)").match(b.text, piece.span.start) and b.failure.after == "NUMBER":
+        return None  # `1,500`: a number
+    joined = [swap(piece.span.start, piece.span.end, " AND")]
+    if not b.furthered_by(joined):
+        return None
+    message = "conditions are joined by AND or OR, not by a comma"
+    return b.doubt("GASL014", message, piece.span, "write AND, or OR if one of them is enough", supposed=[joined])
 
 
 def _function(b: Broken) -> Fault | None:

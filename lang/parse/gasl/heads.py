@@ -88,15 +88,17 @@ def _sql(b: Broken) -> Fault | None:
         return fault("GASL014", "SELECT ... FROM is SQL", 0, found.end(), "write FIND nodes AS name")
     kind = {"node": "nodes", "edge": "edges", "path": "paths"}.get(source.lower().rstrip("s"))
     rest = b.text[found.end() :]
+    bound = re.search(r"[ \t]*\bAS[ \t]+(\w+)\s*;?\Z", rest, re.I)
+    unnamed, last = (rest[: bound.start()], bound[1]) if bound else (rest.rstrip("; \t"), "name")
     if kind and found["what"] == "*":
         right = f"FIND {kind}"
     elif kind:
-        right = f"FIND {kind}{rest} AS found, then SELECT found FIELDS {found['what']} AS name"
+        right = f"FIND {kind}{shown(unnamed, 60) and ' '}{shown(unnamed, 60)} AS found, then SELECT found FIELDS {found['what']} AS {last}"
         return fault("GASL014", "SELECT ... FROM is SQL", 0, found.end(), f"write {right}")
     elif found["what"] == "*":
         right = f"SELECT {source}"
-    elif rest.strip():
-        right = f"SELECT {source} {shown(rest, 60)} AS rows, then SELECT rows FIELDS {found['what']} AS name"
+    elif unnamed.strip():
+        right = f"SELECT {source} {shown(unnamed, 60)} AS rows, then SELECT rows FIELDS {found['what']} AS {last}"
         return fault("GASL014", "SELECT ... FROM is SQL", 0, found.end(), f"write {right}")
     else:
         right = f"SELECT {source} FIELDS {found['what']}"

@@ -5,6 +5,7 @@ import re
 from ...source import Span
 from ..fault import Fault, fault, shown
 from .broken import Broken, swap
+from .doubts import NO_FIELDS, is_of_items
 
 __all__ = ["NAMES"]
 
@@ -45,8 +46,11 @@ def _bare_variable(b: Broken) -> Fault | None:
     if piece.kind == "word" and b.words(1) != ",":
         right = f"${{{piece.text}}}"
         message = f"behind IN stands a list or a variable, and {piece.text} is neither"
-        hint = f'write {right}, or ("{piece.text}") for the text'
-        return b.fault("GASL028", message, piece.span, hint, [swap(piece.span.start, piece.span.end, right)])
+        hint = f'write {right} for a variable, or ("{piece.text}") for the text'
+        supposed = [[swap(piece.span.start, piece.span.end, right)]]
+        if is_of_items(b):  # it may be a field, too
+            return b.doubt("GASL028", message, piece.span, hint, NO_FIELDS, supposed=supposed)
+        return b.fault("GASL028", message, piece.span, hint, *supposed)
     end = piece.span.end
     index = b.here
     values = [piece.text if piece.kind != "word" else f'"{piece.text}"']
@@ -61,6 +65,10 @@ def _bare_variable(b: Broken) -> Fault | None:
         return b.fault("GASL028", "a list stands in ( ) or [ ]", piece.span, "write ( )", edits)
     right = f"({', '.join(values)})"
     span = Span(piece.span.start, end)
+    is_bare = any(one.kind == "word" for one in b.pieces[b.here : index + 1]) and is_of_items(b)
+    if is_bare or (len(values) == 1 and re.search(r"[,;|]", piece.text)):
+        hint = f"write IN {shown(right, 60)}" if is_bare else "write each value in quotes of its own, in ( )"
+        return b.doubt("GASL028", "behind IN stands a list", span, hint, supposed=[[swap(*_ends(span), right)]])
     return b.fault(
         "GASL028", "behind IN stands a list", span, f"write IN {shown(right, 60)}", [swap(*_ends(span), right)]
     )

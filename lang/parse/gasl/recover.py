@@ -246,9 +246,9 @@ class Recovery:
         """Report a block without END, unless there is enough to report, and keep what is in it; ``end`` is the text's."""
         if len(self.faults) < MAX_FAULTS:
             hint, edit = "write END where it ends", Edit(Span(end, end), "\nEND")
-            self.faults.append(
-                fault("GASL004", "this block has no END", frame.word, frame.word + 3, hint, edits=(edit,))
-            )
+            commands = sum(isinstance(item, Statement) for item in frame.items)  # with several it may end behind each
+            edits = (edit,) if commands <= 1 else ()
+            self.faults.append(fault("GASL004", "this block has no END", frame.word, frame.word + 3, hint, edits=edits))
         self._items.append(frame.built(end))
 
 

@@ -37,6 +37,9 @@ def _brackets(b: Broken) -> Fault | None:
         places = sorted({*words[-8:], last, min(b.failure.behind, last)}, reverse=True)
         candidates: list[Edits] = [[swap(place, place, text)] for place in places for text in {right, closing}]
         hint = f"put {right} where it ends"
+        if b.readings(*candidates) > 1:
+            several = "it may end in several places, and each gives another condition"
+            return b.doubt("GASL003", f"{mark} is never closed", Span(at, at + 1), hint, several, supposed=candidates)
         found = b.fault("GASL003", f"{mark} is never closed", Span(at, at + 1), hint, *candidates)
         if found.diagnostic.edits or piece is None:
             return found
@@ -50,12 +53,17 @@ def _surplus(b: Broken) -> Fault | None:
     if b.failure.brackets:
         return None
     if piece and piece.text in (")", "]", "}"):
+        gone = [swap(piece.span.start, piece.span.end, "")]
+        connecting = {one.upper for one in b.pieces} & {"AND", "OR", "NOT", "&&", "||", "!"}
+        if len(connecting) > 1 and b.mended_by(gone):
+            hint = "put the opening bracket where it belongs, or remove this one"
+            return b.doubt("GASL003", f"{piece.text} closes nothing", piece.span, hint, supposed=[gone])
         return b.fix(
             "GASL003",
             f"{piece.text} closes nothing",
             piece.span,
             "remove it",
-            [swap(piece.span.start, piece.span.end, "")],
+            gone,
         )
     return None
 
@@ -76,9 +84,12 @@ def _unbracketed(b: Broken) -> Fault | None:
     edits = [swap(start, end, f"({b.text[start:end]})")]
     if piece.kind == "string" and piece.span.end == end and "," in piece.text:
         edits = []  # one label, or several in one pair of quotes
-    return b.fault(
-        "GASL003", "a list stands in ( )", Span(start, end), f"write ({shown(b.text[start:end], 60)})", edits
-    )
+    hint = f"write ({shown(b.text[start:end], 60)})"
+    if not (edits and b.mended_by(edits)):
+        hint = (
+            'write ("a", "b"), each label in quotes' if b.failure.after == "_INTO" else "write ( ) around the columns"
+        )
+    return b.fault("GASL003", "a list stands in ( )", Span(start, end), hint, edits)
 
 
 def _no_condition(b: Broken) -> Fault | None:

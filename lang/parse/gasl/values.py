@@ -5,12 +5,13 @@ import re
 from ...source import Span
 from ..fault import Fault, fault, shown
 from .broken import Broken, Edits, swap
-from .doubts import is_list, why_no_text
+from .doubts import NO_FIELDS, bare_name, is_arithmetic, is_condition, is_date, is_list, why_no_text
 
 __all__ = ["VALUES"]
 
 _DOUBLE = "\u201c\u201d\u201e\u201f\u00ab\u00bb\u2033\uff02"
 _SINGLE = "\u2018\u2019\u201a\u201b\u2032\uff07\u0060\u00b4"
+_TICKED = re.compile(r"`(?:[^`\r\n]|``)++`")
 _STOPS = frozenset({
     "AS", "AND", "OR", "ORDER", "LIMIT", "THEN", "ELSE", "VIA", "WHERE", "MAXLEN", "SHORTEST", "TO", "FROM", "RETURNING",
     "INTO", "MERGE", "REPLACE", "DEPTH", "DIRECTION", "CATCH", "END", "FINALLY",
@@ -35,6 +36,11 @@ def _smart_quotes(b: Broken) -> Fault | None:
     mark = b.text[b.at : b.at + 1]
     if not mark or mark not in _DOUBLE + _SINGLE:
         return None
+    if ticked := _TICKED.match(b.text, b.at):  # a name, as GASL writes it
+        quoted = swap(*ticked.span(), f'"{ticked[0][1:-1]}"')
+        return (
+            _bare_name(b, Span(*ticked.span()), [quoted]) if '"' not in ticked[0] and b.furthered_by([quoted]) else None
+        )
     odd = [m.start() for m in re.finditer(f"[{_DOUBLE}{_SINGLE}]", b.text) if m.start() >= b.at]
     straight = '"' if mark in _DOUBLE or '"' not in b.text[b.at :] else "'"
     pairs = [[swap(odd[0], odd[0] + 1, straight), swap(at, at + 1, straight)] for at in odd[1:6]]
@@ -68,14 +74,25 @@ def _inner_quotes(b: Broken) -> Fault | None:
     ends = [m.start() for m in re.finditer(rf"{mark}(?=[ \t]*(?:\Z|[,)\];]|[A-Za-z]))", b.text) if m.start() >= b.at]
     if b.text.startswith(mark, before.span.end):
         ends = [end for end in ends if end >= before.span.end]
+    escaped: list[Edits] = []
     for end in reversed(ends[-4:]):
         inner = [m.start() for m in re.finditer(rf"(?<!\\){mark}", b.text) if start < m.start() < end]
         edits = [swap(at, at, "\\") for at in inner]
         if inner and b.mended_by(edits):
-            at = inner[0]
-            message = f"the string ends at this {mark} unless it is escaped"
-            return b.fault("GASL035", message, Span(at, at + 1), f"write \\{mark} inside it", edits)
-    return None
+            escaped.append(edits)
+    if not escaped:
+        return None
+    at = escaped[0][0].span.start
+    message, span = f"the string ends at this {mark} unless it is escaped", Span(at, at + 1)
+    hint = f"write \\{mark} inside it"
+    # Instead of a quote inside, the one that ends the string may be missing.
+    ended = [[swap(m.start(), m.start(), mark)] for m in _ENDING.finditer(b.text, start + 1, before.span.end)]
+    if b.readings(*escaped, *ended[:6]) > 1:
+        return b.doubt("GASL035", message, span, hint, "which of the quotes ends it is not clear", supposed=escaped)
+    return b.fault("GASL035", message, span, hint, escaped[0])
+
+
+_ENDING = re.compile(r"[ \t]+(?:AS|AND|OR|INTO|ORDER|LIMIT|THEN|TO|RETURNING)\b|[ \t]*[,)\]]")
 
 
 def _unclosed(b: Broken) -> Fault | None:
@@ -83,11 +100,7 @@ def _unclosed(b: Broken) -> Fault | None:
     mark = b.text[b.at : b.at + 1]
     if mark not in ('"', "'") or (b.piece() and b.pieces[b.here].kind == "string"):
         return None
-    ends = [
-        m.start()
-        for m in re.finditer(r"[ \t]+(?:AS|AND|OR|INTO|ORDER|LIMIT|THEN|TO|RETURNING)\b|[ \t]*[,)\]]", b.text)
-        if m.start() > b.at
-    ]
+    ends = [m.start() for m in _ENDING.finditer(b.text) if m.start() > b.at]
     last = len(b.text.rstrip().rstrip(";"))
     candidates: list[Edits] = [[swap(end, end, mark)] for end in (*reversed(ends[:6]), last)]
     candidates.sort(key=lambda edits: edits[0].span.start)
@@ -98,9 +111,17 @@ def _unclosed(b: Broken) -> Fault | None:
     swapped: list[Edits] = [
         [swap(m.start(), m.start() + 1, mark)] for m in re.finditer(other, b.text[: b.at + 500]) if m.start() > b.at
     ]
-    as_first = [edits for edits in swapped if b.mended_by(edits)][:1] + as_first
-    message = "the string that begins here is never closed"
-    return b.fault("GASL002", message, Span(b.at, b.at + 1), f"put {mark} where it ends", *as_first, *candidates)
+    other_kind = [edits for edits in swapped if b.mended_by(edits)][:1]
+    message, span, hint = (
+        "the string that begins here is never closed",
+        Span(b.at, b.at + 1),
+        f"put {mark} where it ends",
+    )
+    places = other_kind or [*as_first, *candidates]
+    if b.readings(*places) > 1:
+        several = "it may end in several places, and each gives another command"
+        return b.doubt("GASL002", message, span, hint, several, supposed=places)
+    return b.fault("GASL002", message, span, hint, *places)
 
 
 def _bare_text(b: Broken) -> Fault | None:
@@ -119,6 +140,11 @@ def _bare_text(b: Broken) -> Fault | None:
     if not re.match(r"[\w\-+*/.~<]", b.text[start : start + 1]) or (piece.upper == "AS" and not runs_on):
         return None
     span = Span(start, piece.span.end)
+    if (mark := re.compile(r"[\"']").search(b.text, start)) and b.text.count(mark[0], start) % 2:
+        opened = [swap(start, start, mark[0])]
+        if b.mended_by(opened):
+            message, hint = f"the string that ends at this {mark[0]} is never opened", f"put {mark[0]} where it begins"
+            return b.fault("GASL002", message, Span(*mark.span()), hint, opened)
     candidates: list[Edits] = []
     touching = re.compile(r"[^\s,)\]]+").match(b.text, start)
     ends = [touching.end()] if runs_on and not wants_text and touching else _run_ends(b, start)
@@ -126,7 +152,9 @@ def _bare_text(b: Broken) -> Fault | None:
         text = b.text[start:end]
         if '"' not in text:
             candidates.append([swap(start, end, f'"{text}"')])
-    choice = b.best(*candidates)
+    # What is compared further on is no part of the text, even if all of it reads in one pair of quotes.
+    whole = [edits for edits in candidates if not re.search(r"\b(?:AND|OR)\b|[=<>]", edits[0].text)]
+    choice = b.best(*whole) or b.best(*candidates)
     if not choice:
         return None
     text = b.text[choice[0].span.start : choice[0].span.end]
@@ -138,10 +166,20 @@ def _bare_text(b: Broken) -> Fault | None:
         if doubt := why_no_text(text, operator.upper(), left):
             # In quotes it would read, and compare with something that was not meant.
             return fault("GASL012" if text[:1].isdigit() else "GASL007", doubt[0], *_ends(choice), doubt[1])
+        if b.command != "SET" and not is_date(text) and (len(text.split()) == 1 or is_arithmetic(text)):
+            return _bare_name(b, Span(*_ends(choice)), choice)
     hint = f'write "{shown(text)}"' + (
         f", or ${{{text}}} for the variable" if "VARIABLE" in b.expected and text.isidentifier() else ""
     )
     return fault("GASL007", f"text stands in quotes: {shown(text)}", span.start, choice[0].span.end, hint, edits=choice)
+
+
+def _bare_name(b: Broken, span: Span, quoted: Edits) -> Fault:
+    """``country = owner``: a text, a variable, or another field. Nothing here says which, so no edit is offered."""
+    text = b.text[span.start : span.end].strip("`")
+    variable = f", ${{{text}}} for a variable" if text.isidentifier() else ""
+    hint = f'write "{shown(text)}" for a text{variable}'
+    return b.doubt("GASL007", bare_name(text), span, hint, NO_FIELDS, supposed=[quoted])
 
 
 def _ends(edits: Edits) -> tuple[int, int]:
@@ -160,7 +198,7 @@ def _bare_items(b: Broken) -> Fault | None:
         text, start = item[0].strip(), at + 1 + item.start() + len(item[0]) - len(item[0].lstrip())
         if re.fullmatch(r""""[^"]*"|'[^']*'|-?\d+(?:\.\d+)?|true|false|null""", text, re.IGNORECASE):
             continue
-        if not text or '"' in text or why_no_text(text, "=", ""):
+        if not text or '"' in text or (not is_date(text) and why_no_text(text, "=", "")):
             message, hint = (
                 f"{shown(text or ',')} is no value of a list",
                 "write each value in quotes, with commas between",
@@ -172,6 +210,10 @@ def _bare_items(b: Broken) -> Fault | None:
     first = b.text[_ends(edits[0])[0] : _ends(edits[0])[1]]
     every = [edit for each in edits for edit in each]
     span = Span(*_ends(edits[0]))
+    names = [text for each in edits if len((text := b.text[slice(*_ends(each))]).split()) == 1 and not is_date(text)]
+    if names and is_condition(b):
+        quoted = f'write each text in quotes, as "{shown(names[0])}"'
+        return b.doubt("GASL007", bare_name(names[0]), span, quoted, NO_FIELDS, supposed=[every])
     return b.fix("GASL007", f"text stands in quotes: {shown(first)}", span, "write each value in quotes", every)
 
 
@@ -245,10 +287,14 @@ def _odd_number(b: Broken) -> Fault | None:
         edit = swap(*found.span(), right)
         return b.fix("GASL012", "a number begins with a digit or -", Span(b.at, b.at + 1), "write it plainly", [edit])
     if b.failure.after == "NUMBER" and (found := re.compile(r"\.(?![\d.])|(?:,\d{3})+(?![\d,.])").match(b.text, b.at)):
-        right = found[0].replace(",", "") if found[0] != "." else ""
-        return b.fix(
-            "GASL012", "a number has no such sign", Span(*found.span()), "leave it out", [swap(*found.span(), right)]
-        )
+        span, message = Span(*found.span()), "a number has no such sign"
+        if found[0] == ".":
+            return b.fix("GASL012", message, span, "leave it out", [swap(*found.span(), "")])
+        digits = [swap(*found.span(), found[0].replace(",", ""))]
+        if b.mended_by(digits):
+            # 1,500 is fifteen hundred to one reader, and one and a half to another.
+            hint = "write the digits alone, and . before a fraction"
+            return b.doubt("GASL012", message, span, hint, supposed=[digits])
     return None
 
 

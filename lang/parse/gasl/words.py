@@ -169,7 +169,10 @@ def _target(b: Broken) -> Fault | None:
         return b.fault(
             "GASL011", f"FIND takes nodes, edges or paths, not {piece.text}", piece.span, f"write {known}", *replaced
         )
-    inserted: list[Edits] = [[swap(start, start, "nodes ")]] if upper in ("WHERE", "AS", "LIMIT", "ORDER") else []
+    if upper in ("WHERE", "AS", "LIMIT", "ORDER"):
+        supposed: Edits = [swap(start, start, "nodes ")]
+        return b.doubt("GASL011", "FIND says not what to find", piece.span, hint, supposed=[supposed])
+    inserted: list[Edits] = []
     if upper in ("FROM", "SHORTEST", "VIA", "MAXLEN"):
         inserted = [[swap(start, start, "paths ")]]
     return b.fault("GASL011", "FIND says not what to find", piece.span, hint, *inserted)
@@ -199,7 +202,7 @@ def _misspelt(b: Broken) -> Fault | None:
     near = nearest(piece.text, options) if piece.kind == "word" and len(piece.text) > 1 else None
     kind = "GASL015" if listed and b.expected & {"TYPE", "STATUS", "COLUMN_TYPE", "FUNCTION", "COMPASS"} else "GASL009"
     if b.command == "EXCEPT" and piece.upper == "FROM":
-        hint = "EXCEPT a WITH b keeps of a what b has not"
+        hint = "EXCEPT a WITH b AS c keeps of a what b has not"
         return fault("GASL009", "FROM does not say of which the others are taken away", *_ends(piece.span), hint)
     for right, hint in (*((word, "write {}") for word in synonyms), (near, "did you mean {}?")):
         if right and right.upper() != piece.upper:
@@ -252,6 +255,9 @@ def _left_out(b: Broken) -> Fault | None:
         if word == ",":
             edits = [swap(b.failure.behind, b.failure.behind, ",")]
         if b.mended_by(edits):
+            if name == "_AND":
+                message, either = f"AND or OR is missing before {shown(piece.text)}", "write the one that is meant"
+                return b.doubt("GASL006", message, piece.span, either, supposed=[edits])
             return b.fault(
                 "GASL006", f"{word} is missing before {shown(piece.text)}", piece.span, f"write {word}", edits
             )
@@ -312,7 +318,7 @@ def _distinct(b: Broken) -> Fault | None:
     piece = b.piece(-1) if b.words(-1) in _ONCE and b.failure.after in ("IDENTIFIER", "PATH") else b.piece()
     if piece is None or piece.upper not in _ONCE:
         return None
-    hint = "AGGREGATE rows BY field COMPUTE count AS name has each value of the field once"
+    hint = "COUNT rows BY field AS name has each value of the field once"
     return fault("GASL014", f"{piece.text} is SQL", *_ends(piece.span), hint)
 
 

@@ -15,14 +15,18 @@ from ...records import ExecutionResult
 from ...results import Failed, StepFailed, Trace, add_costs
 from ...session import Session
 
-__all__ = ["Answer", "Asker", "Unanswered"]
+__all__ = ["MOST_RECALLED", "Answer", "Asker", "Unanswered"]
+
+MOST_RECALLED = 10_000
+"""Answers of runs with open items that a session keeps; the oldest go first."""
 
 
 @frozen
 class Answer:
     """A whole answer, and how it came to be: what its evidence says.
 
-    ``repaired``: a layer below asked for a repair already, or gave it up after one.
+    ``repaired``: a layer below asked for a repair already, or gave it up after one. ``free``: it is an answer that was there already,
+    in a cache or from the run before.
     """
 
     text: str
@@ -30,6 +34,7 @@ class Answer:
     prompt_hash: str
     at: str
     repaired: bool = False
+    free: bool = False
 
     def evidence(self, temperature: Any, shown: Sequence[Any], cited: Sequence[Any]) -> dict[str, Any]:
         """Return the piece of evidence for something that this answer says (``adapters.state.Evidence``)."""
@@ -84,6 +89,7 @@ class Asker:
     cost: float | None = None
     cached: int = 0
     stopped: Failed | None = None
+    _answers: dict[Any, Answer] = field(factory=dict, init=False)
     _options: dict[str, Any] = field(init=False)
     _model: str | None = field(init=False)
 
@@ -101,6 +107,13 @@ class Asker:
 
     async def ask(self, prompt: str, item: int | None = None, *, kind: Type = "text", **options: Any) -> Answer:
         """Return one answer; raise ``Unanswered``. After a failure that others would share, nothing more is asked."""
+        key = (prompt, repr(kind), repr(self._model), repr(self._options))
+        known: Answer | None = self.session.recalled.get(key)
+        if known is not None:
+            self.calls += 1
+            self.cached += 1
+            self._answers[key] = known
+            return evolve(known, free=True)
         if self.stopped is not None:
             raise Unanswered(self.stopped)
         session, name = self.session, self._model
@@ -119,7 +132,18 @@ class Asker:
             answer = evolve(self._answer(text, prompt, noted), repaired=True) if text else None
             raise Unanswered(failed.failed, answer) from None
         self._spent(outcome.calls, outcome.usage, outcome.cost, noted)
-        return self._answer(outcome.output, prompt, noted)
+        self._answers[key] = answer = self._answer(outcome.output, prompt, noted)
+        return answer
+
+    def settle(self, whole: bool) -> None:
+        """Keep what was answered for the next run of the same command if items are open still; forget it if none is."""
+        for key, answer in self._answers.items():
+            if whole:
+                self.session.recalled.pop(key, None)
+            else:
+                self.session.recalled[key] = answer
+        while len(self.session.recalled) > MOST_RECALLED:
+            del self.session.recalled[next(iter(self.session.recalled))]
 
     def metered(self, result: ExecutionResult) -> ExecutionResult:
         """Return ``result`` with what was asked so far."""
@@ -140,7 +164,7 @@ class Asker:
         return Answer(
             text, model, blake3(prompt.encode("utf-8", "replace")).hexdigest(length=16),
             datetime.now(UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z"),
-            completion is not None and completion.repaired,
+            completion is not None and completion.repaired, completion is not None and completion.cached,
         )  # fmt: skip
 
     def _spent(self, calls: int, usage: Usage, cost: float | None, noted: _Noted | None) -> None:

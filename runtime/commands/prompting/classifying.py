@@ -47,6 +47,7 @@ async def run_classify(command: Classify, session: Session) -> ExecutionResult:
             failed[index] = unanswered.failed
 
     await asker.each(len(source.items), classify)
+    asker.settle(not failed)
     made = [(index, answer) for index, answer in enumerate(answers) if answer is not None]
     items = [_labelled(source.items[index], answer.text) for index, answer in made]
 

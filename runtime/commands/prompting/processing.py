@@ -11,6 +11,7 @@ from attrs import define, field
 
 from ....adapters.state import Evidence
 from ....lang.gasl import Column, Process
+from ....lang.literals import short
 from ...context import Value
 from ...records import STOPPING, ExecutionResult, Status
 from ...results import Failed
@@ -20,24 +21,33 @@ from ..evidence import derived, united
 from .answers import Fault, Judged, Row, rows
 from .asking import Answer, Asker, Unanswered
 from .showing import Shown, batches, shown
-from .wording import build_process_prompt, build_repair_prompt, process_schema
+from .wording import build_again_prompt, build_process_prompt, build_repair_prompt, process_schema
 
 __all__ = ["run_process"]
 
 
+_MOST_ROUNDS = 20
+"""How often items that stay open are asked about again, each time the command is run."""
+_LISTED = 5
 _TOO_MUCH = frozenset({"prompt_too_long", "truncated"})
 """Failures that fewer items may not have."""
 
 
 @define
 class _Batch:
-    """One batch: the items' indices, the answer and what it gave, or why there is none; ``halves`` if it was too much at once."""
+    """One batch: the items' indices, the answer and what it gave, or why there is none; ``halves`` if it was asked in parts.
 
-    indices: range
+    ``open`` are items without a row, ``differing`` those whose rows contradict each other.
+    """
+
+    indices: Sequence[int]
     rows: Sequence[Row] = ()
     answer: Answer | None = None
     faults: Sequence[Fault] = ()
     failed: Failed | None = None
+    open: Sequence[int] = ()
+    differing: Sequence[int] = ()
+    shown: Sequence[int] = ()
     halves: "Sequence[_Batch]" = ()
 
     def parts(self) -> "Iterator[_Batch]":
@@ -76,13 +86,38 @@ class _Work:
             batch.halves = [_Batch(indices[:middle]), _Batch(indices[middle:])]
             for half in batch.halves:
                 await self._do(half, number)
+            return
+        await self._reopened(batch, number)
 
-    async def _answered(self, batch: _Batch, number: int) -> None:
+    async def _reopened(self, batch: _Batch, number: int) -> None:
+        """Ask about the items that an answer leaves open, if that answer was there already: a command that is run again asks only them."""
+        last, left = batch, [*batch.open, *batch.differing]
+        for round_ in range(1, _MOST_ROUNDS + 1):
+            silent = not last.rows and not last.faults  # there is nothing to say of any of them
+            if not left or silent or last.answer is None or not last.answer.free:
+                return
+            again = _Batch(left)
+            try:
+                await self._answered(again, number, round_)
+            except Unanswered as unanswered:
+                again.failed = unanswered.failed
+            else:
+                if not again.rows and not again.faults:  # asked about these alone, the model has nothing to say
+                    last.open = []
+                    return
+            settled = [index for index in last.indices if index not in left]
+            rows = [row for row in last.rows if not set(row.cited) <= set(left)]
+            last.halves = [_Batch(settled, rows, last.answer, last.faults, shown=last.shown or last.indices), again]
+            last, left = again, [*again.open, *again.differing]
+
+    async def _answered(self, batch: _Batch, number: int, round_: int = 0) -> None:
         """Ask, and once more where rows do not fit and no layer below has done so. Raises ``Unanswered``."""
         references = [self.shown.references[index] for index in batch.indices]
         lines = "\n".join(self.shown.line(index) for index in batch.indices)
         columns = self.command.returning
         prompt = build_process_prompt(lines, self.command.instruction, columns, cite=self.cite, first=references[0])
+        if round_:
+            prompt = build_again_prompt(prompt, round_)
         schema = process_schema(columns, references, cite=self.cite)
         known = self.shown.known(batch.indices)
         answer, judged = await self._ask(prompt, number, schema, known)
@@ -97,6 +132,9 @@ class _Work:
                 if rejudged.usable and len(rejudged.rows) >= len(judged.rows):
                     answer, judged = second, rejudged
         batch.answer, batch.rows, batch.faults = answer, judged.rows, judged.faults
+        cited = {index for row in judged.rows for index in row.cited}
+        batch.open = [index for index in batch.indices if index not in cited]
+        batch.differing = _differing(judged.rows) if columns else []
 
     async def _ask(
         self, prompt: str, number: int, schema: dict[str, Any], known: dict[str, int]
@@ -114,11 +152,20 @@ class _Work:
         return answer, rows(answer.text, known, self.command.returning, self.cite)
 
 
+def _differing(made: Sequence[Row]) -> list[int]:
+    """Return the items of which alone several rows are drawn that are not equal: one of them is wrong, or all say a part."""
+    first: dict[int, dict[str, Any]] = {}
+    found: dict[int, None] = {}
+    for row in made:
+        if len(row.cited) == 1 and first.setdefault(row.cited[0], row.fields) != row.fields:
+            found[row.cited[0]] = None
+    return list(found)
+
+
 @refusing
 async def run_process(command: Process, session: Session) -> ExecutionResult:
-    """PROCESS. ``failed_items`` has the items of batches that failed, and the rows that were left out.
-
-    An item that no row cites is no failure, since there may be nothing to say of it; but it is told how many were cited.
+    """PROCESS. ``failed_items`` has the items of batches that failed, those without a row, those whose rows differ though each is
+    drawn from the item alone (with RETURNING), and the rows that were left out. Run again, the command asks only about these items.
     """
     source = rows_of(command.source, session)
     if not source.items:
@@ -131,7 +178,9 @@ async def run_process(command: Process, session: Session) -> ExecutionResult:
     work.batches = [_Batch(indices) for indices in parts]
     await work.asker.each(len(work.batches), work.do)
     work.batches = [part for batch in work.batches for part in batch.parts()]
-    return _result(work)
+    result = _result(work)
+    work.asker.settle(result.status in ("success", "empty"))
+    return result
 
 
 def _cite_name(columns: Sequence[Column]) -> str:
@@ -143,8 +192,13 @@ def _cite_name(columns: Sequence[Column]) -> str:
 
 def _result(work: _Work) -> ExecutionResult:
     made = [
-        (batch.indices, batch.answer, row) for batch in work.batches if batch.answer is not None for row in batch.rows
+        (batch.shown or batch.indices, batch.answer, row)
+        for batch in work.batches
+        if batch.answer is not None
+        for row in batch.rows
     ]
+    if any(batch.shown for batch in work.batches):  # some came later: rows stay in the order of the items
+        made.sort(key=lambda each: min(each[2].cited))
     items = [row.fields for _, _, row in made]
 
     def evidence(at: int) -> Sequence[Evidence]:
@@ -172,13 +226,43 @@ def _failures(work: _Work) -> list[dict[str, Any]]:
     for number, batch in enumerate(work.batches, 1):
         if batch.failed is not None:
             failures += [{"id": work.shown.ids[index], "reason": batch.failed.message} for index in batch.indices]
+        named: set[int] = set()
         for fault in batch.faults:
+            if not fault.rows:  # the answer as a whole
+                named |= set(batch.indices)
+                failures += [{"id": work.shown.ids[i], "batch": number, "reason": fault.reason} for i in batch.indices]
+                continue
+            named |= set(fault.cited)
             cited = [work.shown.ids[index] for index in fault.cited]
             where: dict[str, Any] = {"id": cited[0] if len(cited) == 1 else None, "batch": number}
             if fault.row is not None:
                 where["row"] = fault.row
             failures.append({**where, "reason": fault.reason})
+        if any(each.rows for each in work.batches):
+            left = [index for index in batch.open if index not in named]
+            failures += [{"id": work.shown.ids[i], "batch": number, "reason": _WITHOUT_ROW} for i in left]
+        failures += [{"id": work.shown.ids[i], "batch": number, "reason": _told(batch, i)} for i in batch.differing]
     return failures
+
+
+_WITHOUT_ROW = "no row is drawn from it"
+
+
+def _told(batch: _Batch, index: int) -> str:
+    """Say how the rows of an item differ."""
+    first, *others = [row.fields for row in batch.rows if row.cited == (index,)]
+    other = next(each for each in others if each != first)
+    name = next(name for name in first if first[name] != other.get(name))
+    return f"its rows differ: {short(name)} is {_value(first[name])} and {_value(other.get(name))}"
+
+
+def _value(value: Any) -> str:
+    return short(value) if isinstance(value, str) else str(value)[:40]
+
+
+def _list(work: _Work, indices: Sequence[int]) -> str:
+    listed = ", ".join(str(work.shown.ids[index])[:40] for index in indices[:_LISTED])
+    return f"{listed}{', ...' if len(indices) > _LISTED else ''}"
 
 
 def _judged(work: _Work, count: int, cited: int) -> tuple[Status, str, str]:
@@ -199,9 +283,20 @@ def _judged(work: _Work, count: int, cited: int) -> tuple[Status, str, str]:
         if failed:
             return "partial", message, failed[0].hint
         return "empty", "the model found nothing to say about the items", ""
-    if cited < sum(len(batch.indices) for batch in work.batches if batch.failed is None):
-        told.append(f"cited {cited:,} of {len(work.rows):,} items")
-    return "partial" if failed or unfit else "success", "; ".join(told), failed[0].hint if failed else ""
+    left = [index for batch in work.batches if batch.failed is None for index in batch.open]
+    if left:
+        told.append(f"cited {cited:,} of {len(work.rows):,} items; no row for {_list(work, left)}")
+    differing = [index for batch in work.batches for index in batch.differing]
+    if differing:
+        told.append(f"rows differ for {_list(work, differing)}")
+    hint = (
+        failed[0].hint
+        if failed
+        else "run the command again: it asks only about these items"
+        if left or differing
+        else ""
+    )
+    return "partial" if failed or unfit or left or differing else "success", "; ".join(told), hint
 
 
 def _unfit(work: _Work) -> list[str]:

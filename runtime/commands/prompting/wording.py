@@ -11,7 +11,7 @@ from ....lang.gasl import Column
 from ..excerpts import fenced
 
 __all__ = [
-    "analyze_schema", "build_analyze_prompt", "build_classify_prompt", "build_process_prompt", "build_repair_prompt",
+    "analyze_schema", "build_again_prompt", "build_analyze_prompt", "build_classify_prompt", "build_process_prompt", "build_repair_prompt",
     "process_schema",
 ]  # fmt: skip
 
@@ -52,6 +52,11 @@ def build_process_prompt(
             "\n".join(lines),
         ]
     )
+
+
+def build_again_prompt(prompt: str, round_: int) -> str:
+    """Return the prompt of a batch of items that an earlier answer left open; ``round_`` tells each time from the one before."""
+    return f"{prompt}\n\nRound {round_}: these items were left open before. Answer for each of them, and once."
 
 
 def process_schema(columns: Sequence[Column], references: Sequence[str], *, cite: str = "ids") -> dict[str, Any]:

@@ -210,7 +210,12 @@ def test_faults_of_commands_point_into_the_json():
 
 def test_edits_keep_the_document_json():
     text = json.dumps(
-        plan("FIND nodes WHERE a = 'x' AND n > 1 AS people", "UPDATE k.l WITH poeple", "SET llm.model = 'smal'")
+        plan(
+            "FIND nodes WHERE a = 'x' AND n > 1 AS people",
+            "UPDATE k.l WITH people",
+            "COUNT poeple AS n",
+            "SET llm.model = 'smal'",
+        )
     )
     options = {"state": {"k": "DICT"}, "models": ("small",)}
     found = check_plan(read_plan(text), **options)
@@ -219,6 +224,7 @@ def test_edits_keep_the_document_json():
     assert json.loads(right)["commands"] == [
         "FIND nodes WHERE a = 'x' AND n > 1 AS people",
         "DECLARE k.l AS LIST\nUPDATE k.l WITH people",
+        "COUNT people AS n",
         'SET llm.model = "small"',
     ]
     assert check_plan(read_plan(right), **options) == []

@@ -162,10 +162,10 @@ def test_a_fault_in_a_block_leaves_the_block() -> None:
 
 
 def test_several_faults_of_one_command_are_all_found() -> None:
-    text = "FIND node WHRE entity_type = PERSON INTO x"
+    text = "FIND node WHRE entity_type = Jean Valjean INTO x"
     assert [line.split()[0] for line in faults(text)] == ["GASL011", "GASL009", "GASL007", "GASL009"]
     edits = [edit for d in parse_gasl(text).diagnostics for edit in d.edits]
-    assert apply_edits(text, edits) == 'FIND nodes WHERE entity_type = "PERSON" AS x'
+    assert apply_edits(text, edits) == 'FIND nodes WHERE entity_type = "Jean Valjean" AS x'
 
 
 def test_a_command_that_cannot_be_put_right_has_no_edits() -> None:
@@ -184,10 +184,17 @@ def test_one_command_is_asked_for(text: str, code: str) -> None:
 @pytest.mark.parametrize(
     ("text", "message"),
     [
-        ("name = Jean", "text stands in quotes: Jean"),
+        ("name = Jean", "Jean stands without quotes"),
         ("", "a key or field is missing at the end of the condition"),
         ("a = 1 &&", "&& is written AND here"),
         ("a = NULL", "a comparison with NULL is never true"),
+        ("NULL = a", "a comparison with NULL is never true"),
+        ("a STARTS_WITH NULL", "STARTS_WITH takes a text, not NULL: the comparison is never true"),
+        ("a ENDS_WITH null", "ENDS_WITH takes a text, not null: the comparison is never true"),
+        ("a CONTAINS None", "CONTAINS takes a value, not None: the comparison is never true"),
+        ("a MATCHES nil", "MATCHES takes a pattern, not nil: the comparison is never true"),
+        ("a >= NULL", ">= takes a number or a text, not NULL: the comparison is never true"),
+        ("a IN NULL", "IN takes a list, not NULL: the comparison is never true"),
     ],
 )
 def test_faults_of_a_condition(text: str, message: str) -> None:

@@ -115,9 +115,9 @@ def test_undeclared_keys():
     ]
     assert fixed(text, state={"x": "DICT"}) == (
         "FIND nodes AS a\nDECLARE x.y AS LIST\n#: keep\nUPDATE x.y WITH a\nUPDATE x.y WITH a\nCOUNT a AS n\n"
-        "  DECLARE n AS COUNTER\n  UPDATE n WITH n\nDECLARE q AS LIST\nRESET q"
+        "  DECLARE n AS COUNTER\n  UPDATE n WITH n\nRESET q"
     )
-    assert report(fixed(text, state={}), state={}) == []
+    assert report(fixed(text, state={}), state={}) == ["GASL055 q: the key q is not declared"], "its type is not known"
     assert [d.severity for d in check(parse_gasl("DECLARE a AS LIST\nRESET b"))] == ["warning"]
     assert [d.severity for d in check(parse_gasl("DECLARE a AS LIST\nRESET b"), state={})] == ["error"]
 
@@ -337,17 +337,31 @@ def test_lengths():
     [
         ("FIND edges WHERE ALL edge.w > 1 AS v", "FIND edges WHERE w > 1 AS v"),
         ("FIND paths VIA ANY edge.w > 1 AS p", "FIND paths VIA w > 1 AS p"),
-        (
-            "FIND paths WHERE node.a = 1 OR edge.`b c` = 2 AS p",
-            "FIND paths WHERE ANY node.a = 1 OR ANY edge.`b c` = 2 AS p",
-        ),
-        ("FIND nodes AS v\nSELECT v WHERE NONE node.a = 1 AS w", "FIND nodes AS v\nSELECT v WHERE a = 1 AS w"),
+        ("FIND nodes AS v\nSELECT v WHERE ANY node.a = 1 AS w", "FIND nodes AS v\nSELECT v WHERE a = 1 AS w"),
     ],
 )
 def test_quantifiers(text, right):
     assert codes(text)[:1] == ["GASL066"]
     assert fixed(text) == right
     assert codes(right) == []
+
+
+@pytest.mark.parametrize(
+    ("text", "hint"),
+    [
+        (
+            "FIND paths WHERE node.a = 1 OR edge.`b c` = 2 AS p",
+            "write ANY before it if one is enough, ALL if each must",
+        ),
+        ("FIND nodes AS v\nSELECT v WHERE NONE node.a = 1 AS w", "write NOT (a ...)"),
+        ("FIND nodes WHERE ANY edge.a = 1 AS v", ""),
+    ],
+)
+def test_no_edit_decides_between_quantifiers(text, hint):
+    found = check(parse_gasl(text))
+    assert {each.code for each in found} == {"GASL066"}
+    assert not any(each.edits for each in found)
+    assert found[0].hints == ((hint,) if hint else ())
 
 
 def test_quantifiers_on_paths_in_a_variable():

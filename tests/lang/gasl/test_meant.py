@@ -11,20 +11,25 @@ from knotwork import gasl
 from knotwork.lang.diagnostic import Diagnostic, apply_edits
 from knotwork.lang.linter.gasl import check
 from knotwork.lang.parse.gasl import parse_gasl
+from knotwork.lang.schema import Schema
 
 FOLDER = Path(__file__).parents[2] / "golden/gasl/meant"
 UNBOUND = {"GASL050", "GASL051", "GASL055"}
 """A line alone has no variables and keys: that they are missing is no fault of it."""
 
 
-def errors(text: str) -> list[Diagnostic]:
-    return [each for each in check(parse_gasl(text), state={}) if each.severity == "error" and each.code not in UNBOUND]
+def errors(text: str, schema: Schema | None = None) -> list[Diagnostic]:
+    return [
+        each
+        for each in check(parse_gasl(text), state={}, schema=schema)
+        if each.severity == "error" and each.code not in UNBOUND
+    ]
 
 
-def mended(text: str) -> str | None:
+def mended(text: str, schema: Schema | None = None) -> str | None:
     """Return what the edits lead to, round after round; None where an error without an edit is left."""
     for _ in range(5):
-        found = errors(text)
+        found = errors(text, schema)
         if not found:
             return text
         after = apply_edits(text, [edit for each in found for edit in each.edits])
@@ -47,7 +52,7 @@ def test_the_tables_of_what_is_meant(name: str, golden) -> None:
 
 def rows(condition: str) -> list[int]:
     with gasl.open(nx.karate_club_graph()) as executor:
-        text = mended(f"FIND nodes {condition} AS x")
+        text = mended(f"FIND nodes {condition} AS x", executor.session.graph.schema)
         assert text is not None
         record = executor.execute_one(text)
         assert record.status in ("success", "empty"), record.error
@@ -70,9 +75,6 @@ HI = {n for n, club in GRAPH.nodes(data="club") if club == "Mr. Hi"}
         ("WHERE club NOT IN (Mr. Hi, Officer)", lambda n, d: False),
         ("WHERE club IN (Mr. Hi)", lambda n, d: n in HI),
         ('WHERE club IN ("Mr. Hi" OR "Officer")', lambda n, d: True),
-        ('WHERE NOT club = "Mr. Hi" OR "Officer"', lambda n, d: False),
-        ('WHERE degree > 5 AND club = "Officer" OR "Mr. Hi"', lambda n, d: d > 5),
-        ('WHERE club = "Officer" OR "Mr. Hi" AND degree > 5', lambda n, d: d > 5),
         ('WHERE club ILIKE "mr%"', lambda n, d: n in HI),
         ('WHERE club NOT ILIKE "%HI"', lambda n, d: n not in HI),
         ('WHERE club LIKE "%Hi"', lambda n, d: n in HI),

@@ -172,3 +172,21 @@ def test_reading_and_checking_bring_no_graph_and_no_model_library() -> None:
     )
     run = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True, cwd="/")
     assert {"networkx", "numpy", "openai", "pydantic", "asyncio"}.isdisjoint(run.stdout.split())
+
+
+def test_an_adapter_takes_a_condition_in_every_form() -> None:
+    with gasl.open(library()) as executor:
+        adapter = executor.adapter
+        read = gasl.parse_condition('entity_type = "PERSON"')
+        for given in (read, read.tree, 'entity_type = "PERSON"'):
+            assert len(adapter.find_nodes(given)) == len(adapter.nodes(given).items) == 5
+            assert adapter.explain("nodes", given)
+            assert len(adapter.paths(given, gasl.parse_condition('id = "Trees"')).items) == 2
+        wrote = gasl.parse_condition('relation = "WROTE"')
+        assert len(adapter.find_edges(wrote)) == len(adapter.edges("relation = 'WROTE'").items) == 6
+        assert {item["id"] for item in adapter.walk(["Ada"], via=wrote).items} == {"Engines"}
+        assert len(adapter.connect(["Ada"], ["Engines", "Turin"], via=wrote).items) == 1
+        with pytest.raises(gasl.ConditionError, match="without quotes"):
+            adapter.find_nodes("entity_type = PERSON")
+        with pytest.raises(TypeError, match=r"a condition is a text, or what .* gives, not int"):
+            adapter.find_nodes(5)

@@ -3,6 +3,7 @@
 import asyncio
 import json
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -136,6 +137,49 @@ def test_the_status_of_a_plan_as_a_whole() -> None:
     assert gasl.plan_status(run(PEOPLE, COUNT, ERROR, PEOPLE, stop_on_error=False)) == "partial"
     assert gasl.plan_status(run("SET adapter.caps.max_results = 2", PEOPLE)) == "partial"
     assert gasl.plan_status([]) == "success"
+
+
+UNBOUND = [
+    "COUNT nothing BY id AS some", "SELECT nothing WHERE id = 1 AS some", "SELECT nothing FIELDS id AS some", "RANK nothing BY id AS some",
+    "AGGREGATE nothing BY id COMPUTE count() AS some", "JOIN people WITH nothing ON id AS some", "UNION nothing WITH people AS some",
+    "WALK nothing AS some", "SUBGRAPH nothing RADIUS 1 AS some", "CONNECT people TO nothing AS some",
+    "MEASURE nothing USING degree AS some",
+    "FIND paths FROM nothing TO people AS some", "FIND nodes WHERE id IN ${nothing} AS some",
+    "FIND edges WHERE source = ${nothing} AS some",
+    'PROCESS nothing USING "x" AS some', 'CLASSIFY nothing BY "x" INTO ("a", "b") AS some', "ASSERT LEN ${nothing} > 0",
+    "REQUIRE EXISTS nothing", "BRANCH IF ${nothing} = 1 THEN FIND nodes AS some", "UPDATE found WITH nothing",
+    "UPDATE undeclared WITH people", "RESET undeclared", 'ANALYZE undeclared USING "x" AS some', "DECLARE undeclared.part AS LIST",
+    "SELECT later FIELDS id AS some",
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("command", UNBOUND)
+def test_what_is_not_bound_fails_its_step_and_those_that_depend_on_it(command: str) -> None:
+    bound = re.search(r" AS (some)\Z", command)
+    depending = [f"UPDATE found WITH {bound[1]}"] if bound else []
+    commands = (
+        "DECLARE found AS LIST",
+        PEOPLE,
+        command,
+        *depending,
+        "UPDATE found WITH people",
+        "FIND nodes LIMIT 1 AS later",
+    )
+    with executor(Timed()) as opened:
+        records = opened.run_plan(plan(*commands, stop_on_error=False))
+        failed = ["binding_failure"] * (1 + len(depending))
+        assert statuses(records) == ["success", "success", *failed, "success", "success"]
+        assert all(record.error["message"] and record.error["hint"] for record in records if record.error)
+        assert len(opened.state.get("found")) == 5
+        assert gasl.plan_status(records) == "partial"
+    with executor() as opened, pytest.raises(gasl.PlanError):
+        opened.run_plan(plan(*commands))
+
+
+def test_any_other_error_refuses_a_plan_that_goes_on_after_errors() -> None:
+    for command in ("FIDN nodes AS x", "FIND nodes WHERE yaer = 1 AS x", "SET adapter.caps.none = 1"):
+        with executor() as opened, pytest.raises(gasl.PlanError):
+            opened.run_plan(plan("COUNT nothing AS number", command, stop_on_error=False))
 
 
 def test_require_fails_the_plan_with_a_binding_failure() -> None:

@@ -36,7 +36,7 @@ def test_rows_without_their_citations() -> None:
 
 def test_an_item_may_be_cited_by_its_own_id() -> None:
     result = process(answer({"ids": ["Ada"], "name": "Ada", "born": 1}))
-    assert (result.status, evidence(result)[0][0]["cited"]) == ("success", ["Ada"])
+    assert (result.status, evidence(result)[0][0]["cited"]) == ("partial", ["Ada"])
 
 
 def test_the_evidence_says_who_said_it_from_what_and_has_the_items_own() -> None:
@@ -213,7 +213,7 @@ def test_a_row_that_does_not_fit_is_asked_for_once_more_then_left_out_and_named(
     client = Scripted(default=answer(row, good))
     result = process(client)
     assert (result.status, plain(result)) == ("partial", [{"name": "Alan", "born": 1912}])
-    assert result.message == f"1 row was left out: row 1: {reason}; cited 1 of 2 items"
+    assert result.message == f"1 row was left out: row 1: {reason}; cited 1 of 2 items; no row for Ada"
     assert (result.failed_items[0]["row"], result.failed_items[0]["reason"]) == (1, reason)
     assert len(client.prompts) == 2
     assert f"row 1: {reason}" in client.prompts[1]
@@ -277,7 +277,10 @@ def test_an_answer_that_can_not_be_used_is_counted_as_one_and_not_as_a_row() -> 
     result = process(client, NAMES, items=numbered(50))
     told = "1 of 3 answers can't be used: the answer can't be read: "
     assert (result.status, result.count) == ("partial", 30)
-    assert result.message.startswith(told) and result.message.endswith("; cited 30 of 50 items")
+    assert result.message.startswith(told) and result.message.endswith(
+        "; cited 30 of 50 items; no row for n20, n21, n22, n23, n24, ..."
+    )
+    assert [failed["id"] for failed in result.failed_items] == [f"n{n}" for n in range(20, 40)]
 
 
 def test_a_fence_around_the_answer_is_fine() -> None:
@@ -321,9 +324,9 @@ def test_it_is_told_how_many_items_were_cited() -> None:
     items = numbered(3)
     rows = [{"ids": ["i1"], "name": "A"}, {"ids": ["i3", "i1"], "name": "C"}]
     result = process(answer(*rows), NAMES, items=items)
-    assert (result.status, result.message) == ("success", "cited 2 of 3 items")
+    assert (result.status, result.message) == ("partial", "cited 2 of 3 items; no row for n1")
     assert result.summary == {"count": 2, "batches": 1, "items": 3, "cited": 2}
-    assert result.failed_items == ()
+    assert result.failed_items == ({"id": "n1", "batch": 1, "reason": "no row is drawn from it"},)
     nothing = process(answer(), NAMES, items=items)
     assert (nothing.status, nothing.summary["items"], nothing.summary["cited"]) == ("empty", 3, 0)
 
@@ -331,7 +334,10 @@ def test_it_is_told_how_many_items_were_cited() -> None:
 def test_items_of_a_failed_batch_are_told_as_failed_and_not_as_left_uncited() -> None:
     client = Scripted({"i25 ": Unavailable("down"), "i45 ": answer({"ids": ["i41"], "name": "A"})}, default=echo_rows)
     result = process(client, NAMES, items=numbered(50))
-    assert (result.status, result.message) == ("partial", "1 of 3 batches failed: down; cited 21 of 50 items")
+    assert (result.status, result.message) == (
+        "partial",
+        "1 of 3 batches failed: down; cited 21 of 50 items; no row for n41, n42, n43, n44, n45, ...",
+    )
 
 
 def test_long_chains_of_process_are_not_asked_one_through_the_other() -> None:

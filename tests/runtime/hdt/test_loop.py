@@ -55,6 +55,14 @@ def test_a_known_fix_is_made_without_asking_again() -> None:
     assert len(model.prompts) == 2
 
 
+def test_an_unbound_name_fails_its_step_where_the_plan_goes_on_after_errors() -> None:
+    model = Planning(plan("COUNT nobody AS n", *FIND, config={"stop_on_error": False}), "COMPLETE: done")
+    made = asked(model)
+    assert (made.steps[0].repairs, made.steps[0].status) == (0, "partial")
+    assert made.steps[0].entries[0]["status"] == "binding_failure"
+    assert "the variable nobody has no value" in model.prompts[1]
+
+
 def test_a_refused_plan_goes_back_with_its_diagnostics_and_nothing_of_it_is_run() -> None:
     events, told = heard()
     model = Planning(plan("DECLARE found AS LIST", "UPDATE found WITH nobody"), plan(*FIND), "COMPLETE: done")

@@ -1,0 +1,1 @@
+from .runtime.facade.planner import *  # noqa: F403  # the module under its public name
