@@ -240,6 +240,8 @@ def test_degrees_are_fields_of_every_graph(field: str, expected: list[int]) -> N
     order = (Order(Path((field,)), descending=True),)
     assert [item["id"] for item in NetworkXAdapter(graph, strict=True).nodes(None, order=order).items] == [0, 1, 2]
     assert NetworkXAdapter(graph).get_node(1) == {"id": 1, "attr.in_degree": 9}
+
+
 @pytest.mark.parametrize(
     "values", [[1, 2, None], [1.5, None, 2.5], ["a", None, "b"], [[1], None, "b"], [True, None, False]]
 )

@@ -174,16 +174,16 @@ def _single(raw: str, start: int, offset: int, known_ids: Collection[str], *, is
         ), near.end()
     free = _FREE_TEXT.match(raw, start)
     end = free.end() if free else start + 2
-    hints = ["for literal text write `{{(` instead of `{(`"]
+    advice = ["for literal text write `{{(` instead of `{(`"]
     if free and re.fullmatch(_ID, free[1].strip()):
-        hints.insert(0, f"a reference has no spaces: `{{({free[1].strip()})}}`")
+        advice.insert(0, f"a reference has no spaces: `{{({free[1].strip()})}}`")
     shown = _short(raw[start:end]) if free else "{("
     return Diagnostic(
         "LWT024",
         "warning",
         f"`{shown}` is no reference, so it stays as text",
         Span(offset + start, offset + end),
-        tuple(hints),
+        tuple(advice),
         (Edit(Span(offset + start, offset + start), "{"),),
     ), end
 

@@ -61,7 +61,7 @@ def parse_lwt(source: Source | str, mode: Mode = "strict", max_steps: int | None
     diagnostics, chain = _unwrapped(text)
     if chain:
         text = chain[-1].text
-        items, faults = _read(text)
+        items, faults = _read(text, mode)
     return _lenient(source, text, items, faults, diagnostics, chain)
 
 

@@ -64,7 +64,7 @@ def _check_file(
         return check_program(source, language, against)
     from .scripts import check_text
 
-    return check_text(source, mode, *given, max_steps=max_steps)
+    return check_text(source, mode, max_steps, *given)
 
 
 _DRAWN = 50

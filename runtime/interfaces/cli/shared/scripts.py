@@ -15,7 +15,7 @@ from .checked import Checked
 __all__ = ["check_script", "check_text"]
 
 
-def check_text(source: Source, mode: Mode, given: Any = MISSING, *, max_steps: int = MAX_STEPS) -> Checked:
+def check_text(source: Source, mode: Mode, max_steps: int = MAX_STEPS, given: Any = MISSING) -> Checked:
     """Read and check one text, against the run's input where there is one."""
     return check_script(parse_lwt(source, mode, max_steps), given)
 
