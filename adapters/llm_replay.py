@@ -300,7 +300,7 @@ class RecordModel(Layer):
                 raise OSError(0, self._torn)
             if self._file is None:
                 named_folder(self.path.parent)
-                self._file = open(self.path, "wb", buffering=0, opener=named_opener)
+                self._file = open(self.path, "wb", buffering=0, opener=named_opener)  # noqa: SIM115 - closed by aclose
             self._append(self._file, line)
         except OSError as error:
             raise NotConfigured(f"the cassette {self.path} can't be written: {error.strerror or error}") from None

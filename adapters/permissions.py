@@ -4,7 +4,7 @@ import os
 from pathlib import Path
 from typing import Literal, TextIO, cast
 
-__all__ = ["NAMED", "named_file", "named_folder", "private_folder"]
+__all__ = ["NAMED", "named_file", "named_folder", "named_opener", "private_folder"]
 
 NAMED = 0o644
 """The most that a file gets which somebody named: the umask takes more away, and nothing gives the group or others a right to write."""
@@ -31,13 +31,14 @@ def _make(path: Path, mode: int) -> None:
         folder.mkdir(mode=mode, exist_ok=True)
 
 
+def named_opener(name: str, flags: int) -> int:
+    """Open a file as ``open`` does, as its ``opener``; where it is made, with ``NAMED``. Raises ``OSError``."""
+    return os.open(name, flags, NAMED)
+
+
 def named_file(
     path: "Path | str", mode: Literal["w", "a"], *, errors: str = "strict", newline: str | None = None
 ) -> TextIO:
     """Open a text file that somebody named for writing; where it is made, with ``NAMED``. Raises ``OSError``."""
-
-    def opener(name: str, flags: int) -> int:
-        return os.open(name, flags, NAMED)
-
-    file = open(path, mode, encoding="utf-8", errors=errors, newline=newline, opener=opener)  # noqa: SIM115 - the caller closes it
+    file = open(path, mode, encoding="utf-8", errors=errors, newline=newline, opener=named_opener)  # noqa: SIM115 - the caller closes it
     return cast("TextIO", file)
