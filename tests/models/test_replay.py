@@ -3,11 +3,11 @@
 import asyncio
 import itertools
 import json
-import pathlib
 import time
 from io import FileIO
 
 import pytest
+from knotwork.adapters import llm_replay
 from knotwork.adapters.llm import BY_HAND, BadAnswer, Completion, NotConfigured, NotRecorded, Refused, Truncated, Usage
 from knotwork.adapters.llm_layers import Again
 from knotwork.adapters.llm_openai import OpenAIModel
@@ -64,7 +64,7 @@ def test_an_answer_that_could_not_be_written_and_is_asked_again_is_there_once(pa
         def write(self, data):
             return super().write(data[: len(data) // 2] if next(writes) in failing else data)
 
-    monkeypatch.setattr(pathlib.Path, "open", lambda path, mode, **_: Full(path, mode))
+    monkeypatch.setattr(llm_replay, "open", lambda path, mode, **_: Full(path, mode), raising=False)
     recorder = RecordModel(Scripted(*"abcdefgh"), path, "openai:m")
 
     async def main():

@@ -108,7 +108,7 @@ EXPR = [
     ("gi|", ["given"]),
     ("given.st|", ["startswith", "strip", "split"]),
     ("cla|", ["clamp("]),
-    ("max(given, de|", ["default="]),
+    ("max(given, de|", ["default=", "mode(", "stdev("]),
     ("sum(x for x in given if |", None),
     ("given is|", ["is null", "is not null"]),
     ('"abc|', []),

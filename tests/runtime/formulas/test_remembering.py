@@ -9,7 +9,7 @@ from typing import Any
 
 from knotwork.lang.seed import Extracted, FormulaSeed, ReviewHandling
 from knotwork.runtime.events import Events, Warned
-from knotwork.runtime.formulas.remembering import MOST_PENDING, Remembered
+from knotwork.runtime.formulas.remembering import MOST_PENDING, Kept, Remembered
 from knotwork.runtime.formulas.results import SeedResult
 from knotwork.runtime.formulas.running import Totals, run_many
 from support.clients import Scripted
@@ -195,7 +195,7 @@ def test_what_waits_to_be_written_is_bounded_and_nothing_of_it_is_lost(tmp_path:
         async def keep(caller: int) -> None:
             nonlocal most
             for number in range(200):
-                await cache.keep([(f"{caller}-{number}".encode(), number)])
+                await cache.keep([(f"{caller}-{number}".encode(), Kept(number))])
                 most = max(most, cache.pending)
 
         tasks = [asyncio.create_task(keep(caller)) for caller in range(callers)]
@@ -212,8 +212,8 @@ def test_what_waits_to_be_written_is_bounded_and_nothing_of_it_is_lost(tmp_path:
         await again.opened()
         for caller in range(callers - 1):
             keys = {str(number): f"{caller}-{number}".encode() for number in range(200)}
-            assert again.find(keys) == {str(number): number for number in range(200)}
-        assert again.find({"first": f"{callers - 1}-0".encode()}) == {"first": 0}
+            assert again.find(keys) == {str(number): Kept(number) for number in range(200)}
+        assert again.find({"first": f"{callers - 1}-0".encode()}) == {"first": Kept(0)}
         await again.aclose()
 
     asyncio.run(whole())
@@ -226,7 +226,7 @@ def test_a_disk_that_fails_holds_nobody_up(tmp_path: Path) -> None:
         await cache.opened()
         cache._shelf.give_up("the disk is full")
         async with asyncio.timeout(10):
-            await asyncio.gather(*(cache.keep([(f"{n}".encode(), n)]) for n in range(5 * MOST_PENDING)))
+            await asyncio.gather(*(cache.keep([(f"{n}".encode(), Kept(n))]) for n in range(5 * MOST_PENDING)))
         await cache.aclose()
         assert len(told) == 1
 

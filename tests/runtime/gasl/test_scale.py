@@ -138,7 +138,7 @@ def test_a_model_that_fails_three_calls_in_a_hundred() -> None:
         assert process_time() - began < 20
         failed = [item["id"] for item in record.failed_items] if hasattr(record, "failed_items") else None
         opened.execute_one("DECLARE found AS LIST")
-        assert opened.execute_one("UPDATE found WITH names").status == "success"
+        assert opened.execute_one("UPDATE found WITH names").status == "partial", "what it rests on misses items"
         found = opened.state.get("found")
         entry = opened.state.history[1]
     assert record.status == "partial"

@@ -1,7 +1,8 @@
 """The keys of the prompt: Enter runs what is whole, Tab completes or mends."""
 
 from prompt_toolkit.application import get_app
-from prompt_toolkit.completion import CompleteEvent, get_common_complete_suffix
+from prompt_toolkit.completion import CompleteEvent, Completion, get_common_complete_suffix
+from prompt_toolkit.document import Document
 from prompt_toolkit.filters import Condition, completion_is_selected, has_completions, is_searching
 from prompt_toolkit.key_binding import KeyBindings, KeyPressEvent
 
@@ -45,13 +46,21 @@ def bindings() -> KeyBindings:
         # At once, not beside the loop as the library does it: what is typed next would come first, and the word stay half.
         buffer = event.current_buffer
         found = list(buffer.completer.get_completions(buffer.document, CompleteEvent(completion_requested=True)))
-        if len(found) == 1:
-            buffer.apply_completion(found[0])
+        # One that goes on with the word itself is meant before those that only have it somewhere inside.
+        further = [each for each in found if each.text.startswith(_typed(buffer.document, each))]
+        if len(found) == 1 or len(further) == 1:
+            buffer.apply_completion((further or found)[0])
         elif found:
             buffer.insert_text(get_common_complete_suffix(buffer.document, found))
             buffer.start_completion(insert_common_part=False)
 
     return keys
+
+
+def _typed(document: Document, completion: Completion) -> str:
+    """Return the text before the cursor that the completion replaces."""
+    text = document.text_before_cursor
+    return text[len(text) + completion.start_position :]
 
 
 def _at_indent() -> bool:
