@@ -175,6 +175,8 @@ def test_pip_fetches_the_wheel_with_the_users_settings(tmp_path: Path, monkeypat
     wheel(tmp_path / "index")
     monkeypatch.setenv("PIP_NO_INDEX", "1")
     monkeypatch.setenv("PIP_FIND_LINKS", str(tmp_path / "index"))
+    monkeypatch.setenv("UV_NO_INDEX", "1")  # where the environment has no pip, uv does it
+    monkeypatch.setenv("UV_FIND_LINKS", str(tmp_path / "index"))
     assert pull(print, tmp_path / "to", weights=SMALL).read_bytes() == CONTENT
 
 
