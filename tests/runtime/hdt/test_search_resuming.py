@@ -84,7 +84,7 @@ def test_the_adoption_is_among_the_moments(whole: Run) -> None:
 @pytest.mark.parametrize("each", [25, pytest.param(1, marks=pytest.mark.slow)])
 def test_whatever_moment_it_is_killed_at_it_comes_to_the_same(whole: Run, tmp_path: Path, each: int) -> None:
     adopting = [moment for moment in whole.moments if moment[0].startswith("before")]
-    for name, moment in [*whole.moments[::each], *adopting]:
+    for name, moment in dict.fromkeys([*whole.moments[::each], *adopting]):
         copy = Path(shutil.copytree(moment, tmp_path / f"{moment.name}-{name.replace(' ', '-')}", dirs_exist_ok=True))
         model = Wondering()
         made = go(copy, whole.strategy, model)
