@@ -2,6 +2,7 @@
 
 from bisect import bisect_right
 from collections.abc import Callable, Iterable
+from functools import cache
 from typing import Any, TypeVar
 
 import attrs
@@ -61,6 +62,11 @@ def repair(text: str, edits: Iterable[Edit]) -> Repaired:
     return Repaired("".join(pieces), tuple(starts), tuple(made))
 
 
+@cache
+def _names(kind: type[Node]) -> tuple[str, ...]:
+    return tuple(a.name for a in attrs.fields(kind) if a.name != "span")
+
+
 def respan(node: _N, move: Callable[[Span], Span]) -> _N:
     """Return ``node`` with every span in it moved. Recursive: trees are at most ``builder.MAX_DEPTH`` deep."""
 
@@ -71,5 +77,5 @@ def respan(node: _N, move: Callable[[Span], Span]) -> _N:
             return tuple(moved(item) for item in value)
         return value
 
-    fields = {a.name: moved(getattr(node, a.name)) for a in attrs.fields(type(node)) if a.name != "span"}
+    fields = {name: moved(getattr(node, name)) for name in _names(type(node))}
     return type(node)(**fields, span=move(node.span))

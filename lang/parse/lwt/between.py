@@ -88,8 +88,15 @@ def _malformed(text: str, start: int, head: re.Match[str], name: str) -> Fault:
     )
 
 
-def explain_lines(text: str, start: int, stop: int) -> list[Fault]:
-    """Explain every line of ``[start, stop)``: none of them begins a step. Lines of prose that touch are one fault."""
+_MOST_LINES = 2_000
+"""Faults of lines that are explained at once."""
+
+
+def explain_lines(text: str, start: int, stop: int) -> tuple[list[Fault], int]:
+    """Explain the lines of ``[start, stop)``: none of them begins a step. Lines of prose that touch are one fault.
+
+    Return also where reading goes on: at ``stop``, or before it, behind a line that is the last of very many faults.
+    """
     found: list[Fault] = []
     prose: list[tuple[int, int]] = []
 
@@ -100,11 +107,14 @@ def explain_lines(text: str, start: int, stop: int) -> list[Fault]:
 
     at = start
     while at < stop:
-        end = min(end_of_line(text, at), stop)
-        first = at + len(text[at:end]) - len(text[at:end].lstrip())
-        if first == end or text[first] == "#":
+        end = text.find("\n", at, stop)
+        if end < 0:
+            end = stop
+        first = end - len(text[at:end].lstrip())
+        sign = text[first] if first < end else "#"
+        if sign == "#":
             flush()
-        elif FENCE.match(text, at):
+        elif sign in "`~" and FENCE.match(text, at):
             flush()
             whole = Span(start_of_line(text, at), min(end + 1, len(text)))
             found.append(
@@ -118,7 +128,7 @@ def explain_lines(text: str, start: int, stop: int) -> list[Fault]:
                     accepted=True,
                 )
             )
-        elif ELISION.match(text, at):
+        elif sign in "(.\u2026" and ELISION.match(text, at):
             flush()
             found.append(
                 fault(
@@ -132,8 +142,10 @@ def explain_lines(text: str, start: int, stop: int) -> list[Fault]:
         else:
             prose.append((first, end))
         at = end + 1
+        if len(found) >= _MOST_LINES and not prose:
+            return found, min(at, stop)
     flush()
-    return found
+    return found, stop
 
 
 def _prose(text: str, lines: list[tuple[int, int]]) -> Fault:
@@ -179,6 +191,8 @@ _PROMPT_END = re.compile(r"[\"'\w\]}][ \t]*\)[ \t]*[;,.]?\Z")
 
 def ends_a_call(line: str) -> bool:
     """Say whether a line has more closing parentheses than opening ones, the last at its end: what is left of a step may."""
+    if ")" not in line:
+        return False
     body = _ENUMERATOR.sub("", line, count=1)
     return body.count(")") > body.count("(") and _PROMPT_END.search(body) is not None
 

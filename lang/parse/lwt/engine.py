@@ -3,6 +3,7 @@
 Nothing of Lark leaves this room but tokens to the builder: failures come out as offsets and what was being read.
 """
 
+import re
 from functools import cache
 from typing import Any
 
@@ -18,7 +19,7 @@ from ...source import Span
 from ..ahead import Automaton, Follower, States
 from .builder import MAX_DEPTH, Builder, Unbuildable
 
-__all__ = ["Failure", "StepRead", "automaton", "follow", "read_script", "read_step", "reference_pattern"]
+__all__ = ["MAX_OPTIONS", "Failure", "StepRead", "automaton", "follow", "read_script", "read_step", "reference_pattern"]
 
 
 @frozen
@@ -80,13 +81,41 @@ def reference_pattern() -> str:
     return pattern
 
 
+_COMMENTS = re.compile(r"[ \t\n]*+(?:#[^\n]*+(?:\n[ \t\n]*+|\Z))*+")
+_COMMENT = re.compile(r"^[ \t]*+(?P<comment>#[^\n]*)", re.MULTILINE)
+_DEEPEST = 12 * MAX_DEPTH
+"""More states than the parser stacks for a value of ``MAX_DEPTH``; of a text with more, the steps tell what is wrong."""
+
+MAX_OPTIONS = 10_000
+"""The most options of a step, those of calls inside its own among them. Each costs five tokens, and no operation has as many."""
+
+
 def read_script(text: str) -> tuple[Step | Comment, ...] | None:
-    """Read a faultless script as one text. None if anything is wrong with it."""
+    """Read a faultless script as one text. None if anything is wrong with it, or if it is so large that its steps have to tell."""
+    if _COMMENTS.fullmatch(text):
+        return tuple(_comment(found.start("comment"), found["comment"]) for found in _COMMENT.finditer(text))
+    lexer = LexerThread.from_text(_lwt().parser.lexer, TextSlice(text, 0, len(text)))  # type: ignore[no-untyped-call]
+    parser = _lwt().parser.parser.parse_interactive(lexer, "start")
+    state, token, options = parser.parser_state, None, 0
+    stack, feed = state.state_stack, state.feed_token
     try:
-        items: Any = _lwt().parse(text)
+        for token in lexer.lex(state):  # type: ignore[no-untyped-call]
+            feed(token)
+            if token.type == "_EQUALS":
+                options += 1
+            elif token.type == "HEAD":
+                options = 0
+            if options > MAX_OPTIONS or len(stack) > _DEEPEST:
+                return None
+        items: Any = parser.feed_eof(token)
     except (UnexpectedInput, Unbuildable):
         return None
     return tuple(items)
+
+
+def _comment(start: int, written: str) -> Comment:
+    comment = written.rstrip()
+    return Comment(comment, span=Span(start, start + len(comment)))
 
 
 @cache
@@ -131,6 +160,7 @@ def read_step(text: str, start: int, stop: int | None = None) -> StepRead | Fail
     parser = lark.parser.parser.parse_interactive(thread, "start")
     after, quote, opened, first_string, end = "head", "", 0, -1, start
     brackets: list[str] = []
+    options = 0
     try:
         for token in thread.lex(parser.parser_state):  # type: ignore[no-untyped-call]
             parser.feed_token(token)
@@ -145,7 +175,12 @@ def read_step(text: str, start: int, stop: int | None = None) -> StepRead | Fail
                 first_string = opened if first_string < 0 else first_string
                 continue
             after = _AFTER.get(kind, "value")
-            if kind in _OPENING:
+            if kind == "_EQUALS":
+                options += 1
+                if options > MAX_OPTIONS:
+                    message = f"the step has more than {MAX_OPTIONS:,} options; this is one too many"
+                    return Failure(end, after, unbuildable=("LWT011", message, Span(token.start_pos, end)))
+            elif kind in _OPENING:
                 brackets.append(_OPENING[kind])
                 if len(brackets) > 2 * MAX_DEPTH:  # no value of so many is built, and each is read again for every mend
                     message = f"values are nested deeper than {MAX_DEPTH} here"

@@ -39,6 +39,9 @@ MAX_FAULTS = 1_000
 MAX_REPAIRS = 2 * MAX_STEPS
 """The most faults of a text that the lenient reading puts right: a bullet and a quote in each of ``MAX_STEPS`` steps."""
 
+_MOST_COMMENTS = 10_000
+"""Comments that are read as tokens of one text. Of more, each is read by itself, which costs a third."""
+
 Items = Sequence[Step | Comment]
 
 
@@ -142,6 +145,8 @@ def _within(diagnostic: Diagnostic, length: int) -> Diagnostic:
 
 def _read(text: str, mode: Mode) -> tuple[Items, list[Fault]]:
     """Read as one text; where that fails, step by step."""
+    if text.count("\n#") > _MOST_COMMENTS:
+        return _recover(text, mode)
     items = read_script(text)
     return (items, []) if items is not None else _recover(text, mode)
 
@@ -208,7 +213,10 @@ def read_piece(text: str, at: int) -> Piece:
         return Piece(bullet.end(), faults=(explain_bullet(text, at, bullet.end()),))
     stop = next_head(text, at)
     bad = explain_bad_head(text, at, stop)
-    return Piece(_before_ignores(text, at, stop), faults=(bad,) if bad else tuple(explain_lines(text, at, stop)))
+    if bad:
+        return Piece(_before_ignores(text, at, stop), faults=(bad,))
+    faults, end = explain_lines(text, at, stop)
+    return Piece(_before_ignores(text, at, stop) if end == stop else end, faults=tuple(faults))
 
 
 def _before_ignores(text: str, at: int, stop: int) -> int:
@@ -235,7 +243,7 @@ def _lenient(
     # what it accepts, so few rounds do.
     for _ in range(4):
         accepted = [fault for fault in faults if fault.accepted]
-        if not accepted:
+        if not accepted or (len(accepted) >= MAX_REPAIRS and faults[-1].diagnostic.code == "LWT011"):
             break
         diagnostics += [_back(chain, fault.as_warning) for fault in accepted]
         chain.append(repair(text, (edit for fault in accepted for edit in fault.diagnostic.edits)))

@@ -46,6 +46,8 @@ _LATER_HEAD = re.compile(rf"\((?P<id>{ID})\)[ \t]*=[ \t]*[A-Za-z]\w*[ \t]*\((?=[
 _WORD = re.compile(r"[^\W\d_]{2,}")
 _STEP_WORD = re.compile(r"(?i)steps?\b")
 _FENCE_PREFIX = re.compile(r"[ \t]*(?:[-*+>\u2022]|\d{1,3}[.)])[ \t]+(?=`{3,}|~{3,})")
+_PLAIN = re.compile(rf"([ \t\r{INVISIBLE}]*+)[^\W\d_][^\n(]*+(?=\n|\Z)")
+"""A line that begins with a letter and has no parenthesis: text, for neither a head nor a fence nor a comment looks like that."""
 _FENCE_MARK = re.compile(r"[ \t]*(?P<mark>`{3,}|~{3,})[ \t]*(?P<info>[^\n`]*)$", re.MULTILINE)
 _HEADING = re.compile(rf"#{{1,6}}[ \t]*[^\n(]{{0,60}}(?=\({ID}\)[ \t]*=[ \t]*[A-Za-z]\w*[ \t]*\()")
 _CALL_BEHIND = re.compile(r"[ \t]*(?:\w+[ \t]*\(|[\"'\[{(]|-?\d|$|\Z)", re.MULTILINE)
@@ -105,6 +107,11 @@ class _Lines:
         """Find what every line is."""
         text, at = self.text, 0
         while at < len(text):
+            if plain := _PLAIN.match(text, at):
+                end = plain.end()
+                self.found.append(_Line("text", at, plain.end(1), end, self.within))
+                at = end + 1
+                continue
             end = end_of_line(text, at)
             first = first_shown(text, at, end)
             at = self._take(at, first, end) + 1
