@@ -38,6 +38,12 @@ HOSTILE = {
     "brackets": ("(a)=CONST(", "[", ")"),
     "NULs": ("", "\0", ""),
     "comments": ("", "# c\n", ""),
+    "comments and a step": ("", "# c\n", '(a)=LLM("x")'),
+    "junk lines": ("", "x\n", ""),
+    "thoughts, open steps": ("<think>\nhm\n</think>\n", '(a)=LLM("' + "some words " * 10 + "\n", ""),
+    "quoted heads": ("", "> (a)= " + "some words " * 10 + "\n", ""),
+    "options of a step": ('(a)=LLM("x"', ', type="json"', ")"),
+    "a list of numbers": ("(a)=CONST([", "12345, ", "])"),
 }
 
 

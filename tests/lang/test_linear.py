@@ -11,7 +11,8 @@ from knotwork.lang.linter.lwt import check
 from knotwork.lang.lwt import MAX_STEPS
 from knotwork.lang.parse.gasl import parse_gasl
 from knotwork.lang.parse.lwt import StepFeed, parse_lwt
-from knotwork.lang.parse.lwt.script import MAX_FAULTS
+from knotwork.lang.parse.lwt.engine import MAX_OPTIONS
+from knotwork.lang.parse.lwt.script import MAX_FAULTS, MAX_REPAIRS
 from knotwork.runtime.facade import lwt as facade
 
 STEPS = "".join(f'(s{number})=LLM("x")\n' for number in range(MAX_STEPS))
@@ -31,6 +32,20 @@ HOSTILE: list[tuple[str, Callable[[str], Any], str, str, str]] = [
     ("strings without commas", parse_lwt, '(a)=LLM("x"', '"a" ', ""),
     ("steps on a line", lambda text: parse_lwt(text, "lenient"), "", '(a)=LLM("x") ', ""),
     ("steps that are not closed", parse_lwt, "", '(a)=LLM("x\n', ""),
+    ("fences", lambda text: parse_lwt(text, "lenient"), "", "```\n", ""),
+    ("comments before a step", parse_lwt, "", "# c\n", '(a)=LLM("x")'),
+    ("lines that are no steps", lambda text: parse_lwt(text, "lenient"), "", "x\n", ""),
+    ("prose", lambda text: parse_lwt(text, "lenient"), "", "This is prose.\n", ""),
+    (
+        "thoughts before open steps",
+        lambda text: parse_lwt(text, "lenient"),
+        "<think>\nhm\n</think>\n",
+        '(a)=LLM("x of it\n',
+        "",
+    ),
+    ("quoted heads without a call", lambda text: parse_lwt(text, "lenient"), "", "> (a)= some words\n", ""),
+    ("brackets", parse_lwt, "(a)=CONST(", "[", ")"),
+    ("options of a step", parse_lwt, '(a)=LLM("x"', ', type="json"', ")"),
     ("a long prompt that arrives", fed, '(a)=LLM("', "some words of it\n", '")\n'),
     ("quotes in a program", parse_gasl, "", '\\"', ""),
     ("odd blanks in a program", parse_gasl, "", "\f", ""),
@@ -82,3 +97,40 @@ def test_of_very_many_faults_the_first_are_told_and_that_there_are_more() -> Non
     assert found[-1].message == "here are more than 1,000 faults; reading stops at this line"
     bullets = parse_lwt("".join(f'- (s{number})=LLM("x")\n' for number in range(2 * MAX_FAULTS)), "lenient")
     assert len(bullets.steps) == 2 * MAX_FAULTS, "what is put right is no reason to stop"
+
+
+def test_of_very_many_fences_the_first_are_told_and_none_is_taken_off() -> None:
+    found = parse_lwt("```\n" * (2 * MAX_REPAIRS), "lenient").diagnostics
+    assert len(found) == MAX_REPAIRS + 1 and {each.severity for each in found} == {"error"}
+    assert found[-1].code == "LWT011" and "reading stops at this line" in found[-1].message
+    few = parse_lwt("```\n" * 4_000 + '(a)=LLM("x")\n' + "```\n" * 4_000, "lenient")
+    assert [step.id for step in few.steps] == ["a"] and {each.severity for each in few.diagnostics} == {"warning"}
+    assert len(few.diagnostics) == 8_000
+
+
+def test_a_step_of_too_many_options_is_refused_and_one_of_the_most_is_read() -> None:
+    options = ", ".join(f"o{number}=1" for number in range(MAX_OPTIONS))
+    assert len(parse_lwt(f'(a)=EXPR("1", {options})\n(b)=EXPR("1", {options})').steps) == 2
+    text = f'(a)=EXPR("1", {options}, more=1)\n(b)=LLM("x")'
+    script = parse_lwt(text)
+    (refused,) = script.diagnostics
+    assert refused.code == "LWT011" and refused.message.startswith("the step has more than 10,000 options")
+    assert refused.span is not None and text[: refused.span.start].endswith("more")
+    assert [step.id for step in script.steps] == ["b"]
+
+
+def test_very_many_comments_are_read_as_few_are() -> None:
+    text = "# c \n\n  # d\n" * 3 + '(a)=LLM("x")\n'
+    few = parse_lwt(text)
+    many = parse_lwt(text + "# e\n" * 10_001)
+    assert many.items[: len(few.items)] == few.items and len(many.items) == len(few.items) + 10_001
+    assert not many.diagnostics and [item.span for item in many.items[:7]] == [item.span for item in few.items]
+    alone = parse_lwt("# c \r\n\n  # d")
+    assert alone.items == parse_lwt('# c \r\n\n  # d\n(a)=LLM("x")').items[:2]
+    assert [alone.source.text[item.span.start : item.span.end] for item in alone.items] == ["# c", "# d"]
+
+
+@pytest.mark.parametrize("opening", ["[", '{"k": ', "LLM("])
+def test_values_nested_too_deep_are_refused_wherever_they_stand(opening: str) -> None:
+    script = parse_lwt('(b)=LLM("x")\n(a)=CONST(' + opening * 5_000)
+    assert [step.id for step in script.steps] == ["b"] and [each.code for each in script.diagnostics] == ["LWT011"]

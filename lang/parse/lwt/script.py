@@ -155,15 +155,16 @@ def _recover(text: str, mode: Mode) -> tuple[Items, list[Fault]]:
     """Read every step that can be read, and explain everything else. Linear in the text."""
     items: list[Step | Comment] = []
     faults: list[Fault] = []
-    repaired, at = 0, 0
+    repaired, at, stop = 0, 0, 0
     while (at := next_place(text, at)) < len(text):
         if len(faults) - repaired >= MAX_FAULTS or repaired >= MAX_REPAIRS:
             faults.append(too_many_faults(text, at, len(faults)))
             break
-        piece = read_piece(text, at)
+        piece = read_piece(text, at, stop)
         if piece.item is not None:
             items.append(piece.item)
         faults += piece.faults
+        stop = piece.stop
         if mode == "lenient":
             repaired += sum(each.accepted for each in piece.faults)
         at = piece.end
@@ -178,11 +179,15 @@ def too_many_faults(text: str, at: int, count: int) -> Fault:
 
 @frozen
 class Piece:
-    """What one look at a text gave: a step or a comment, or what is wrong instead; ``end`` is where reading goes on."""
+    """What one look at a text gave: a step or a comment, or what is wrong instead; ``end`` is where reading goes on.
+
+    ``stop`` is where the next head stands, where lines before it are not explained yet.
+    """
 
     end: int
     item: Step | Comment | None = None
     faults: tuple[Fault, ...] = ()
+    stop: int = 0
 
 
 def next_place(text: str, at: int) -> int:
@@ -193,8 +198,11 @@ def next_place(text: str, at: int) -> int:
     return at
 
 
-def read_piece(text: str, at: int) -> Piece:
-    """Read what stands at ``at``, which is not blank: nothing before it counts, but the line that it stands in."""
+def read_piece(text: str, at: int, known: int = 0) -> Piece:
+    """Read what stands at ``at``, which is not blank: nothing before it counts, but the line that it stands in.
+
+    ``known``: the ``stop`` of the piece before.
+    """
     if text[at] == "#":
         end = end_of_line(text, at)
         comment = text[at:end].rstrip()
@@ -211,12 +219,12 @@ def read_piece(text: str, at: int) -> Piece:
         return Piece(_before_ignores(text, at, stop), faults=(explain_step(text, at, stop, read),))
     if bullet := BULLET.match(text, at):
         return Piece(bullet.end(), faults=(explain_bullet(text, at, bullet.end()),))
-    stop = next_head(text, at)
+    stop = known if at < known else next_head(text, at)
     bad = explain_bad_head(text, at, stop)
     if bad:
         return Piece(_before_ignores(text, at, stop), faults=(bad,))
     faults, end = explain_lines(text, at, stop)
-    return Piece(_before_ignores(text, at, stop) if end == stop else end, faults=tuple(faults))
+    return Piece(_before_ignores(text, at, stop) if end == stop else end, faults=tuple(faults), stop=stop)
 
 
 def _before_ignores(text: str, at: int, stop: int) -> int:
