@@ -77,5 +77,6 @@ def respan(node: _N, move: Callable[[Span], Span]) -> _N:
             return tuple(moved(item) for item in value)
         return value
 
-    fields = {name: moved(getattr(node, name)) for name in _names(type(node))}
+    kind: Any = type(node)
+    fields = {name: moved(getattr(node, name)) for name in _names(kind)}
     return type(node)(**fields, span=move(node.span))

@@ -94,7 +94,7 @@ def read_script(text: str) -> tuple[Step | Comment, ...] | None:
     """Read a faultless script as one text. None if anything is wrong with it, or if it is so large that its steps have to tell."""
     if _COMMENTS.fullmatch(text):
         return tuple(_comment(found.start("comment"), found["comment"]) for found in _COMMENT.finditer(text))
-    lexer = LexerThread.from_text(_lwt().parser.lexer, TextSlice(text, 0, len(text)))  # type: ignore[no-untyped-call]
+    lexer = LexerThread.from_text(_lwt().parser.lexer, TextSlice(text, 0, len(text)))
     parser = _lwt().parser.parser.parse_interactive(lexer, "start")
     state, token, options = parser.parser_state, None, 0
     stack, feed = state.state_stack, state.feed_token
