@@ -134,3 +134,13 @@ def test_very_many_comments_are_read_as_few_are() -> None:
 def test_values_nested_too_deep_are_refused_wherever_they_stand(opening: str) -> None:
     script = parse_lwt('(b)=LLM("x")\n(a)=CONST(' + opening * 5_000)
     assert [step.id for step in script.steps] == ["b"] and [each.code for each in script.diagnostics] == ["LWT011"]
+
+
+def test_steps_in_strings_count_as_steps() -> None:
+    text = "".join(f'"(s{number})=LLM(\\"x\\")",\n' for number in range(5))
+    assert len(parse_lwt(text, "lenient", max_steps=5).steps) == 5
+    script = parse_lwt(text, "lenient", max_steps=4)
+    assert not script.steps
+    (refused,) = [each for each in script.diagnostics if each.severity == "error"]
+    assert refused.code == "LWT011" and "this is step 5" in refused.message
+    assert refused.span is not None and text.startswith("(s4)", refused.span.start)

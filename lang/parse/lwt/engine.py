@@ -161,9 +161,10 @@ def read_step(text: str, start: int, stop: int | None = None) -> StepRead | Fail
     after, quote, opened, first_string, end = "head", "", 0, -1, start
     brackets: list[str] = []
     options = 0
+    feed = parser.parser_state.feed_token
     try:
         for token in thread.lex(parser.parser_state):  # type: ignore[no-untyped-call]
-            parser.feed_token(token)
+            feed(token)
             kind, end = token.type, token.end_pos
             if quote:
                 if kind == quote:

@@ -64,6 +64,10 @@ def parse_lwt(source: Source | str, mode: Mode = "strict", max_steps: int | None
     diagnostics, chain = _unwrapped(text)
     if chain:
         text = chain[-1].text
+        # Steps in strings or quotations are only now seen.
+        if refused := excess(text, max_steps):
+            found = [*diagnostics, _back(chain, refused)]
+            return Script((), source, mode, _sorted(found, len(source.text)))
         items, faults = _read(text, mode)
     return _lenient(source, text, items, faults, diagnostics, chain)
 
