@@ -16,8 +16,8 @@ from .node import Node
 from .source import Source
 
 __all__ = [
-    "Aggregate", "Analyze", "Assert", "Branch", "Cancel", "Classify", "Column", "ColumnType", "Command", "Comment",
-    "Computation", "Connect", "Count", "Declare", "Explain", "Find", "FindPaths", "Function", "Item", "Join", "Key",
+    "JOINED_FIELDS", "Aggregate", "Analyze", "Assert", "Branch", "Cancel", "Classify", "Column", "ColumnType", "Command",
+    "Comment", "Computation", "Connect", "Count", "Declare", "Explain", "Find", "FindPaths", "Function", "Item", "Join", "Key",
     "Measure", "Name", "On", "OnStatus", "Order", "Path", "Process", "Program", "Rank", "Require", "Reset",
     "SelectFields", "SelectWhere", "SetCommand", "SetOperation", "StateType", "Statement", "Subgraph", "Try", "Update",
     "Walk", "joined_names", "written",
@@ -27,6 +27,9 @@ StateType = Literal["LIST", "DICT", "COUNTER"]
 ColumnType = Literal["TEXT", "INT", "FLOAT", "BOOL", "LIST"]
 Function = Literal["count", "sum", "mean", "min", "max", "median"]
 OnStatus = Literal["EMPTY", "ERROR", "PARTIAL", "SCHEMA_MISMATCH"]
+
+JOINED_FIELDS = 1_000
+"""Fields that the rows of a JOIN have at most."""
 
 
 @frozen
@@ -390,25 +393,41 @@ class Program(Node):
         return tuple(item for item in self.items if isinstance(item, Statement))
 
 
-def joined_names(left: Collection[str], right: Collection[str], command: Join) -> dict[str, str]:
+def joined_names(left: Collection[str], right: Collection[str], command: Join) -> dict[str, str] | None:
     """Return the names that the right side's fields have in the rows of a JOIN; a left field keeps its own.
 
     A matter of names only: a name that both sides have is ``right.name`` for the right's, and a field joined on under the same
-    name is there once. Where ``right.name`` is taken too, ``right.`` is put before it again.
+    name is there once. Where ``right.name`` is taken too, ``right.`` is put before it again. None: the rows would have more than
+    ``JOINED_FIELDS`` fields; a join of a variable with itself, done again and again, doubles them each time.
     """
     on = command.right_field.text if command.left_field.text == command.right_field.text else None
-    taken = {*left, *right}
+    left = frozenset(left)
+    if len(left) + len(right) - (on in left and on in right) > JOINED_FIELDS:
+        return None
+    taken = {_prefixed(name) for name in (*left, *right)}
+    used: dict[str, int] = {}
     names: dict[str, str] = {}
     for name in sorted(right, key=len):  # a shorter name first, so that the order of the fields decides nothing
         if name == on and name in left:
             continue
-        into = name
-        if name in left:
-            while into in taken:
-                into = f"right.{into}"
-            taken.add(into)
-        names[name] = into
+        if name not in left:
+            names[name] = name
+            continue
+        count, rest = _prefixed(name)
+        count = max(count, used.get(rest, 0)) + 1  # what a shorter name took or found taken is not tried again
+        while (count, rest) in taken:
+            count += 1
+        used[rest] = count
+        names[name] = "right." * count + rest
     return {name: names[name] for name in right if name in names}
+
+
+def _prefixed(name: str) -> tuple[int, str]:
+    """Return how many times ``right.`` stands before a name, and the name without it."""
+    count = 0
+    while name.startswith("right.", 6 * count):
+        count += 1
+    return count, name[6 * count :]
 
 
 def written(command: "Command") -> Iterator[Name]:

@@ -7,11 +7,11 @@ from collections.abc import Callable, Hashable, Mapping, Sequence
 from typing import Any
 
 from ...lang.evaluate.conditions import identity
-from ...lang.gasl import Join, Path, SetOperation, joined_names
+from ...lang.gasl import JOINED_FIELDS, Join, Path, SetOperation, joined_names
 from ..context import Value
 from ..records import ExecutionResult
 from ..session import Session
-from .bindings import Rows, beside, rows_of
+from .bindings import Refused, Rows, beside, rows_of
 from .evidence import gathered
 from .fields import column
 from .finding import caps_message
@@ -26,12 +26,19 @@ def run_join(command: Join, session: Session) -> ExecutionResult:
     """JOIN (inner): a row for every pair whose fields are the same, in the order of the left and then of the right.
 
     Every row has the same fields, null where an item lacks one: those of the left items, then those of the right ones under the
-    names of ``lang.gasl.joined_names``. The evidence is that of both. More rows than ``max_results`` are cut: ``partial``.
+    names of ``lang.gasl.joined_names``; too many of them are refused. The evidence is that of both. More rows than
+    ``max_results`` are cut: ``partial``.
     """
     left, right = rows_of(command.left, session), rows_of(command.right, session)
     left_keys, right_keys = _keys(left, command.left_field), _keys(right, command.right_field)
     own, others = _names(left), _names(right)
     renamed = joined_names(own, others, command)
+    if renamed is None:
+        raise Refused(
+            "schema_mismatch",
+            f"the rows would have more than {JOINED_FIELDS:,} fields: {left.name} has {len(own):,}, {right.name} has {len(others):,}",
+            "keep the needed fields of each first: SELECT variable FIELDS field, field AS variable",
+        )
     there: dict[Hashable, list[int]] = {}
     for index, key in enumerate(right_keys):
         if key is not None:

@@ -285,8 +285,8 @@ def _result(command: Command, uses: tuple[Use, ...], schema: Schema | None) -> t
         return kinds[0], _all(sides)
     if isinstance(command, gasl.Join):
         left, right = (fields_in(use, schema) for use in uses[:2])
-        renamed = None if left is None or right is None else tuple(gasl.joined_names(left, right, command).values())
-        return "rows", _all([left, renamed])
+        renamed = None if left is None or right is None else gasl.joined_names(left, right, command)
+        return "rows", _all([left, None if renamed is None else tuple(renamed.values())])
     if isinstance(command, gasl.Classify):
         items = fields_in(uses[0], schema) if uses else None
         return "rows", None if items is None else _labelled(items)

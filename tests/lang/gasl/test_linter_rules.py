@@ -392,3 +392,11 @@ def test_ends_are_of_edges():
         "GASL069 ALL node.b: ALL node.b is not kept with the paths of a variable",
     ]
     assert codes("FIND edges WHERE source.a = 1 AS v\nSELECT v WHERE source.id = 'x' AND weight > 1 AS w") == []
+
+
+def test_rows_joined_with_themselves_over_and_over_are_not_followed_without_end() -> None:
+    joins = "JOIN x WITH x ON v AS x\n" * 200
+    assert codes(f"SELECT a FIELDS v, w AS x\n{joins}RANK x BY nothing AS y", variables=("a",)) == []
+    names = "SELECT a FIELDS v, w AS x\n" + "JOIN x WITH x ON v AS x\n" * 3
+    assert codes(f"{names}RANK x BY {'right.' * 7}w AS y", variables=("a",)) == []
+    assert codes(f"{names}RANK x BY {'right.' * 8}w AS y", variables=("a",)) != []

@@ -25,6 +25,18 @@ def test_a_join_has_a_row_for_each_pair_and_keeps_both_values_of_a_shared_name()
     ]
 
 
+def test_a_variable_is_joined_with_itself_until_its_rows_have_too_many_fields() -> None:
+    at = session(variables={"x": [{"v": n, "w": n} for n in range(5)]})
+    counts = []
+    for _ in range(40):
+        result = run("JOIN x WITH x ON v AS x", at)
+        counts.append((result.status, result.count and len(plain(result)[0])))
+    assert counts[:10] == [("success", 2**n + 1) for n in range(1, 10)] + [("schema_mismatch", None)]
+    assert set(counts[9:]) == {("schema_mismatch", None)}
+    assert result.message == "the rows would have more than 1,000 fields: x has 513, x has 513"
+    assert result.hint.endswith("SELECT variable FIELDS field, field AS variable")
+
+
 def test_null_joins_nothing() -> None:
     assert run("JOIN a WITH b ON x AS y", a=[{"x": None}, {"x": 1}], b=[{"x": None}, {"x": 2}]).status == "empty"
 
