@@ -77,7 +77,8 @@ def test_time_grows_with_the_items() -> None:
 @pytest.mark.parametrize(
     "text",
     [
-        "SELECT x WHERE v >= 0 AS x", "SELECT x FIELDS id, v AS x", "RANK x BY v AS x", "JOIN x WITH x ON v AS y\nSELECT y FIELDS id, v AS x",
+        "SELECT x WHERE v >= 0 AS x", "SELECT x FIELDS id, v AS x", "RANK x BY v AS x",
+        "JOIN x WITH x ON v AS y\nSELECT y FIELDS id, v AS x",
         "UNION x WITH x AS x", "INTERSECT x WITH x AS x", "AGGREGATE x BY v COMPUTE count() AS x",
     ],
 )  # fmt: skip
