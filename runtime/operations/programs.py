@@ -1,20 +1,20 @@
 """GASL: a program on the run's graph and state, as a step of a script."""
 
 import json
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
-from attrs import evolve, frozen
+from attrs import evolve, field, frozen
 
 from ...adapters.llm import Usage
 from ...lang.embedding import Embedded, embedded
-from ...lang.lwt import Call, Reference, Template
+from ...lang.lwt import Call, Reference, Template, references
 from ...lang.operations import BUILTIN
-from ..context import ContextStore
+from ..context import ContextStore, Value
 from ..executor import ParseError
 from ..records import ExecutionRecord, last_with_value
 from ..results import Failed, Outcome, StepFailed, plain
-from ..templates import resolve, text_of
+from ..templates import Scope, resolve, text_of
 from .arguments import read_options
 from .files import read_beside
 from .operation import Context
@@ -22,6 +22,8 @@ from .operation import Context
 __all__ = ["run_gasl"]
 
 _GASL = BUILTIN["GASL"]
+_REASONS = 3
+"""Reasons that a value's mark names."""
 
 
 @frozen
@@ -32,6 +34,10 @@ class _Program:
     variables: dict[str, Any]
     told: Callable[[str], str] = str
     """Says a message about it in the words of the script."""
+    incomplete: Mapping[str, tuple[str, ...]] = field(factory=dict)
+    """Why variables do not hold the whole answer."""
+    inside: tuple[str, ...] = ()
+    """What its text rests on that is incomplete, a message for each step whose output stands inside a string or a name."""
 
     def digest(self) -> str:
         """Return a hash of all that it says."""
@@ -43,7 +49,7 @@ class _Program:
         """Return the variables that it begins with."""
         made = ContextStore()
         for name, value in self.variables.items():
-            made.set(name, value)
+            made.set(name, Value(value, incomplete=self.incomplete.get(name, ())))
         return made
 
 
@@ -67,7 +73,9 @@ async def run_gasl(call: Call, context: Context) -> Outcome:
             records = await executor.arun_plan(_plan(plan_id, context.step, program.text))
         except ParseError as error:
             raise StepFailed(_refused(error, call, program.told)) from None
-    return evolve(_outcome(records, call, program.told), input_hash=digest)
+    made = _outcome(records, call, program.told)
+    inside = tuple(Failed("partial", message, span=call.span) for message in program.inside)
+    return evolve(made, input_hash=digest, failed_items=(*made.failed_items, *inside))
 
 
 def _plan_id(run_id: str, step: str) -> str:
@@ -99,11 +107,35 @@ def _program(call: Call, context: Context) -> _Program:
         raise StepFailed(Failed("operation", "GASL takes commands", f"for example {_GASL.example}", call.span))
     inner: Embedded = embedded(template)
 
+    inside: dict[str, str] = {}
+
     def written(reference: Reference) -> str:
+        if reasons := _lacking(reference.name, scope):
+            inside[reference.name] = f"rests on {{({reference.name})}}, which is incomplete: {'; '.join(reasons)}"
         return text_of(resolve(reference, scope), reference)
 
     values = {name: plain(resolve(reference, scope)) for name, reference in inner.variables}
-    return _Program(inner.text(written), values, inner.in_words_of_script)
+    marks = {name: reasons for name, reference in inner.variables if (reasons := _lacking(reference.name, scope))}
+    text = inner.text(written)
+    return _Program(text, values, inner.in_words_of_script, marks, tuple(inside.values()))
+
+
+def _lacking(step: str, scope: Scope) -> tuple[str, ...]:
+    """Return why what a step gave is not the whole answer: what it lacks itself, else what the steps lack that it refers to."""
+    found: dict[str, None] = {}
+    pending, seen = [step], {step}
+    while pending:
+        name = pending.pop()
+        result = scope.results.get(name)
+        if result is not None and result.failed_items:
+            found.update(dict.fromkeys(each.message for each in result.failed_items))
+        elif result is not None and name in scope.steps:
+            inputs = {each.name for each in references(scope.steps[name])} - seen
+            seen |= inputs
+            pending += sorted(inputs)
+    reasons = tuple(found)
+    more = (f"{len(reasons) - _REASONS:,} more",) if len(reasons) > _REASONS else ()
+    return (*reasons[:_REASONS], *more)
 
 
 def _refused(error: ParseError, call: Call, told: Callable[[str], str]) -> Failed:

@@ -54,6 +54,25 @@ def test_a_step_gives_the_value_of_its_last_command() -> None:
     assert result.value == 2
 
 
+@pytest.mark.parametrize(
+    "second",
+    [
+        '(final)=GASL("COUNT {(some)} AS n")',
+        "(final)=GASL(\"FIND nodes WHERE entity_type = '{(some)}' AS n\")",
+        '(again)=GASL("SELECT {(some)} FIELDS id AS n")\n(final)=GASL("COUNT {(again)} AS m")',
+    ],
+)
+def test_what_rests_on_a_step_that_was_cut_is_incomplete_too(second: str) -> None:
+    cut = '(some)=GASL("SET adapter.caps.max_results = 1\nFIND nodes AS x\nSELECT x FIELDS id AS y")'
+    result = run(f"{cut}\n{second}")
+    assert result.status == "partial"
+    assert result.steps["some"].failed_items
+    message = result.steps["final"].failed_items[0].message
+    assert "rests on {(" in message
+    assert "which is incomplete" in message
+    assert "cut short by max_results" in message
+
+
 def test_a_step_that_finds_nothing_gives_nothing_and_has_not_failed() -> None:
     result = run('(final)=GASL("FIND nodes WHERE age > 99 AS x\nCOUNT x AS n")')
     assert (result.status, result.value) == ("complete", 0)
