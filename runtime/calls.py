@@ -2,6 +2,7 @@
 
 import asyncio
 import json
+import os
 from collections.abc import Callable, Mapping
 from time import perf_counter
 from typing import Any
@@ -9,14 +10,17 @@ from typing import Any
 from attrs import define, field, frozen
 
 from ..adapters.llm import LLM, BadAnswer, BudgetExceeded, Completion, LLMError, Notice, Usage
+from ..adapters.llm_keys import mask_keys, refuse_key
 from ..lang.coercion import Fit, Type, Unfit, as_type
 from ..lang.diagnostic import nearest
 from ..lang.literals import is_json
+from ..lang.lwt import Call, Script, Template
+from ..lang.node import walk
 from .events import AnswerRead, BudgetReached, CallFinished, CallRetried, CallStarted, Events
 from .prompts import repair
 from .results import NO_USAGE, Access, Failed, Outcome, Record, StepFailed, Trace, add_costs
 
-__all__ = ["HOPELESS", "Caller", "Request"]
+__all__ = ["HOPELESS", "Caller", "Request", "refuse_keys"]
 
 HOPELESS = frozenset({"budget", "wrong_key", "quota", "model_not_found", "model", "not_configured"})
 """Failures that the next call would share: the rest need not be asked."""
@@ -25,6 +29,17 @@ _SAID = 300
 """Code points that are kept of an answer that was read otherwise than it is written."""
 _LONGEST = 2_000
 """Code points that are kept of what a client raised."""
+
+
+def refuse_keys(script: Script) -> None:
+    """Raise ``NotConfigured`` where a key was typed in the place of a model's name: scripts are printed and kept with their runs."""
+    for step in script.steps:
+        for call in walk(step):
+            if isinstance(call, Call):
+                for name in ("model", "judge"):
+                    value = call.option(name)
+                    if isinstance(value, Template) and value.constant:
+                        refuse_key(value.constant, os.environ)
 
 
 @frozen
@@ -166,7 +181,9 @@ class Caller:
             like = nearest(request.model, self.models)
             offered = f"there are: {', '.join(sorted(self.models))}" if self.models else "the host offers none by name"
             hint = f"did you mean {like!r}?" if like else offered
-            raise StepFailed(Failed("model", f"no model is offered under the name {request.model!r}", hint))
+            raise StepFailed(
+                Failed("model", f"no model is offered under the name {mask_keys(request.model, typed=True)!r}", hint)
+            )
         return client
 
     async def _generate(

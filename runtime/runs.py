@@ -21,6 +21,7 @@ from typing import Any, Protocol
 from attrs import define, field, frozen
 
 from ..lang.lwt import Script
+from .calls import refuse_keys
 from .folders import FILE, RunError, base_directory, begin, hash_of, read_run, resumed, versions
 from .journal import Journal
 from .results import Outcome, Recorded, Run, StepResult, plain
@@ -66,7 +67,9 @@ def start(
     """Make a new run directory for ``script`` and return its recorder.
 
     ``model`` is a spec as the user wrote it (it has no key in it); ``options`` are what else the run was given, as JSON.
+    Raises ``NotConfigured`` for a script with a key in the place of a model's name, before anything is written.
     """
+    refuse_keys(script)
     base = base_directory() if base is None else base
     text = _text(script)
     written = _canonical(input)

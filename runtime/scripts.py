@@ -16,6 +16,7 @@ from ..lang.diagnostic import Diagnostic, has_errors
 from ..lang.lwt import RESERVED, Call, Mode, Script, Step
 from ..lang.node import walk
 from ..lang.operations import BUILTIN
+from .calls import refuse_keys
 from .events import Events, RunFinished, RunStarted
 from .execution import Execution
 from .operations import OPERATIONS, signatures
@@ -74,6 +75,7 @@ def _checked(script: Script, input: Any, models: Collection[str] | None) -> "Pla
 
 
 def _sound(script: Script, plan: "Plan") -> "Plan":
+    refuse_keys(script)
     if has_errors(plan.diagnostics):
         raise ScriptError(plan.diagnostics, script.source)
     return plan

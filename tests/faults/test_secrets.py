@@ -6,8 +6,10 @@ import stat
 from pathlib import Path
 
 import pytest
-from knotwork.adapters.llm import Completion, LLMError, Notice
+from knotwork import lwt
+from knotwork.adapters.llm import Completion, LLMError, NotConfigured, Notice
 from knotwork.adapters.llm_keys import hidden, refuse_key
+from knotwork.runtime import runs, scripts
 from knotwork.runtime.interfaces.repl.terminal import prompting
 from knotwork.runtime.wiring import ModelSettings, open_model
 from support.alone import alone_in
@@ -291,3 +293,27 @@ def test_a_session_keeps_no_line_with_a_key(tmp_path: Path) -> None:
     text = file.read_text()
     assert "Ab12Cd34" not in text
     assert [line for line in lines if f"+{line}\n" in text] == [lines[0], lines[2], lines[4]]
+
+
+@pytest.mark.parametrize("key", [TYPED, "Ab12Cd34Ef56Gh78Ij90Kl12Mn34Op56"])
+@pytest.mark.parametrize("command", ["run", "check"])
+def test_a_key_as_a_model_s_name_in_a_script_is_not_repeated(alone: Path, command: str, key: str) -> None:
+    script = f'(final)=EACH(["a"], LLM("say {{item}}", model="{key}"))\n'
+    (alone / "keyed.lwt").write_text(script)
+    asked = ("--llm", "replay:none.jsonl") if command == "run" else ("--model", "small")
+    told = call(command, "keyed.lwt", *asked)
+    (alone / "keyed.lwt").unlink()
+    shown = [line for line in (told.out + told.err).splitlines() if " | " not in line]
+    assert "Ab12Cd34" not in "".join(shown) + written(alone)
+    assert TYPED not in told.out + told.err
+
+
+def test_a_script_with_a_key_as_a_model_s_name_is_not_run_and_not_kept(alone: Path) -> None:
+    script = lwt.parse(f'(final)=LLM("hi", model="{TYPED}")')
+    with pytest.raises(NotConfigured, match="nothing was written") as refused:
+        runs.start(script)
+    with pytest.raises(NotConfigured):
+        asyncio.run(lwt.run(script, llm="replay:none.jsonl"))
+    assert "Ab12Cd34" not in str(refused.value) + written(alone)
+    (found,) = [d for d in scripts.check(script, models=["small"]) if d.severity == "error"]
+    assert found.message == "`model` names a model that is not offered here"

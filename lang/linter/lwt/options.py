@@ -189,7 +189,9 @@ def _model(context: Context, spec: OptionSpec, value: Template, name: str) -> Di
     there = f"the models here are {', '.join(sorted(context.models)[:8])}" if context.models else ""
     hint = f"did you mean `{near}`?" if near else there or "leave the option out for the run's own model"
     new = format_value(_like(near)) if near else ""
-    return _wrong(context, spec, value, f"names {short(name)}, which is not offered here", hint, new=new)
+    # A name that is near none may be a key that was typed in its place: it is not repeated.
+    what = f"names {short(name)}, which is not offered here" if near else "names a model that is not offered here"
+    return _wrong(context, spec, value, what, hint, new=new)
 
 
 def _like(text: str) -> Template:

@@ -73,6 +73,8 @@ _DRAWN = 50
 
 def show(results: Iterable[Checked], out: TextIO) -> None:
     """Draw the diagnostics for a person, errors before what is cut off, a blank line between them."""
+    from .....adapters.llm_keys import mask_keys
+
     in_colour = colour(out)
     # Beside the line's number and the marks of what was cut; what is folded by the terminal parts a caret from what it marks.
     width = min(get_terminal_size().columns - 9, WIDTH) if is_terminal(out) else WIDTH
@@ -83,7 +85,7 @@ def show(results: Iterable[Checked], out: TextIO) -> None:
             others = [diagnostic for diagnostic in found if diagnostic.severity != "error"][: _DRAWN - len(errors)]
             found = tuple(sorted((*errors, *others), key=sort_key))
         for diagnostic in found:
-            drawn = picture(diagnostic, result.source, width)
+            drawn = mask_keys(picture(diagnostic, result.source, width))
             print(picture_in_colour(drawn, diagnostic.severity) if in_colour else drawn, file=out)
             print(file=out)
         if more := len(result.diagnostics) - len(found):
