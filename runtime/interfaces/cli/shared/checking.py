@@ -85,7 +85,7 @@ def show(results: Iterable[Checked], out: TextIO) -> None:
             others = [diagnostic for diagnostic in found if diagnostic.severity != "error"][: _DRAWN - len(errors)]
             found = tuple(sorted((*errors, *others), key=sort_key))
         for diagnostic in found:
-            drawn = mask_keys(picture(diagnostic, result.source, width))
+            drawn = mask_keys(picture(diagnostic, result.source, width), typed=diagnostic.code.startswith("LWT"))
             print(picture_in_colour(drawn, diagnostic.severity) if in_colour else drawn, file=out)
             print(file=out)
         if more := len(result.diagnostics) - len(found):
