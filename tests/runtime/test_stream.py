@@ -232,7 +232,9 @@ def test_a_step_that_wants_what_the_input_lacks_ends_the_run_as_it_arrives(data:
         stream('(a)=LLM("1")\n(b)=LLM("{(input)}[month]")\n(final)=LLM("{(a)} {(b)}")', llm=client, input=data)
     assert client.order == []
     # A call was begun before the fault arrived: the run is failed, keeps what it paid for, and begins nothing more.
-    run = stream('(a)=LLM("1")\n', 0.01, '(b)=LLM("{(input)[month]}")\n', 0.01, '(c)=LLM("2")\n', llm=client, input=data)
+    run = stream(
+        '(a)=LLM("1")\n', 0.01, '(b)=LLM("{(input)[month]}")\n', 0.01, '(c)=LLM("2")\n', llm=client, input=data
+    )
     assert (run.status, run.output, run.calls, client.order) == ("failed", None, 1, ["1"])
     (found,) = [each for each in run.diagnostics if each.severity == "error"]
     assert missing in found.message

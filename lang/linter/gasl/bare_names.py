@@ -13,10 +13,11 @@ from attrs import evolve, frozen
 
 from ...conditions import Comparison, Field, Variable
 from ...diagnostic import Diagnostic, Edit, apply_edits
+from ...gasl import Find
 from ...printer.gasl import format_text
 from ...schema import Schema
 from ...source import Source, Span
-from .graph import BUILT_IN, Place, attribute_of, attributes_of, place_of
+from .graph import BUILT_IN, Place, attribute_of, attributes_of, is_known, place_of
 from .registry import Context
 from .tests_of import On, constants_of, leaves, tested
 
@@ -52,15 +53,45 @@ class _Meaning:
 
 def resolved(context: Context, faults: Sequence[Diagnostic]) -> list[Diagnostic]:
     """Return the faults of reading, those of words without quotes with what is known of the words."""
+    faults = [_with_target(context, fault, faults) if fault.code == "GASL011" else fault for fault in faults]
     words = [word for fault in faults[:_MOST] if fault.code in _CODES for word in _words(context, fault)]
     if not words:
-        return list(faults)
+        return faults
     meanings = _meanings(context, words, faults)
     made: list[Diagnostic] = []
     for fault in faults:
         mine = [(word, meanings[word.span]) for word in words if word.fault is fault and word.span in meanings]
         made.append(_told(context, fault, mine) if mine else fault)
     return made
+
+
+def _with_target(context: Context, fault: Diagnostic, faults: Sequence[Diagnostic]) -> Diagnostic:
+    """Return a fault about ``FIND WHERE`` with the edit that names nodes or edges, where only one of them has the fields asked for."""
+    schema, text = context.schema, context.program.source.text
+    if fault.edits or fault.span is None or schema is None or text[fault.span.start :][:5].upper() != "WHERE":
+        return fault
+    from ...parse.gasl import parse_gasl
+
+    fits = []
+    for kind in ("nodes", "edges"):
+        target = Edit(Span(fault.span.start, fault.span.start), f"{kind} ")
+        others = (edit for each in faults[:_MOST] if each.severity == "error" for edit in each.edits)
+        trial = sorted((target, *others), key=lambda edit: (edit.span.start, edit.span.end))
+        program = parse_gasl(Source(apply_edits(text, trial), context.program.source.name))
+        at = _moved(fault.span.start, [edit for edit in trial if edit is not target])
+        for step in evolve(context, program=program).steps:
+            if not (isinstance(step.command, Find) and step.command.span.start <= at < step.command.span.end):
+                continue
+            asked = [leaf.test.left for condition, _ in tested(step) for leaf in leaves(condition)]
+            places = [place_of(field, step.command.kind, schema) for field in asked if isinstance(field, Field)]
+            if places and all(place is not None and is_known(place, schema) for place in places):
+                fits.append((kind, target))
+    if len(fits) != 1:
+        return fault
+    ((kind, target),) = fits
+    return evolve(
+        fault, hints=(f"write FIND {kind}: of nodes and edges only {kind} have these fields",), edits=(target,)
+    )
 
 
 def _words(context: Context, fault: Diagnostic) -> Iterator[_Word]:

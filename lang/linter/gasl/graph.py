@@ -20,7 +20,7 @@ from .kinds import fields_of
 from .registry import Context, Lint, lint
 from .tests_of import Leaf, On, constants_of, kind_of_value, leaves, tested
 
-__all__ = ["BUILT_IN", "HAS_THIS_VALUE", "LINTS", "Place", "attribute_of", "attributes_of", "place_of"]
+__all__ = ["BUILT_IN", "HAS_THIS_VALUE", "LINTS", "Place", "attribute_of", "attributes_of", "is_known", "place_of"]
 
 HAS_THIS_VALUE = "has this value"
 """Of the field that a hint names: the value in the condition is one of its own."""
@@ -87,7 +87,8 @@ def attribute_of(place: Place, schema: Schema) -> Attribute | None:
     return attributes_of(place.whose, schema).get(".".join(place.path))
 
 
-def _is_known(place: Place, schema: Schema) -> bool:
+def is_known(place: Place, schema: Schema) -> bool:
+    """Tell whether the graph has the field."""
     known = attributes_of(place.whose, schema)
     if ".".join(place.path) in known:
         return True
@@ -117,7 +118,7 @@ def _tests(context: Context) -> Iterator[tuple[Leaf, Place, Schema]]:
 def unknown_attribute(context: Context) -> Iterator[Diagnostic]:
     """Fields that nothing in the graph has. An error where the command can find nothing for it, else a warning."""
     for leaf, place, schema in _tests(context):
-        if _is_known(place, schema):
+        if is_known(place, schema):
             continue
         decides = leaf.must and not isinstance(leaf.test, NullTest)
         assert isinstance(leaf.test.left, Field)  # noqa: S101  # _tests yields no others
@@ -134,7 +135,7 @@ def _unknown_fields(context: Context) -> Iterator[Diagnostic]:
         if isinstance(command, gasl.Find):
             for order in command.order:
                 place = place_of(Field(order.field.parts), command.kind, schema)
-                if place is not None and not _is_known(place, schema):
+                if place is not None and not is_known(place, schema):
                     yield _unknown(context, place, schema, order.field.span, None, "error")
     for step in context.steps:
         for name, path in fields_of(step.command):
@@ -142,7 +143,7 @@ def _unknown_fields(context: Context) -> Iterator[Diagnostic]:
             if use is None or use.kind not in ("nodes", "edges", "paths"):
                 continue
             place = Place(use.kind, path.parts, (), use.kind == "paths")
-            if not _is_known(place, schema) or (place.whose == "nodes" and set(path.parts) <= DEGREES):
+            if not is_known(place, schema) or (place.whose == "nodes" and set(path.parts) <= DEGREES):
                 yield _unknown(context, place, schema, path.span, None, "error", _OF_VARIABLES)
 
 

@@ -168,3 +168,19 @@ def test_a_degree_is_a_number_whatever_the_graph():
     text = 'FIND nodes WHERE degree > "5" AS v\nFIND edges WHERE source.degree = 2 AS w'
     assert report(text) == ['GASL072 error "5": degree is always a number, never a text']
     assert "degree > 5 AS" in fixed(text)
+
+
+@pytest.mark.parametrize(
+    ("text", "right"),
+    [
+        ('FIND WHERE relation = "KNOWS" AS v', 'FIND edges WHERE relation = "KNOWS" AS v'),
+        (
+            "FIND WHERE age > 3 AS v\nFIND WHERE weight > 1 AS w",
+            "FIND nodes WHERE age > 3 AS v\nFIND edges WHERE weight > 1 AS w",
+        ),
+        ("FIND WHERE nonsense = 1 AS v", None),
+        ("FIND WHERE age > 3 AND weight > 1 AS v", None),
+    ],
+)
+def test_what_to_find_is_offered_where_only_nodes_or_only_edges_have_the_fields(text, right):
+    assert fixed(text) == (right or text)
