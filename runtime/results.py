@@ -221,10 +221,15 @@ class Before:
 
 @frozen
 class Recorded:
-    """An answer of an earlier run: a text and its value."""
+    """An answer of an earlier run: a text and its value. ``failed_items``: what the step lacked then, without places in the text."""
 
     output: str
     value: Any
+    failed_items: tuple[Failed, ...] = ()
+
+    def again(self, input_hash: str) -> Outcome:
+        """Return the outcome of a step that takes this answer."""
+        return Outcome(self.output, self.value, reused=True, input_hash=input_hash, failed_items=self.failed_items)
 
 
 class Record(Protocol):

@@ -24,7 +24,7 @@ from ..lang.lwt import Script
 from .calls import refuse_keys
 from .folders import FILE, RunError, base_directory, begin, hash_of, read_run, resumed, versions
 from .journal import Journal
-from .results import Outcome, Recorded, Run, StepResult, plain
+from .results import Failed, Outcome, Recorded, Run, StepResult, plain
 
 __all__ = [
     "Answers",
@@ -154,7 +154,8 @@ def take_record(stored: Answers, record: dict[str, Any]) -> bool:
                     key = (record["step"], record["item"], record["input_hash"])
                     if not isinstance(output := record["output"], str):
                         return False
-                    stored.answers[key] = Recorded(output, record.get("value", output))
+                    lacked = tuple(Failed(*each) for each in record.get("failed_items", ()))
+                    stored.answers[key] = Recorded(output, record.get("value", output), lacked)
             case "run_finished":
                 stored.status = str(record["status"])
             case "run_resumed":
@@ -254,6 +255,8 @@ def _answer(outcome: Outcome, seconds: float) -> dict[str, Any]:
     }  # fmt: skip
     if outcome.input_hash and outcome.value != outcome.output:
         made["value"] = plain(outcome.value)
+    if outcome.input_hash and outcome.failed_items:
+        made["failed_items"] = [[each.kind, each.message, each.hint, None, each.item] for each in outcome.failed_items]
     return made
 
 

@@ -45,7 +45,7 @@ async def run_answer(call: Call, context: Context) -> Outcome:
         request = _request(call.arguments[0], options, context.scope)
         digest, record = _digest(request, options), context.caller.record
         if record is not None and (earlier := record.recall(context.step, None, digest)) is not None:
-            return Outcome(earlier.output, earlier.value, reused=True, input_hash=digest)
+            return earlier.again(digest)
         model, judge = options.get("model"), options.get("judge")
         made = await answer(
             request, context.caller, step=context.step, model=model, spec=context.spec if model is None else "",

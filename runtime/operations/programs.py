@@ -62,7 +62,7 @@ async def run_gasl(call: Call, context: Context) -> Outcome:
     program = _program(call, context)
     digest, record = program.digest(), context.caller.record
     if record is not None and (earlier := record.recall(context.step, None, digest)) is not None:
-        return Outcome(earlier.output, earlier.value, reused=True, input_hash=digest)
+        return earlier.again(digest)
     async with shop.turn:
         # A run that was killed after the state had it, and before the step was kept, comes by here again: its change is made
         # once. What the commands give is computed anew, on a copy.

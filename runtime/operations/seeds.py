@@ -52,7 +52,7 @@ async def run_seed(call: Call, context: Context) -> Outcome:
         raise StepFailed(Failed("input", str(error), span=call.span)) from None
     digest, record = _digest(text, about.values, options), context.caller.record
     if record is not None and (earlier := record.recall(context.step, None, digest)) is not None:
-        return Outcome(earlier.output, earlier.value, reused=True, input_hash=digest)
+        return earlier.again(digest)
     kept, asking = _Kept(context), _Asking.of(context, options.get("model"))
     try:
         result = await run_one(

@@ -229,6 +229,16 @@ def test_a_step_happens_once_also_when_the_run_is_resumed_in_between(home: Path)
     store.close()
 
 
+def test_a_step_that_lacked_something_lacks_it_in_the_resumed_run_too(home: Path) -> None:
+    cut = '(some)=GASL("SET adapter.caps.max_results = 1\nFIND nodes AS x\nSELECT x FIELDS id AS y")'
+    first = run(f'{cut}\n(final)=LLM("say {{(some)}}")', llm=Scripted({"say": "done"}), record=True)
+    again = asyncio.run(lwt.resume(first.run_id, llm=Scripted({"say": "done"}), graph=library()))
+    assert (first.status, again.status, again.calls) == ("partial", "partial", 0)
+    assert [each.message for each in again.steps["some"].failed_items] == [
+        each.message for each in first.steps["some"].failed_items
+    ]
+
+
 def test_steps_that_use_the_graph_take_turns() -> None:
     steps = "\n".join(
         f'(s{n})=GASL("DECLARE k{n} AS LIST\nFIND nodes LIMIT {n + 1} AS x\nUPDATE k{n} WITH x")' for n in range(8)

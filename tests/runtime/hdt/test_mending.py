@@ -226,7 +226,7 @@ def test_a_slip_that_is_mended_leads_back_to_what_was_written(slip: tuple[str, s
         ("FIND paths WHERE ANY age > 3 AS x", "ANY node.age or ANY edge.age"),
         ("FIND nodes WHERE age = 36, year = 1843 AS x", "write AND, or OR"),
         ("FIND nodes WHERE age 36 AS x", "write =, or the comparison"),
-        ("FIND WHERE age = 36 AS x", "nodes, edges or paths"),
+        ("FIND WHERE nothing = 36 AS x", "nodes, edges or paths"),
         ("FIND nodes WHERE age = 1,500 AS x", "the digits alone"),
         ("FIND nodes WHERE entity_type IS NOT 'PERSON' AS x", "OR ... IS NULL"),
     ],
@@ -248,6 +248,7 @@ def test_what_two_readers_would_mend_differently_goes_back(command: str, hint: s
         ("FIND nodes WHERE EntityType = 'PERSON' AS x", "FIND nodes WHERE entity_type = 'PERSON' AS x"),
         ("FIND nodes WHERE entity_typ = 'PERSON' AS x", "FIND nodes WHERE entity_type = 'PERSON' AS x"),
         ("FIND nodes WHERE age = '36' AS x", "FIND nodes WHERE age = 36 AS x"),
+        ("FIND WHERE age = 36 AS x", "FIND nodes WHERE age = 36 AS x"),
     ],
 )
 def test_what_the_graph_shows_to_be_meant_is_mended(command: str, made: str) -> None:
