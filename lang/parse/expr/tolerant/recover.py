@@ -38,7 +38,8 @@ def explain(text: str, failure: Failure) -> tuple[Diagnostic, ...]:
     found, tree = _read(text)
     if tree is None:
         found = _sure(text, found)
-    diagnostics = _edited(text, found)
+    # In their last order: of two edits at one place the first is made first, and what is tried is what will be made.
+    diagnostics = sorted(_edited(text, found), key=sort_key)
     if not diagnostics:
         diagnostics = [_generic(text, failure)]
         tree = None
