@@ -67,7 +67,8 @@ def test_eight_times_the_text_is_no_more_than_some_twenty_times_the_work(
 
     seconds(5_000)  # what is loaded once
     small = max(seconds(15_000), 0.02)
-    assert seconds(120_000) < 24 * small  # quadratic work would be 64 times as much
+    # Quadratic work would be 64 times as much, each time; a busy machine, or a collection of garbage, is so once.
+    assert any(seconds(120_000) < 24 * small for _ in range(3))
 
 
 def test_so_many_steps_are_read_and_more_are_refused_unless_that_is_asked_for() -> None:
