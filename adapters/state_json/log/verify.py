@@ -72,10 +72,12 @@ def verify(directory: Path) -> VerifyReport:
 
 def _verified(directory: Path, there: Generations) -> VerifyReport:
     current = there.current
-    if current is None:
+    if current is None and not _there(directory):
         raise StoreError(f"{directory} holds no state")
     damage: list[Damage] = []
     seal = _mark(directory, damage)
+    if current is None:  # its files are gone: the mark says which there were
+        current = seal.generation if seal is not None else 0
     snapshot = snapshot_path(directory, current)
     chain, snapshot_bytes = (NOTHING, 0) if current == 0 else _snapshot(snapshot, current, damage)
     path = journal_path(directory, current)
