@@ -79,7 +79,8 @@ def test_a_hundred_contexts_lose_nothing_where_the_service_fails(tmp_path: Path)
     results = [json.loads(line) for line in (tmp_path / "out.jsonl").read_bytes().splitlines()]
     assert [result["index"] for result in results] == list(range(100))
     assert all(
-        result["counts"] == {"reviews": 20, "kept": 20, "extracted": 20, "invalid": 0, "failed": 0}
+        {name: count for name, count in result["counts"].items() if count}
+        == {"reviews": 20, "kept": 20, "extracted": 20}
         for result in results
     )
     assert all(result["outputs"]["N"] == 20 for result in results)

@@ -80,4 +80,5 @@ def test_calls_are_bounded_where_nobody_says_how_many() -> None:
 def test_none_is_no_limit_of_calls() -> None:
     plans = [plan(f"DECLARE k{number} AS COUNTER") for number in range(520)]
     made = asked(Planning(*plans, "COMPLETE: done"), max_steps=700, max_calls=None)
-    assert (made.status, made.calls) == ("complete", 521)
+    # The answer cites nothing and no command looked at the graph: it goes back once.
+    assert (made.status, made.calls) == ("ungrounded", 522)
