@@ -266,7 +266,8 @@ class _Recalled(Own):
             raise _error(kept["error"])
         usage = Usage(kept.get("prompt_tokens", 0), kept.get("completion_tokens", 0))
         return Completion(
-            kept["text"], kept.get("finish_reason", "stop"), usage, model=kept.get("model", ""), repaired=kept.get("repaired", False)
+            kept["text"], kept.get("finish_reason", "stop"), usage, model=kept.get("model", ""), repaired=kept.get("repaired", False),
+            cached=kept.get("cached", False),
         )  # fmt: skip
 
     async def aclose(self) -> None:

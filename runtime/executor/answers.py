@@ -3,12 +3,13 @@
 An answer is kept under its request (``adapters.llm_cache.request_key`` over the name of the model in the plan, not its spec:
 a replay need not know who answered), the step of the command that asked, and its turn, which tells equal requests of a step
 apart in the order in which they were asked. Shape: ``{"request": hex, "step": int, "turn": int, "text", "model",
-"finish_reason", "repaired", "prompt_tokens", "completion_tokens"}`` or, where the call failed, ``{"request", "step", "turn",
-"error": {"kind", "message", "hint", "text"}}``: of an answer that does not fit the text counts too.
+"finish_reason", "repaired", "prompt_tokens", "completion_tokens"}``, with ``"cached": true`` where no model was called. Where the
+call failed: ``{"request", "step", "turn", "error": {"kind", "message", "hint", "text"}}``: of an answer that does not fit the
+text counts too.
 """
 
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Any, Unpack
 
 from attrs import define, field
@@ -48,6 +49,18 @@ class Turns:
         return turn
 
 
+def _as_record(answer: Completion) -> dict[str, Any]:
+    record: dict[str, Any] = {
+        "text": answer.text,
+        "model": answer.model,
+        "finish_reason": answer.finish_reason,
+        "repaired": answer.repaired,
+        "prompt_tokens": answer.usage.prompt_tokens,
+        "completion_tokens": answer.usage.completion_tokens,
+    }
+    return {**record, "cached": True} if answer.cached else record
+
+
 class Remembering(Own):
     """Passes requests on to ``inner``, the model that the plan calls ``name`` ("" is its own), and keeps the answers."""
 
@@ -71,18 +84,15 @@ class Remembering(Own):
             said = {"kind": error.kind, "message": error.message, "hint": error.hint, "text": text}
             self._keep({**kept, "error": said})
             raise
-        self._keep(
-            {
-                **kept,
-                "text": answer.text,
-                "model": answer.model,
-                "finish_reason": answer.finish_reason,
-                "repaired": answer.repaired,
-                "prompt_tokens": answer.usage.prompt_tokens,
-                "completion_tokens": answer.usage.completion_tokens,
-            }
-        )
+        self._keep({**kept, **_as_record(answer)})
         return answer
+
+    def record(self, prompt: str, answer: Completion, options: Mapping[str, Any]) -> None:
+        """Keep an answer that the caller had already, as if the inner client had given it now."""
+        request = request_of(self._name, prompt, options)
+        if request is not None:
+            turn = self._turns.next(request)
+            self._keep({"request": request, "step": self._turns.step, "turn": turn, **_as_record(answer)})
 
     async def aclose(self) -> None:
         """Do nothing: who opened the inner client closes it."""

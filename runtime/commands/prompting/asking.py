@@ -55,21 +55,35 @@ class Unanswered(Exception):
 
 @define
 class _Noted:
-    """A client that notes what came back, for the meter and the evidence: a ``Caller`` passes on the text alone."""
+    """A client that notes what came back, for the meter and the evidence: a ``Caller`` passes on the text alone.
+
+    ``recalled`` answers the first request instead of the model. The client below records it like any other answer, because a replay
+    has nothing but that record.
+    """
 
     inner: LLM
     completion: Completion | None = None
     unfit: str = ""
     cached: int = 0
+    recalled: Completion | None = None
 
     async def generate(self, prompt: str, **options: Any) -> Completion:
         self.completion, self.unfit = None, ""
+        recalled, self.recalled = self.recalled, None
         try:
-            answer = await self.inner.generate(prompt, **options)
+            if recalled is None:
+                answer = await self.inner.generate(prompt, **options)
+            else:
+                answer = evolve(recalled, cached=True)
+                record = getattr(self.inner, "record", None)  # a client without a state has none
+                if record is not None:
+                    record(prompt, answer, options)
         except LLMError as error:
             text = getattr(error, "text", "")
             self.unfit = text if error.kind == "bad_answer" and isinstance(text, str) else ""
             raise
+        if isinstance(answer, str):  # a client of the host's own may answer in plain text
+            answer = Completion(answer)
         if isinstance(answer, Completion):
             self.completion = answer
             self.cached += answer.cached
@@ -89,7 +103,7 @@ class Asker:
     cost: float | None = None
     cached: int = 0
     stopped: Failed | None = None
-    _answers: dict[Any, Answer] = field(factory=dict, init=False)
+    _answers: dict[Any, tuple[Answer, Completion]] = field(factory=dict, init=False)
     _options: dict[str, Any] = field(init=False)
     _model: str | None = field(init=False)
 
@@ -108,17 +122,12 @@ class Asker:
     async def ask(self, prompt: str, item: int | None = None, *, kind: Type = "text", **options: Any) -> Answer:
         """Return one answer; raise ``Unanswered``. After a failure that others would share, nothing more is asked."""
         key = (prompt, repr(kind), repr(self._model), repr(self._options))
-        known: Answer | None = self.session.recalled.get(key)
-        if known is not None:
-            self.calls += 1
-            self.cached += 1
-            self._answers[key] = known
-            return evolve(known, free=True)
-        if self.stopped is not None:
+        recalled: tuple[Answer, Completion] | None = self.session.recalled.get(key)
+        if self.stopped is not None and recalled is None:
             raise Unanswered(self.stopped)
         session, name = self.session, self._model
         client = session.llm if name is None else session.models.get(name)
-        noted = None if client is None else _Noted(client)
+        noted = None if client is None else _Noted(client, recalled=None if recalled is None else recalled[1])
         models = {**session.models, name: noted} if name is not None and noted is not None else session.models
         caller = Caller(noted if name is None else None, models, session.events, Trace(), 1)
         request = Request(prompt, kind, name, {**self._options, **options})
@@ -132,7 +141,11 @@ class Asker:
             answer = evolve(self._answer(text, prompt, noted), repaired=True) if text else None
             raise Unanswered(failed.failed, answer) from None
         self._spent(outcome.calls, outcome.usage, outcome.cost, noted)
-        self._answers[key] = answer = self._answer(outcome.output, prompt, noted)
+        answer = self._answer(outcome.output, prompt, noted)
+        if recalled is not None and answer.free:
+            answer = evolve(answer, at=recalled[0].at)
+        if noted is not None and noted.completion is not None:
+            self._answers[key] = (answer, noted.completion)
         return answer
 
     def settle(self, whole: bool) -> None:

@@ -11,6 +11,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from knotwork import gasl
 from knotwork.adapters.llm import BadAnswer, Completion, Unavailable
+from knotwork.adapters.llm_cache import Cached
+from knotwork.adapters.llm_layers import as_client
 from support.clients import Scripted
 from support.executing import executor, library, statuses
 
@@ -399,3 +401,35 @@ def test_many_sessions_that_were_cancelled_are(commands: Any, at: Any, by_task: 
 def test_an_empty_state_is_identical_to_itself() -> None:
     with executor(graph=nx.path_graph(3)) as opened:
         assert gasl.replay(opened.state.as_json(), nx.path_graph(3)).identical
+
+
+class Once:
+    """Leaves half of the items open the first time, and answers all the next time."""
+
+    def __init__(self) -> None:
+        self.calls = 0
+
+    async def generate(self, prompt: str, **options: Any) -> Completion:
+        self.calls += 1
+        if self.calls == 2:
+            raise Unavailable("down")
+        return Completion("young")
+
+
+def test_a_command_that_was_run_again_for_its_open_items_is_replayed() -> None:
+    with executor(Once(), max_concurrency=1) as opened:
+        opened.execute_one(PEOPLE)
+        found = [opened.execute_one(CLASSIFY).status for _ in range(2)]
+        recorded = opened.state.as_json()
+    assert found == ["partial", "success"]
+    assert gasl.replay(recorded, library()).identical
+
+
+def test_what_a_cache_answered_is_replayed_as_such(tmp_path: Path) -> None:
+    """PROCESS asks once more about open items when the first answer came from a cache."""
+    rows = json.dumps({"rows": [{"ids": ["i1"], "name": "A"}]})
+    command = 'PROCESS people USING "who" AS named RETURNING (name TEXT)'
+    for _ in range(2):
+        client = Cached(as_client(Scripted(default=rows)), tmp_path / "answers.sqlite", "m")
+        recorded = session(PEOPLE, command, llm=client)
+        assert gasl.replay(recorded, library()).identical
