@@ -2,12 +2,13 @@
 
 import json
 import re
+from collections.abc import Callable
 from typing import Any
 
 from .clients import Scripted
 from .runners import run, session
 
-__all__ = ["GOOD", "ITEMS", "NAMES", "answer", "echo_rows", "numbered", "process"]
+__all__ = ["GOOD", "ITEMS", "NAMES", "answer", "by_reference", "echo_rows", "numbered", "process"]
 
 ITEMS: list[dict[str, Any]] = [{"id": "Ada", "born": 1815}, {"id": "Alan", "born": 1912}]
 
@@ -36,3 +37,13 @@ def echo_rows(prompt: str) -> str:
 
 
 NAMES = 'PROCESS v USING "name" AS x RETURNING (name TEXT)'
+
+
+def by_reference(**rows: Any) -> Callable[[str], str]:
+    """Answer with these rows for the items that are shown, by their references."""
+
+    def say(prompt: str) -> str:
+        shown = re.findall(r"^(i\d+) ", prompt, re.M)
+        return answer(*({"ids": [ref], "name": name} for ref in shown for name in rows.get(ref, ())))
+
+    return say

@@ -15,6 +15,7 @@ from knotwork.adapters.llm_cache import Cached
 from knotwork.adapters.llm_layers import as_client
 from support.clients import Scripted
 from support.executing import executor, library, statuses
+from support.processing import by_reference
 
 PEOPLE = 'FIND nodes WHERE entity_type = "PERSON" AS people'
 CLASSIFY = 'CLASSIFY people BY "age" INTO ("old", "young") AS sorted'
@@ -418,8 +419,7 @@ class Once:
 
 def test_a_command_that_was_run_again_for_its_open_items_is_replayed() -> None:
     with executor(Once(), max_concurrency=1) as opened:
-        opened.execute_one(PEOPLE)
-        found = [opened.execute_one(CLASSIFY).status for _ in range(2)]
+        found = [opened.run_plan(f"{PEOPLE}\n{CLASSIFY}")[-1].status for _ in range(2)]
         recorded = opened.state.as_json()
     assert found == ["partial", "success"]
     assert gasl.replay(recorded, library()).identical
@@ -427,9 +427,9 @@ def test_a_command_that_was_run_again_for_its_open_items_is_replayed() -> None:
 
 def test_what_a_cache_answered_is_replayed_as_such(tmp_path: Path) -> None:
     """PROCESS asks once more about open items when the first answer came from a cache."""
-    rows = json.dumps({"rows": [{"ids": ["i1"], "name": "A"}]})
     command = 'PROCESS people USING "who" AS named RETURNING (name TEXT)'
-    for _ in range(2):
-        client = Cached(as_client(Scripted(default=rows)), tmp_path / "answers.sqlite", "m")
+    for more, status in (({}, "partial"), ({"i2": ["B"], "i3": ["C"], "i4": ["D"], "i5": ["E"]}, "success")):
+        client = Cached(as_client(Scripted(default=by_reference(i1=["A"], **more))), tmp_path / "answers.sqlite", "m")
         recorded = session(PEOPLE, command, llm=client)
+        assert recorded["history"][-1]["status"] == status
         assert gasl.replay(recorded, library()).identical
