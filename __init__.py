@@ -1,6 +1,6 @@
 """knotwork: languages, checkers and runtimes for the programs that language models and people write for each other.
 
-``from knotwork import lwt``, or ``import knotwork.lwt``, gives the facade of the prompt-script language, ``gasl`` that of the
+``from knotwork import lwt``, or ``import knotwork.lwt``, gives the module of the prompt-script language, ``gasl`` that of the
 graph-analysis language, ``seed`` that of Formula Seeds, ``expr`` that of their expressions, ``answers`` that of iterative answers,
 whose ``generate_answer`` is here too, ``planner`` that of rankings, whose ``rank`` is here too. ``ask`` answers
 questions about a graph. Importing the package itself imports nothing else; every public name is loaded when it is first used.
@@ -10,43 +10,54 @@ import sys as _sys
 
 __version__ = "0.1.0"
 
-_FACADES = ("answers", "expr", "gasl", "lwt", "planner", "seed")
+_MODULES = ("answers", "expr", "gasl", "lwt", "planner", "seed")
 _CLASSES = (
     "ContextStore", "ExecutionRecord", "ExecutionResult", "GASLExecutor", "GASLParser", "GraphAdapter", "LLMClient", "NetworkXAdapter",
     "StateStore",
 )  # fmt: skip
 """The classes of seed 003, which stand in ``gasl`` and can be imported from here."""
 
-__all__ = ["__version__", "ask", "generate_answer", "rank", *_FACADES]  # the names are literals of this file
+__all__ = [
+    "KnotworkError",
+    "__version__",
+    "ask",
+    "generate_answer",
+    "rank",
+    *_MODULES,
+]  # the names are literals of this file
 
 
 def __getattr__(name: str) -> object:
-    """Load the facade ``name`` from ``knotwork.runtime.facade`` on first use, or the function that stands in one."""
+    """Load the module ``name`` from ``knotwork.runtime.api`` on first use, or the function that stands in one."""
     if name == "ask":
-        from .runtime.facade.ask import ask
+        from .runtime.api.ask import ask
 
         return ask
     if name == "generate_answer":
-        from .runtime.facade.answers import generate_answer
+        from .runtime.api.answers import generate_answer
 
         return generate_answer
     if name == "rank":
-        from .runtime.facade.planner import rank
+        from .runtime.api.planner import rank
 
         return rank
-    if name in _FACADES:
+    if name in _MODULES:
         from importlib import import_module
 
-        return import_module(f".runtime.facade.{name}", __name__)
+        return import_module(f".runtime.api.{name}", __name__)
+    if name == "KnotworkError":
+        from .lang.errors import KnotworkError
+
+        return KnotworkError
     if name in _CLASSES:
-        from .runtime.facade import gasl
+        from .runtime.api import gasl
 
         return getattr(gasl, name)
     raise AttributeError(f"module 'knotwork' has no attribute {name!r}")
 
 
-class _Facades:
-    """Finds the facades as modules, for ``import knotwork.gasl`` and ``from knotwork.gasl import GASLExecutor``.
+class _Modules:
+    """Finds the public modules, for ``import knotwork.gasl`` and ``from knotwork.gasl import GASLExecutor``.
 
     The module is the one that ``from knotwork import gasl`` gives: it is never loaded twice.
     """
@@ -54,22 +65,22 @@ class _Facades:
     @staticmethod
     def find_spec(fullname: str, path: object = None, target: object = None) -> object:
         head, _, name = fullname.rpartition(".")
-        if head != __name__ or name not in _FACADES:
+        if head != __name__ or name not in _MODULES:
             return None
         from importlib.machinery import ModuleSpec
 
-        return ModuleSpec(fullname, _Facades())  # type: ignore[arg-type]  # a loader by its methods
+        return ModuleSpec(fullname, _Modules())  # type: ignore[arg-type]  # a loader by its methods
 
     def create_module(self, spec: object) -> None:
-        """Let the import system make a module; the facade takes its place."""
+        """Let the import system make a module; the public module takes its place."""
 
     def exec_module(self, module: object) -> None:
         name = module.__name__  # type: ignore[attr-defined]  # it is a module
         _sys.modules[name] = __getattr__(name.rpartition(".")[2])  # type: ignore[assignment]
 
 
-if not any(getattr(finder, "__qualname__", "") == "_Facades" for finder in _sys.meta_path):
-    _sys.meta_path.append(_Facades)  # type: ignore[arg-type]  # a finder by its method
+if not any(getattr(finder, "__qualname__", "") == "_Modules" for finder in _sys.meta_path):
+    _sys.meta_path.append(_Modules)  # type: ignore[arg-type]  # a finder by its method
 
 
 def load_ipython_extension(shell: object) -> None:

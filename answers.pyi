@@ -1,1 +1,1 @@
-from .runtime.facade.answers import *  # noqa: F403  # the module under its public name
+from .runtime.api.answers import *  # noqa: F403  # the module under its public name

@@ -1,1 +1,1 @@
-from .runtime.facade.expr import *  # noqa: F403  # the module under its public name
+from .runtime.api.expr import *  # noqa: F403  # the module under its public name

@@ -1,1 +1,1 @@
-from .runtime.facade.gasl import *  # noqa: F403  # the module under its public name
+from .runtime.api.gasl import *  # noqa: F403  # the module under its public name

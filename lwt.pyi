@@ -1,1 +1,1 @@
-from .runtime.facade.lwt import *  # noqa: F403  # the module under its public name
+from .runtime.api.lwt import *  # noqa: F403  # the module under its public name

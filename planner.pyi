@@ -1,1 +1,1 @@
-from .runtime.facade.planner import *  # noqa: F403  # the module under its public name
+from .runtime.api.planner import *  # noqa: F403  # the module under its public name

@@ -1,1 +1,1 @@
-from .runtime.facade.seed import *  # noqa: F403  # the module under its public name
+from .runtime.api.seed import *  # noqa: F403  # the module under its public name

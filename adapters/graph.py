@@ -1,6 +1,6 @@
-"""The port to graphs: what an engine offers, what it answers, and how it fails. Seed 003, ``gasl/adapters/base.py``.
+"""The port to graphs: what an engine offers, what it answers, and how it fails. See ``docs/design/gasl.md#adapters``.
 
-Items are JSON objects (design: GASL, "Items"): a node is ``{"id", ...attributes}``; an edge ``{"source", "target", "key"?,
+Items are JSON objects (``docs/design/gasl.md#items``): a node is ``{"id", ...attributes}``; an edge ``{"source", "target", "key"?,
 ...attributes}`` (``key`` in multigraphs); a path ``{"source", "target", "length", "nodes": [id...], "edges": [edge...]}``.
 Node ids are texts or integers. An engine reads its graph and never writes it; its methods may be called from any thread.
 Conditions come bound: they hold no variables.
@@ -12,6 +12,7 @@ from typing import Any, Literal, Protocol, TypeAlias, runtime_checkable
 from attrs import frozen
 
 from ..lang.conditions import Condition
+from ..lang.errors import KnotworkError
 from ..lang.gasl import Order
 from ..lang.node import Node
 from ..lang.schema import Attribute, Schema
@@ -47,8 +48,8 @@ def tree_of(condition: Any) -> Condition | None:
     return read
 
 
-class AdapterError(Exception):
-    """The graph can't be read or can't answer. ``hint`` says what to do. Seed 003, "Error Handling"."""
+class AdapterError(KnotworkError):
+    """The graph can't be read or can't answer. ``hint`` says what to do. See ``docs/design/gasl.md#errors``."""
 
     def __init__(self, message: str, *, hint: str = "") -> None:
         super().__init__(message)
@@ -109,7 +110,10 @@ class Plan:
 
 @runtime_checkable
 class GraphAdapter(Protocol):
-    """A graph that answers. The first group are seed 003's methods; the others tell more and take more."""
+    """A graph that answers. The first group are the documented methods; the others tell more and take more.
+
+    See ``docs/design/gasl.md#adapters``.
+    """
 
     def find_nodes(self, conditions: Condition | None = None, limit: int | None = None) -> list[Item]:
         """Return the nodes for which the condition is true, in the graph's own order."""

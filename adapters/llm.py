@@ -28,6 +28,8 @@ from typing import Any, ClassVar, Literal, Protocol, TypedDict, Unpack, runtime_
 
 from attrs import define, field, frozen
 
+from ..lang.errors import KnotworkError
+
 __all__ = [
     "BY_HAND", "CALLED", "LLM", "BadAnswer", "BadRequest", "BudgetExceeded", "Completion", "EmptyAnswer", "LLMError",
     "ModelNotFound", "NotConfigured", "NotRecorded", "Notice", "Options", "PromptTooLong", "QuotaExhausted", "RateLimited",
@@ -171,7 +173,7 @@ class LLM(Protocol):
         ...
 
 
-class LLMError(Exception):
+class LLMError(KnotworkError):
     """A call that gave no usable answer. ``usage`` is what it cost all the same; ``hint`` says what to do.
 
     ``lost``: the model may have answered, and be paid for it, and not all of its usage arrived. ``resent``: the connection

@@ -6,6 +6,7 @@ From outside: ``Cached`` (llm_cache) → ``Priced`` (llm_budget) → ``Validated
 
 import asyncio
 import inspect
+import re
 import time
 from collections.abc import Callable, Mapping
 from contextlib import nullcontext
@@ -17,6 +18,7 @@ from attrs import define, evolve, field
 from ..lang.literals import is_json
 from .llm import BadAnswer, BadRequest, Completion, EmptyAnswer, LLMError, Notice, Options, TimedOut, Truncated, Usage
 from .llm_answers import check_answer, check_choice, instructions, read_json, repair_prompt, validator
+from .llm_keys import mask_keys
 from .llm_tools import check_tools, judge_call, marked, offered, read_grammar
 
 __all__ = [
@@ -24,6 +26,7 @@ __all__ = [
     "Client",
     "Granted",
     "Layer",
+    "ModelCheck",
     "NoText",
     "Own",
     "Patience",
@@ -32,6 +35,7 @@ __all__ = [
     "as_client",
     "asked_for",
     "fitting",
+    "is_same_model",
     "structured",
 ]
 
@@ -199,6 +203,39 @@ class Validated(Layer):
             usage=asking.usage,
             attempts=asking.attempts,
         )
+
+
+class ModelCheck(Layer):
+    """Warns once if a server answers with another model than ``model``, the one that the calls ask for."""
+
+    def __init__(self, inner: Client, model: str, warn: Callable[[str], None]) -> None:
+        super().__init__(inner)
+        self._model = model
+        self._warn = warn
+        self._warned = False
+
+    async def generate(self, prompt: str, **options: Unpack[Options]) -> Completion:
+        """Return the inner client's answer."""
+        answer = await self._inner.generate(prompt, **options)
+        if not self._warned and answer.model and not is_same_model(self._model, answer.model):
+            self._warned = True
+            self._warn(
+                f"the model {self._model} was asked for; the server answered with {mask_keys(answer.model[:80])}"
+            )
+        return answer
+
+
+def is_same_model(asked: str, answered: str) -> bool:
+    """Say whether two names are those of one model: a provider's prefix, a date or a version behind the name make no difference."""
+    left, right = (name.strip().lower().rpartition("/")[2].removesuffix(":latest") for name in (asked, answered))
+    return left == right or any(
+        long.startswith(short) and _VERSION.fullmatch(long[len(short) :]) is not None
+        for long, short in ((left, right), (right, left))
+        if short
+    )
+
+
+_VERSION = re.compile(r"[-@:](?:latest|(?:preview|exp)(?:-[\d-]+)?|\d{3,}[\d-]*(?:-preview)?|v\d[\d.]*)")
 
 
 def fitting(answer: Completion, options: Options) -> Completion | None:

@@ -1,4 +1,4 @@
-"""The port to the state: what a run accumulates and keeps. Seed 003, "State Model"; design: STATE_AND_MODELS, "State store".
+"""The port to the state: what a run accumulates and keeps. See ``docs/design/state.md#state-store``.
 
 A state is declared keys (``network.authors``), each a LIST, a DICT or a COUNTER, with provenance beside the items, a history
 and what is needed to replay it. It changes by ``Change`` values only. A store stages changes, notes what happened, and
@@ -11,6 +11,7 @@ from typing import Any, Literal, Protocol, TypeAlias
 
 from attrs import field, frozen
 
+from ..lang.errors import KnotworkError
 from ..lang.gasl import StateType
 
 __all__ = [
@@ -36,7 +37,7 @@ def counted_label(row: Any) -> str | None:
     return None if isinstance(label, list | dict) else json.dumps(label)
 
 
-class StateError(Exception):
+class StateError(KnotworkError):
     """A change that the state refuses; nothing was changed. ``status`` is the command's, ``hint`` the command to add."""
 
     def __init__(
@@ -48,7 +49,7 @@ class StateError(Exception):
         self.hint = hint
 
 
-class StoreError(Exception):
+class StoreError(KnotworkError):
     """The store can't be opened, read or written: locked, damaged, full. What was acknowledged is still there."""
 
     def __init__(self, message: str, *, hint: str = "") -> None:
@@ -163,7 +164,7 @@ class Snapshot(Protocol):
         ...
 
     def variables(self) -> dict[str, Any]:
-        """Return seed 003's ``variables``: ``{key: {"_meta": {...}, "items": [...]}}`` and so on, nested."""
+        """Return the state object's ``variables``: ``{key: {"_meta": {...}, "items": [...]}}`` and so on, nested."""
         ...
 
     def provenance(self) -> dict[str, Any]:
@@ -179,7 +180,7 @@ class StateStore(Protocol):
         ...
 
     def note(self, entry: Mapping[str, Any]) -> None:
-        """Put an entry into the history: seed 003's keys ``step command why summary provenance_summary started_at finished_at``
+        """Put an entry into the history: its keys are ``step command why summary provenance_summary started_at finished_at``
         and the record's own (``status``, ``metrics``, ``error`` ...)."""
         ...
 
@@ -218,11 +219,11 @@ class StateStore(Protocol):
         ...
 
     def merge(self, key: str, value: Any) -> None:
-        """Seed 003: merge and commit."""
+        """Merge and commit."""
         ...
 
     def replace(self, key: str, value: Any) -> None:
-        """Seed 003: replace and commit."""
+        """Replace and commit."""
         ...
 
     def summary(self, keys: Sequence[str] | None = None) -> dict[str, Any]:
@@ -230,11 +231,11 @@ class StateStore(Protocol):
         ...
 
     def append_history(self, record: Mapping[str, Any]) -> None:
-        """Seed 003: note and commit."""
+        """Note and commit."""
         ...
 
     def attach_provenance(self, key: str, indices: Sequence[int], provenance_items: Sequence[Evidence]) -> None:
-        """Seed 003: put a piece of evidence beside each of the items with these indices, and commit."""
+        """Put a piece of evidence beside each of the items with these indices, and commit."""
         ...
 
     def replay_info(self) -> dict[str, Any]:
@@ -295,12 +296,12 @@ class StateStore(Protocol):
         ...
 
     def as_json(self) -> dict[str, Any]:
-        """Return seed 003's JSON object: version, created_at, updated_at, query, config, variables, history, replay, and provenance
+        """Return the state object: version, created_at, updated_at, query, config, variables, history, replay, and provenance
         where there is any."""
         ...
 
     def persist(self) -> None:
-        """Seed 003: write ``state.json`` beside the journal (nothing for a store in memory)."""
+        """Write ``state.json`` beside the journal (nothing for a store in memory)."""
         ...
 
     def close(self) -> None:

@@ -21,6 +21,7 @@ from knotwork.runtime.interfaces.web.answers.shapes import FAILURES
 from knotwork.runtime.interfaces.web.app import create_app
 from knotwork.runtime.interfaces.web.faults import OF_HTTP
 from knotwork.runtime.interfaces.web.settings import Model, RunLimits, ServerSettings
+from python_page import page as python_page
 
 REFERENCE = Path(__file__).parent / "reference"
 MADE = "<!-- Made by docs/generate.py from the code; a test holds it current. -->\n"
@@ -132,24 +133,29 @@ def http() -> str:
     return page(document, MADE, limits, list(problems))
 
 
+def python() -> str:
+    """The page of the public Python modules."""
+    return python_page(MADE)
+
+
 def plan_schema() -> str:
     """The JSON Schema of plans."""
     return json.dumps(PLAN_SCHEMA, indent=2) + "\n"
 
 
 def seed_schema() -> str:
-    """The JSON Schema of Formula Seeds in the form of seed 002."""
+    """The JSON Schema of Formula Seeds in the declarative form."""
     return json.dumps(SEED_SCHEMA, indent=2) + "\n"
 
 
 def seed_schema_000() -> str:
-    """The JSON Schema of Formula Seeds in the form of seed 000."""
+    """The JSON Schema of Formula Seeds in the formula form."""
     return json.dumps(SEED_SCHEMA_000, indent=2) + "\n"
 
 
 PAGES = {
     "rules.md": rules, "cli.md": commands, "events.md": events, "http.md": http, "plan.schema.json": plan_schema,
-    "seed.schema.json": seed_schema, "seed-000.schema.json": seed_schema_000,
+    "seed.schema.json": seed_schema, "seed-000.schema.json": seed_schema_000, "python.md": python,
 }  # fmt: skip
 
 

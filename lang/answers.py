@@ -2,7 +2,7 @@
 
 Reading an object, in this order: the whole text is JSON; what a model thought before it is left out; a fenced block, or the one object in
 prose; then trailing commas and Python literals. Two objects that differ are refused, and text that ends inside an object is never closed.
-Reading is linear and takes at most ``MAX_ANSWER`` characters. Nothing here raises for a text. Design: DATA, section 4.
+Reading is linear and takes at most ``MAX_ANSWER`` characters. Nothing here raises for a text. See ``docs/design/types.md#coercion``.
 """
 
 import json

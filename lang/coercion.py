@@ -1,4 +1,6 @@
-"""What is taken for a wanted type, and what is refused: one table for scripts, seeds, rankings and judges. Design: DATA, section 4.
+"""What is taken for a wanted type, and what is refused: one table for scripts, seeds, rankings and judges.
+
+See ``docs/design/types.md#coercion``.
 
 ``as_value`` reads a JSON value, ``as_type`` a text that is the whole answer. What is read otherwise than it is written has it in
 ``Fit.coerced``; what could mean anything else is refused with the reason. Nothing raises for a text, and reading is linear.
@@ -398,7 +400,7 @@ _TAKEN_BACK = re.compile(
     r"\W*(?:or|and|but|not|no|nor|never|none|neither|n/a|maybe|perhaps|possibly|though|although|however|rather|instead|actually|wait|"
     r"hmm+|almost|nearly|if|unless|except|is|isn['’]?t|was|wasn['’]?t|are|would|could|might|may|can['’]?t|cannot|wrong|incorrect|"
     r"false|true|yes|unlikely|hardly|un(?:sure|certain|clear))(?!\w)"
-    r"|\W*[0-9]|\W*\w+\W*\Z|\s*[:/|&+]",
+    rf"|\W*[0-9]|\W*(?!(?:{_REASON})(?!\w))\w+\W*\Z|\s*[:/|&+]",
     re.IGNORECASE,
 )
 """How a text behind a label begins that may be more of the answer. A single word is one, and so is a number: a list, a share."""

@@ -1,4 +1,4 @@
-"""The tree of a condition: what ``WHERE``, ``VIA``, ``ASSERT`` and ``BRANCH IF`` test. Design: GASL, "Conditions".
+"""The tree of a condition: what ``WHERE``, ``VIA``, ``ASSERT`` and ``BRANCH IF`` test. See ``docs/design/gasl.md#conditions``.
 
 A condition is true, false or unknown (three-valued logic, as in SQL); ``lang.evaluate`` says which. ``AND`` and ``OR`` are
 lists, never chains: a text with twenty thousand of them makes a wide tree, not a deep one.

@@ -6,7 +6,7 @@ its own, and a single brace in a text is written with what follows it. Of GASL o
 words take a blank behind them, for nothing else would keep them apart. Expressions are written as the printer has them,
 with the language's own functions and methods; what the builder bounds (comprehensions in comprehensions) is bounded by rules
 of their own for each level, and there is no ``%``, which no string may stand before. What a model writes under such a grammar is parsed
-again all the same: a server may ignore a grammar silently. Design: State and models, "Grammar-constrained output".
+again all the same: a server may ignore a grammar silently. See ``docs/design/models.md#constrained-generation``.
 """
 
 import json

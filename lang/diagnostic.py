@@ -5,10 +5,11 @@ model. Shape of the JSON: ``{code, severity, message, file, span: {start, end, l
 hints: [str], edits: [{start, end, text}]}``, spans in code points, lines and columns from 1.
 """
 
+from bisect import bisect_left
 from collections.abc import Iterable, Sequence
 from typing import Any, Literal
 
-from attrs import frozen
+from attrs import evolve, frozen
 
 from .source import Source, Span
 
@@ -17,8 +18,10 @@ __all__ = [
     "Diagnostic",
     "Edit",
     "Severity",
+    "all_as_json",
     "apply_edits",
     "as_json",
+    "compatible",
     "has_errors",
     "is_slip",
     "is_spelling",
@@ -116,6 +119,41 @@ def apply_edits(text: str, edits: Iterable[Edit]) -> str:
         done = edit.span.end
     pieces.append(text[done:])
     return "".join(pieces)
+
+
+def compatible(diagnostics: Iterable[Diagnostic]) -> tuple[Diagnostic, ...]:
+    """Return the diagnostics with only such edits as can all be made together, in one pass.
+
+    Of two diagnostics whose edits are equal or overlap, or insert at one place, the error keeps its edits, else the first. The other
+    loses all of its own, since half a fix can do harm: a check of the mended text gives them again where they are still needed.
+    """
+    found = tuple(diagnostics)
+    starts: list[int] = []
+    ends: list[int] = []
+    dropped = set()
+    for number in sorted(range(len(found)), key=lambda number: found[number].severity != "error"):
+        spans = [edit.span for edit in found[number].edits]
+        if any(_meets(span, starts, ends) for span in spans):
+            dropped.add(number)
+            continue
+        for span in spans:
+            at = bisect_left(starts, span.start)
+            starts.insert(at, span.start)
+            ends.insert(at, span.end)
+    return tuple(evolve(each, edits=()) if number in dropped else each for number, each in enumerate(found))
+
+
+def _meets(span: Span, starts: list[int], ends: list[int]) -> bool:
+    """Say whether a span meets one of those that begin and end there; these meet nowhere."""
+    at = bisect_left(starts, span.start)
+    return (at < len(starts) and (starts[at] == span.start or starts[at] < span.end)) or (
+        at > 0 and ends[at - 1] > span.start
+    )
+
+
+def all_as_json(diagnostics: Iterable[Diagnostic], source: Source) -> list[dict[str, Any]]:
+    """Return diagnostics of one text as JSON objects whose edits can all be made together."""
+    return [as_json(diagnostic, source) for diagnostic in compatible(diagnostics)]
 
 
 def as_json(diagnostic: Diagnostic, source: Source) -> dict[str, Any]:

@@ -1,4 +1,4 @@
-"""The tree of an expression: a bounded subset of Python's. Design: FORMULA_SEED, "Expressions".
+"""The tree of an expression: a bounded subset of Python's. See ``docs/design/seed.md#expressions``.
 
 Chains are lists (``a + b - c``, ``a and b``, ``a < b < c``, ``x if c else y if d else z``): a long text makes a wide tree, not
 a deep one.

@@ -1,6 +1,6 @@
 """The functions and methods of expressions, seen from the text: how many arguments, which keywords, what they give.
 
-What they do is ``lang.evaluate.expr``'s business. Design: FORMULA_SEED, "Expressions".
+What they do is ``lang.evaluate.expr``'s business. See ``docs/design/seed.md#expressions``.
 """
 
 from collections.abc import Mapping

@@ -1,4 +1,4 @@
-"""The tree of a GASL program: commands, one class each. Seed 003, "GASL Grammar (v1)"; design: GASL, "Commands".
+"""The tree of a GASL program: commands, one class each. See ``docs/design/gasl.md#commands``.
 
 A program is statements and comments in the order of the text. A statement is a command and why it is there; what nests
 (``TRY``, ``BRANCH``, ``ON``, ``EXPLAIN``) holds statements or commands of its own. Names keep their spans, so that a check

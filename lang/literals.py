@@ -2,7 +2,7 @@
 
 Four rungs, the first that reads the whole text wins: JSON, a Python literal, the first fenced block, an unquoted bracket
 list (``[Canada, Peru]``). Values are JSON values: tuples and sets become lists. Nothing here evaluates text, and nothing
-raises for a text, however large, deep or odd it is. Design: LWT, section "Meaning".
+raises for a text, however large, deep or odd it is. See ``docs/design/lwt.md#meaning``.
 """
 
 import json

@@ -1,13 +1,13 @@
 """The tree of an LWT script: steps that call operations, whose templates refer to other steps.
 
 A ``Script`` is a sequence of steps and comments. A ``Step`` has one ``Call``; the arguments and options of a call are
-values: templates, references, literals, lists, objects, bare words, choices, calls. Design: LWT, section "Syntax".
+values: templates, references, literals, lists, objects, bare words, choices, calls. See ``docs/design/lwt.md#syntax``.
 """
 
 from collections.abc import Iterator
 from functools import cached_property
+from typing import Final, TypeAlias
 from typing import Literal as OneOf
-from typing import TypeAlias
 
 import attrs
 from attrs import frozen
@@ -17,12 +17,17 @@ from .node import Node, walk
 from .source import Source
 
 __all__ = [
-    "RESERVED", "Accessor", "Call", "Choice", "Comment", "Index", "Key", "ListValue", "Mode", "ObjectValue", "Option",
+    "ABSENT", "MISSING", "RESERVED", "Accessor", "Call", "Choice", "Comment", "Index", "Key", "ListValue", "Mode", "ObjectValue", "Option",
     "Reference", "Scalar", "Script", "Slice", "Step", "Template", "Text", "Value", "Word", "references",
 ]  # fmt: skip
 
 MAX_STEPS = 10_000
 """The most steps of a script where its reader is not told to read more (``--max-steps``, ``max_steps=``)."""
+
+MISSING: Final = object()
+"""Nothing is known of a run's input (None is an input: JSON's null)."""
+ABSENT: Final = object()
+"""The run has no input."""
 
 RESERVED = frozenset({"input", "item", "index"})
 """Names that refer to the run's input and to what EACH is at; no step may have them."""

@@ -147,7 +147,7 @@ class Case(Node):
 
 @frozen
 class Formula(Node):
-    """An expression over what was computed before, the context, and ``extractions``. A step of seed 000, ``expr`` of 002."""
+    """An expression over what was computed before, the context, and ``extractions``. A step of the formula form, or ``expr``."""
 
     name: str
     expr: Expr
@@ -170,7 +170,7 @@ SeedStep: TypeAlias = DefineFilter | Aggregate | Lookup | Case | Formula | Const
 class FormulaSeed:
     """A seed that can be checked and run. Read it with ``knotwork.seed.load``.
 
-    ``prompt`` is seed 000's ``extraction_prompt`` (None: built from the fields). ``outputs`` are the names to return, in order.
+    ``prompt`` is the formula form's ``extraction_prompt`` (None: built from the fields). ``outputs`` are the names to return, in order.
     ``document`` is the JSON as it was read; ``diagnostics`` are what reading it found.
     """
 

@@ -1,4 +1,4 @@
-"""The settings that ``SET`` may change for a plan: their keys, kinds and ranges. Seed 003, "Dynamic Configuration".
+"""The settings that ``SET`` may change for a plan: their keys, kinds and ranges. See ``docs/design/gasl.md#execution``.
 
 Whoever runs a plan sets the ceiling of the caps; what is in this room holds for everyone.
 """

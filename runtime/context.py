@@ -1,4 +1,4 @@
-"""The variables of a plan: what commands put under their ``AS`` names, with the evidence beside. Seed 003, ``ContextStore``."""
+"""The variables of a plan: what commands put under their ``AS`` names, with the evidence beside. See ``docs/design/gasl.md#execution``."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
@@ -39,6 +39,7 @@ class ContextStore:
     """Variables by name. They live for a plan; the state is what lasts."""
 
     _values: dict[str, Value] = field(factory=dict)
+    _fields: dict[str, tuple[Value, tuple[str, ...] | None]] = field(factory=dict, eq=False, repr=False)
 
     def set(self, var: str, value: Any) -> None:
         """Bind ``var`` to a ``Value``, or to a plain JSON value without evidence."""
@@ -51,6 +52,19 @@ class ContextStore:
     def value(self, var: str) -> Value | None:
         """Return what ``var`` is bound to, with its evidence; None where it is not bound."""
         return self._values.get(var)
+
+    def fields(self, var: str) -> tuple[str, ...] | None:
+        """Return all fields of the items of ``var``, in the order in which they first occur; None unless it is a list of objects.
+
+        Each value is read once, however often it is asked for.
+        """
+        bound = self._values.get(var)
+        if bound is None:
+            return None
+        known = self._fields.get(var)
+        if known is None or known[0] is not bound:
+            known = self._fields[var] = (bound, _fields_of(bound.value))
+        return known[1]
 
     def exists(self, var: str) -> bool:
         """Say whether ``var`` is bound."""
@@ -78,6 +92,18 @@ class ContextStore:
 
     def __iter__(self) -> Iterator[str]:
         return iter(self._values)
+
+
+def _fields_of(value: Any) -> tuple[str, ...] | None:
+    if not isinstance(value, list):
+        return None
+    found: dict[str, None] = {}
+    for item in value:
+        if not isinstance(item, dict):
+            return None
+        if found.keys() != item.keys():
+            found.update(dict.fromkeys(item))
+    return tuple(found) if value else None
 
 
 def _summary(bound: Value, most: int) -> Mapping[str, Any]:

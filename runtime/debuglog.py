@@ -1,4 +1,4 @@
-"""The debug log: a subscriber that prints what a run does, in seed 001's levels and line format.
+"""The debug log: a subscriber that prints what a run does, in three levels. See ``docs/design/models.md#debug-log``.
 
 Levels (``KNOTWORK_DEBUG``, or ``ANOT_DEBUG`` as in the seed): 0 nothing, 1 phases and the result, 2 each step, 3 whole
 prompts and answers. A line is ``[HH:MM:SS.mmm] [P3:R00] text``: the phase (3: a script's execution) and the request.
@@ -71,10 +71,10 @@ class DebugLog:
         if isinstance(event, PhaseStarted) and event.loop == "rank":
             self.phase, self.request, self._ranks = _PHASES[event.phase], event.request, True
         elif isinstance(event, PhaseStarted) and event.loop == "compile":
-            self.phase = 1  # seed 000's phase 1
+            self.phase = 1  # compiling has one phase
         lowest, text, body = _told(event)
         if self._ranks and isinstance(event, RunFinished):
-            lowest = 2  # seed 001 goes on to the ranking at once
+            lowest = 2  # the ranking begins at once
         if lowest > self.level or not text:
             return
         self.line(text)
@@ -182,7 +182,7 @@ def _told_of_answer(
 
 
 _PHASES = {"plan": 1, "expand": 2, "execute": 3}
-"""Seed 001's numbers of a ranking's phases."""
+"""The numbers of a ranking's phases."""
 _SHOWN = 100
 """Characters of a request or a script that a line shows; level 3 has all of it."""
 

@@ -1,4 +1,4 @@
-"""From a command to its runner, and from what a runner raises to a status. Seed 003, ``CommandDispatcher``."""
+"""From a command to its runner, and from what a runner raises to a status. See ``docs/design/gasl.md#execution``."""
 
 from collections.abc import Awaitable, Mapping, Sequence
 from typing import Any

@@ -1,7 +1,7 @@
 """A run's folder: made for a new run, found by id, opened again for more, and read with what may have happened to it.
 
 The folder has mode 0700, its files 0600; ``run.jsonl`` begins with the run's head. Scripts and Formula Seeds keep their runs in the
-same way; what their records say is ``runs``' and ``formulas.keeping``'s business. Design: STATE_AND_MODELS, "Durable runs".
+same way; what their records say is ``runs``' and ``formulas.keeping``'s business. See ``docs/design/state.md#durable-runs``.
 """
 
 import os
@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Any, Protocol, TypeVar
 
 from ..adapters.permissions import private_folder
+from ..lang.errors import KnotworkError
 from .journal import Busy, Damage, Journal, records
 
 __all__ = [
@@ -35,7 +36,7 @@ _OTHERS = {
 }
 
 
-class RunError(Exception):
+class RunError(KnotworkError):
     """A run can't be opened, or not be resumed as asked. ``hint`` says what to do."""
 
     def __init__(self, message: str, hint: str = "") -> None:

@@ -1,4 +1,4 @@
-"""What a GASL command gives: a result while it runs, and the record that is kept of it. Seed 003, "ExecutionRecord"."""
+"""What a GASL command gives: a result while it runs, and the record that is kept of it. See ``docs/design/gasl.md#execution``."""
 
 from collections.abc import Mapping, Sequence
 from itertools import islice
@@ -24,7 +24,7 @@ STOPPING: frozenset[Status] = frozenset({"error", "binding_failure", "schema_mis
 
 @frozen
 class ExecutionResult:
-    """What a runner gives. Seed 003: "holds value, count, metadata".
+    """What a runner gives. It holds a value, a count and metadata.
 
     ``value`` is bound to the command's variable; ``count`` are its items, fields or the number itself. ``summary`` is seed
     003's object for the history (``{"count": 1475}`` and what else is worth keeping). ``caps_hit`` names the caps that cut it
@@ -123,7 +123,7 @@ _COMMAND = 2_000
 
 
 def as_history(record: ExecutionRecord, most: int = 200) -> dict[str, Any]:
-    """Return the record as an entry of the history: seed 003's keys first, inputs and outputs truncated to ``most`` characters."""
+    """Return the record as an entry of the history: the state object's keys first, inputs and outputs truncated to ``most`` characters."""
     entry: dict[str, Any] = {
         "step": record.step,
         "command": kept_text(record.command),

@@ -1,14 +1,25 @@
 """What a loop was asked and can't do: the one error for it, told before anything is spent, and the checks that all loops share."""
 
-__all__ = ["RequestError", "check_pairs", "shown"]
+from ..lang.errors import KnotworkError
+
+__all__ = ["RequestError", "WrongFile", "check_pairs", "shown"]
 
 
-class RequestError(ValueError):
+class RequestError(KnotworkError, ValueError):
     """The request can't be answered as it is. ``parameter`` is the one at fault, ``hint`` says what to do."""
 
     def __init__(self, parameter: str, message: str, hint: str = "") -> None:
         super().__init__(f"{parameter}: {message}{f' ({hint})' if hint else ''}")
         self.parameter = parameter
+        self.message = message
+        self.hint = hint
+
+
+class WrongFile(KnotworkError, ValueError):
+    """A file of a kind that a command does not take. ``hint`` names the command that does."""
+
+    def __init__(self, message: str, hint: str) -> None:
+        super().__init__(message)
         self.message = message
         self.hint = hint
 

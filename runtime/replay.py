@@ -1,4 +1,4 @@
-"""Runs what a state says was run once more, and says whether the same comes of it. Seed 003: "deterministic re-execution".
+"""Runs what a state says was run once more, and says whether the same comes of it. See ``docs/design/gasl.md#replay``.
 
 The commands are those of ``replay``; where plans begin and end, their settings, and what a cancellation interrupted is in
 the history. Models are not asked where their answers were kept. Compared are the variables with their provenance (times
@@ -68,7 +68,7 @@ async def areplay(
     dispatcher: CommandDispatcher | None = None,
     chunks: Callable[[str], str | None] | None = None,
 ) -> Verdict:
-    """Run the commands of ``recorded``, seed 003's state object, in ``state``, which must be empty, and compare.
+    """Run the commands of ``recorded``, the state object, in ``state``, which must be empty, and compare.
 
     ``llm`` is asked where no answer was kept; without one such a call fails. ``context`` are the variables that the host gave
     to every plan, ``chunks`` gives a chunk's text by its id, as it did. Raises ``StoreError`` only.

@@ -9,7 +9,8 @@ from typing import Any, Literal, Protocol
 from attrs import define, field, frozen
 
 from ..adapters.llm import Usage
-from ..lang.diagnostic import Diagnostic, as_json, has_errors, picture, printable
+from ..lang.diagnostic import Diagnostic, all_as_json, compatible, has_errors, picture, printable
+from ..lang.errors import KnotworkError
 from ..lang.literals import short
 from ..lang.lwt import Step
 from ..lang.source import Source, Span
@@ -54,15 +55,17 @@ class StepFailed(Exception):
         self.calls = calls
 
 
-class ScriptError(Exception):
+class ScriptError(KnotworkError):
     """The script can't run: ``diagnostics`` has at least one error. ``str`` pictures the errors.
 
     No call was made; of a script that was still arriving, none behind the fault.
     """
 
     def __init__(self, diagnostics: Sequence[Diagnostic], source: Source) -> None:
-        super().__init__(f"{source.name} has errors")
-        self.diagnostics = tuple(diagnostics)
+        first = next((each for each in diagnostics if each.severity == "error"), None)
+        message = f"{source.name} has errors" if first is None else first.message
+        super().__init__(message, hint=first.hints[0] if first is not None and first.hints else "")
+        self.diagnostics = compatible(diagnostics)
         self.source = source
 
     def __str__(self) -> str:
@@ -320,7 +323,7 @@ def run_json(run: Run, cached: int, source: Source, diagnostics: Sequence[Diagno
             }
             for each in run.coerced
         ],
-        "diagnostics": [as_json(diagnostic, source) for diagnostic in diagnostics],
+        "diagnostics": all_as_json(diagnostics, source),
         "warnings": list(run.warnings),
         "run": run.run_id,
     }

@@ -9,7 +9,7 @@ A run is a folder (mode 0700) with ``run.jsonl`` (0600), one JSON object a line,
 
 and ``input.json``, the run's input. ``value`` stands only where it is not the output itself. ``runtime.journal`` has the
 file's rules. Model calls are at-least-once: what was in flight is asked again.
-Design: STATE_AND_MODELS, section "Durable runs".
+See ``docs/design/state.md#durable-runs``.
 """
 
 import json

@@ -1,120 +1,39 @@
 """Runs LWT scripts: a checked tree against models, as a whole or while its text is still arriving.
 
-Design: LWT, section "Meaning". Nothing runs any more when ``run`` or ``run_stream`` has returned.
+See ``docs/design/lwt.md#meaning``. Nothing runs any more when ``run`` or ``run_stream`` has returned.
 """
 
 import asyncio
-from collections.abc import AsyncIterator, Collection, Container, Mapping
+from collections.abc import AsyncIterator, Container, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from attrs import define, field, frozen
+from attrs import define, field
 
 from ..adapters.llm import LLM
 from ..lang.dependencies import layers, step_references
-from ..lang.diagnostic import Diagnostic, has_errors
-from ..lang.lwt import RESERVED, Call, Mode, Script, Step
+from ..lang.diagnostic import has_errors
+from ..lang.lwt import ABSENT, RESERVED, Call, Mode, Script, Step
 from ..lang.node import walk
-from ..lang.operations import BUILTIN
-from .calls import refuse_keys
 from .events import Events, RunFinished, RunStarted
 from .execution import Execution
-from .operations import OPERATIONS, signatures
 from .results import Before, Record, Run, ScriptError
 from .scheduler import Policy
+from .script_plan import ScriptPlan, context_of, plan_of
 
 if TYPE_CHECKING:
-    from ..lang.linter.lwt import Context
-    from ..lang.parse.expr import ExprRead
     from ..lang.parse.lwt import StepFeed
     from .operations.workshop import Workshop
 
-__all__ = ["Plan", "check", "planned", "require", "run", "run_stream"]
+__all__ = ["run", "run_stream"]
 
 MAX_CONCURRENCY = 16
 """Steps, and calls, under way at once where the caller says nothing."""
 
 
-def check(
-    script: Script, input: Any = None, models: Collection[str] | None = None, given: Collection[str] = ()
-) -> list[Diagnostic]:
-    """Return what reading and linting find in ``script``, by place.
-
-    ``input`` is what a run will get (None: nothing is known of it), ``models`` the names that the host offers (None:
-    any), ``given`` what it may refer to beside its steps. Plugins that the script names count as operations.
-    """
-    from ..lang.linter.lwt import MISSING, diagnose
-
-    return diagnose(_context(script, MISSING if input is None else input, models, given))
-
-
-def _context(script: Script, input: Any, models: Collection[str] | None, given: Collection[str] = ()) -> "Context":
-    from ..lang.linter.lwt import Context
-
-    named = {step.call.operation for step in script.steps}
-    known = signatures(named) if named - OPERATIONS.keys() else BUILTIN
-    return Context(script, input, known, models, given)
-
-
-def require(script: Script, input: Any = None, models: Collection[str] = ()) -> None:
-    """Raise ``ScriptError`` for a script with errors: what ``run`` does first, for what must not begin otherwise."""
-    _checked(script, input, models)
-
-
-def planned(script: Script, input: Any = None, models: Collection[str] = (), given: Collection[str] = ()) -> "Plan":
-    """Return the plan of a run, to be given to ``run``: who has many runs in one loop makes it in a thread.
-
-    ``input`` is the run's (None: it has none, so a script that refers to it has an error).
-    Its ``diagnostics`` are those of ``check``; where there are errors among them ``run`` raises.
-    """
-    return _plan(script, input, tuple(models), tuple(given))
-
-
-def _checked(script: Script, input: Any, models: Collection[str] | None) -> "Plan":
-    return _sound(script, _plan(script, input, tuple(models or ())))
-
-
-def _sound(script: Script, plan: "Plan") -> "Plan":
-    refuse_keys(script)
-    if has_errors(plan.diagnostics):
-        raise ScriptError(plan.diagnostics, script.source)
-    return plan
-
-
-@frozen
-class Plan:
-    """What a script says about its run: what is wrong with it, what refers to what, and which steps the result needs.
-
-    ``expressions`` are those in it by their text.
-    """
-
-    diagnostics: tuple[Diagnostic, ...]
-    graph: dict[str, tuple[str, ...]]
-    final: str
-    rule: str
-    needed: set[str]
-    expressions: "dict[str, ExprRead]"
-
-
-def _plan(script: Script, input: Any, models: tuple[str, ...], given: tuple[str, ...] = ()) -> Plan:
-    """Check the script and choose its steps.
-
-    Scripts never change, so without an input this is worked out once for each script and models, and kept with it like
-    its other derived properties: a server runs one script many times.
-    """
-    plans: dict[tuple[str, ...], Plan] = vars(script).setdefault("_plans", {})
-    plain = input is None and not given
-    plan = plans.get(models) if plain else None
-    if plan is None:
-        from ..lang.linter.lwt import ABSENT, diagnose
-
-        context = _context(script, ABSENT if input is None else input, models, given)
-        final, rule = context.final or ("", "last")
-        found = tuple(diagnose(context))
-        plan = Plan(found, context.graph, final, rule, context.needed, context.expressions)
-        if plain:
-            plans[models] = plan
-    return plan
+def _input_of(value: Any) -> Any:
+    """Return a run's input as the check takes it: None is no input."""
+    return ABSENT if value is None else value
 
 
 async def run(
@@ -134,7 +53,7 @@ async def run(
     workshop: "Workshop | None" = None,
     folder: Path | None = None,
     spec: str = "",
-    plan: Plan | None = None,
+    plan: ScriptPlan | None = None,
     before: Before | None = None,
     strict_types: bool = False,
 ) -> Run:
@@ -143,16 +62,17 @@ async def run(
     ``input`` is a JSON value (None: there is none); ``llm`` answers, ``models`` are offered to ``model=``; ``mode`` is the
     script's own unless given; ``record`` keeps the run and knows an earlier one; ``prompts`` puts every prompt into the
     trace; ``workshop`` has the graph and the state of ``GASL``; ``folder`` is where ``file=`` lies (None: no files are read);
-    ``spec`` is what ``llm`` was opened from, where that is known; ``plan`` is that of ``planned`` for just this input and
-    these models, where it has been made already; ``before`` has results that the script may refer to as if it had their steps
-    (``planned`` was given their names). With ``strict_types`` a typed answer fits only as it stands (``lang.coercion``). Setting
-    ``cancel`` ends the run early with status "cancelled" and the results so far.
+    ``spec`` is what ``llm`` was opened from, where that is known; ``plan`` is that of ``plan_of`` for this input and these models,
+    where it has been made already: the script is not checked again; ``before`` has results that the script may refer to as if it
+    had their steps (``plan_of`` was given their names). With ``strict_types`` a typed answer fits only as it stands
+    (``lang.coercion``). Setting ``cancel`` ends the run early with status "cancelled" and the results so far.
 
     Raises ``ScriptError`` for a script with errors, before any call. Failures of steps are results, not exceptions.
     """
     if plan is None:
-        plan = _plan(script, input, tuple(models or ()), tuple(before.results) if before is not None else ())
-    _sound(script, plan)
+        earlier = tuple(before.results) if before is not None else ()
+        plan = plan_of(script, _input_of(input), tuple(models or ()), earlier, folder=folder)
+    plan.require(script)
     graph, final, wanted = plan.graph, plan.final, plan.graph.keys() if all_steps else plan.needed
     execution = Execution.of(
         input, llm, models, mode or script.mode, schedule, max_concurrency, events, record, prompts, workshop, folder, spec,
@@ -253,7 +173,7 @@ class _Arrival:
     models: tuple[str, ...]
     feed: "StepFeed" = field(init=False)
     graph: dict[str, tuple[str, ...]] = field(factory=dict)  # of the steps that were handed on while text arrived
-    whole: tuple[Script, Plan] | None = None
+    whole: tuple[Script, ScriptPlan] | None = None
     is_held: bool = False
 
     def __attrs_post_init__(self) -> None:
@@ -288,7 +208,7 @@ class _Arrival:
 
     def _close(self) -> None:
         script = self.feed.close()[1]
-        plan = _plan(script, self.input, self.models)
+        plan = plan_of(script, _input_of(self.input), self.models)
         execution = self.execution
         execution.scope.expressions = plan.expressions
         self.whole = (script, plan)
@@ -299,7 +219,7 @@ class _Arrival:
             self._add_rest(script, plan, self.graph)
         execution.scheduler.close()
 
-    def _add_rest(self, script: Script, plan: Plan, there: Container[str]) -> None:
+    def _add_rest(self, script: Script, plan: ScriptPlan, there: Container[str]) -> None:
         winners = {step.id: step for step in script.steps}
         for step, inputs in plan.graph.items():
             if step in plan.needed and step not in there:
@@ -322,7 +242,7 @@ class _Arrival:
             changed += new
         return found
 
-    def resume(self, script: Script, plan: Plan) -> None:
+    def resume(self, script: Script, plan: ScriptPlan) -> None:
         """Run what is left, once nothing is under way: the steps that never began, and those that changed."""
         execution = self.execution
         kept = {step for step in execution.results if step in self.graph} - self._changed(script)
@@ -333,7 +253,7 @@ class _Arrival:
         self._add_rest(script, plan, execution.results)
         execution.scheduler.close()
 
-    def finish(self, plan: Plan) -> Run:
+    def finish(self, plan: ScriptPlan) -> Run:
         """Sum up a run whose script is whole and without errors."""
         execution = self.execution
         for step, result in execution.results.items():
@@ -346,10 +266,10 @@ def _lacks_input(feed: "StepFeed", steps: list[Step], input: Any) -> bool:
     """Tell whether one of ``steps``, which have just arrived, refers to what the input does not have."""
     if not any(reference.name == "input" for step in steps for reference in step_references(step)):
         return False
-    from ..lang.linter.lwt import ABSENT, input_faults
+    from ..lang.linter.lwt import input_faults
 
     part = Script(tuple(steps), feed.source, "lenient")
-    return bool(input_faults(_context(part, ABSENT if input is None else input, None)))
+    return bool(input_faults(context_of(part, _input_of(input))))
 
 
 def _operations(step: Step) -> set[str]:

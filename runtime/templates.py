@@ -1,6 +1,6 @@
 """Substitution: prompts from templates, and the way into values that accessors name.
 
-One pass over the parsed template, never over text: what an output contains is inert. Design: LWT, section "Meaning".
+One pass over the parsed template, never over text: what an output contains is inert. See ``docs/design/lwt.md#meaning``.
 """
 
 import json

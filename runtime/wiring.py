@@ -18,7 +18,7 @@ from ..adapters.llm import NotConfigured
 from ..adapters.llm_budget import Budget, Ledger, Price, Priced
 from ..adapters.llm_cache import Cached
 from ..adapters.llm_keys import has_key, known_keys, mask_keys, refuse_key
-from ..adapters.llm_layers import Again, Client, Throttled, Validated
+from ..adapters.llm_layers import Again, Client, ModelCheck, Throttled, Validated
 
 if TYPE_CHECKING:
     from ..adapters.graph_networkx import Loaded, NetworkXAdapter
@@ -108,6 +108,8 @@ def open_model(
     if in_memory or (price is None and scheme == "replay"):
         price = Price(0.0, 0.0)
     client: Client = open_adapter(spec, environ, stream=settings.stream)
+    if warn is not None and scheme not in ("local", "replay", "record"):
+        client = ModelCheck(client, spec.partition("#")[2] if "#" in spec else spec.partition(":")[2], warn)
     # The local model answers one call at a time: better wait here, where waiting does not count against the timeout.
     client = Throttled(client, max_concurrency=1 if in_memory else settings.max_concurrency, per_minute=settings.rate)
     client = Validated(Again(Budget(client, settings.ledger, price), halve=not in_memory))
@@ -276,14 +278,14 @@ def open_state(
 
 
 def with_check(told: Mapping[str, Any]) -> dict[str, Any]:
-    """Return seed 003's object as it is written to a file: with a check over itself, which opening and verifying look at."""
+    """Return the state object as it is written to a file: with a check over itself, which opening and verifying look at."""
     from ..adapters.state_json.seedform import with_check as checked
 
     return checked(told)
 
 
 def read_state(path: Path | str) -> dict[str, Any]:
-    """Return seed 003's object of a directory or a ``state.json``, which may be in use. Raises ``StoreError``."""
+    """Return the state object of a directory or a ``state.json``, which may be in use. Raises ``StoreError``."""
     from ..adapters.state import StoreError
 
     if not Path(path).exists():

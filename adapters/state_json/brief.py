@@ -13,7 +13,7 @@ __all__ = ["read_brief"]
 
 
 def read_brief(path: Path) -> dict[str, Any]:
-    """Return seed 003's object of a directory or a ``state.json``, without ``replay``; ``history`` is a sequence.
+    """Return the state object of a directory or a ``state.json``, without ``replay``; ``history`` is a sequence.
 
     ``answers`` is added: how many answers of models are kept. Raises ``StoreError``.
     """

@@ -1,6 +1,6 @@
 """From one state to another, as JSON for the journal: how a rollback is kept. It costs what differs, whichever way one came.
 
-Operations: ``{"do": "put", "key", "form", "proofs"}`` (a key and all below it, as seed 003 writes it), ``{"do": "drop", "key"}``,
+Operations: ``{"do": "put", "key", "form", "proofs"}`` (a key and all below it, as the state object has it), ``{"do": "drop", "key"}``,
 ``{"do": "list" | "dict" | "counter", "key", ...}`` with what changes in items, fields, counts and evidence. A vector's change is
 ``{"length", "set": {index: value}, "more": [...]}``, a table's ``{"set": {name: value}, "drop": [name]}``.
 """

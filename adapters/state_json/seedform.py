@@ -1,4 +1,4 @@
-"""The state as seed 003 writes it, "The Resulting State Object": out of a moment, and back into one, checked.
+"""The state as the state object has it (``docs/design/state.md#state-object``): out of a moment, and back into one, checked.
 
 ``variables`` are ``{key: {"_meta": {"type", "description", "incomplete"?}, ...}}``: a LIST has ``items``, a COUNTER ``value``, a DICT
 its fields and the keys declared in it. ``provenance`` is ``{key: evidence}``, ``answers`` stand under ``replay``; both only where there
@@ -49,7 +49,7 @@ _KEYS = frozenset(
 
 
 def as_json(moment: Moment, *, raw: bool = False) -> dict[str, Any]:
-    """Return seed 003's JSON object; ``raw``: with ``orjson.Fragment`` where JSON text is at hand, for ``codec.encode_again``."""
+    """Return the state object; ``raw``: with ``orjson.Fragment`` where JSON text is at hand, for ``codec.encode_again``."""
     about, snapshot = moment.about, JSONSnapshot(moment.root)
     whole_state: dict[str, Any] = {
         "version": VERSION,

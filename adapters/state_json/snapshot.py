@@ -86,7 +86,7 @@ def _spread(node: ListNode, most: int) -> list[Any]:
 
 
 def written_form(node: Node, *, raw: bool = False) -> dict[str, Any]:
-    """Return a node in seed 003's form; ``raw``: with ``orjson.Fragment`` where JSON text is at hand."""
+    """Return a node as the state object has it; ``raw``: with ``orjson.Fragment`` where JSON text is at hand."""
     meta: dict[str, Any] = {"type": node.type, "description": node.description}
     if node.incomplete:
         meta["incomplete"] = list(node.incomplete)

@@ -18,7 +18,7 @@ NAME = "state.json"
 
 
 def write_state(files: Files, path: Path, moment: Moment) -> str:
-    """Write seed 003's JSON object to ``path`` (0600): a file beside it, synced, renamed. Return its hash. Raises ``StoreError``."""
+    """Write the state object to ``path`` (0600): a file beside it, synced, renamed. Return its hash. Raises ``StoreError``."""
     text = orjson.dumps(with_check(as_json(moment)), option=orjson.OPT_INDENT_2 | orjson.OPT_APPEND_NEWLINE)
     unfinished = path.with_name(f"{path.name}.new")
     try:

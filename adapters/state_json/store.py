@@ -223,7 +223,7 @@ class JSONStateStore:
             if self._log is not None:
                 self._log.close(self._beside)
 
-    # Seed 003's names
+    # The documented names
 
     def merge(self, key: str, value: Any) -> None:
         """See ``state.StateStore``."""

@@ -2,7 +2,7 @@
 
 Trailing commas, comments, single quotes, quotes inside texts, Python's literals, prose and fences around are told with exact
 edits, and reading goes on behind them. Refused: a key twice, NaN, integers over 64 bits, half surrogate pairs, more than 64
-levels, more than 4 MiB. Nothing recurses. Design: ARCHITECTURE, "Decisions".
+levels, more than 4 MiB. Nothing recurses. See ``docs/design/README.md#parsing``.
 """
 
 import json

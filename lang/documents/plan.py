@@ -1,4 +1,6 @@
-"""Reads a plan, the JSON document that a model answers with, and says what is wrong where in the JSON. Seed 003, "The Plan Object".
+"""Reads a plan, the JSON document that a model answers with, and says what is wrong where in the JSON.
+
+See ``docs/design/gasl.md#the-plan-object``.
 
 The ``commands`` are one script: a TRY block may span several strings. The script is parsed once, and what is found in it is
 placed in the string where it stands, with edits that keep the document JSON.
@@ -43,7 +45,7 @@ def __getattr__(name: str) -> Any:
 
 @frozen
 class PlanConfig:
-    """When a plan stops. Seed 003, "Plan JSON Schema"."""
+    """When a plan stops. See ``docs/design/gasl.md#the-plan-object``."""
 
     stop_on_error: bool = True
     continue_on_empty: bool = False

@@ -1,4 +1,4 @@
-"""The shape of a plan, as models and clients are told it. Seed 003, "Plan JSON Schema". Imports pydantic: import it late."""
+"""The shape of a plan, as models and clients are told it. See ``docs/design/gasl.md#the-plan-object``. Imports pydantic: import it late."""
 
 from typing import Annotated
 

@@ -11,6 +11,7 @@ from typing import Any
 from attrs import field, frozen
 
 from ..diagnostic import nearest
+from ..errors import KnotworkError
 from .patterns import PatternError, compiled, too_large_in
 
 __all__ = ["FORMS", "MOST", "Check", "CheckError", "read_check"]
@@ -48,7 +49,7 @@ _ALSO_CALLED = {
 }
 
 
-class CheckError(ValueError):
+class CheckError(KnotworkError, ValueError):
     """What is written is no check. ``hint`` says what to write, ``meant`` is the check that was surely meant, "" if none was."""
 
     def __init__(self, message: str, hint: str = "", meant: str = "") -> None:

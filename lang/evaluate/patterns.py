@@ -4,6 +4,8 @@ import re
 from math import prod
 from typing import Any
 
+from ..errors import KnotworkError
+
 __all__ = ["PatternError", "compiled", "too_large_in"]
 
 _MEMORY = 8 << 20
@@ -14,7 +16,7 @@ _LARGEST_SCHEMA = 50_000
 _REPEATED = re.compile(r"\{([0-9]{1,9})")
 
 
-class PatternError(ValueError):
+class PatternError(KnotworkError, ValueError):
     """The text is no pattern of RE2's, or one that gets too large (``is_large``)."""
 
     def __init__(self, message: str, is_large: bool) -> None:

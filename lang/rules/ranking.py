@@ -1,4 +1,4 @@
-"""The rules of rankings: what is wrong with a plan or a tool's call of seed 001's planner, beside the faults of its script.
+"""The rules of rankings: what is wrong with a plan or a tool's call of a ranking, beside the faults of its script.
 
 ``bad`` and ``good`` are a plan, or calls of tools on a script of two steps, ``(note)`` and ``(final)``.
 """

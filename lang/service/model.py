@@ -6,7 +6,7 @@ from typing import Any, Literal, NamedTuple
 from attrs import field, frozen
 
 from ..gasl import StateType
-from ..linter.lwt import MISSING
+from ..lwt import MISSING
 from ..operations import BUILTIN, Signature
 from ..schema import Schema
 from ..source import Span

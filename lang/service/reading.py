@@ -183,7 +183,7 @@ def read(language: Language, text: Text) -> Reading:
 
 @cache
 def seed_schemas() -> tuple[Mapping[str, Any], Mapping[str, Any]]:
-    """Return the JSON Schemas of seeds: of the form of seed 002, of that of seed 000. They are made from models, slowly."""
+    """Return the JSON Schemas of seeds: of the declarative form and of the formula form. They are made from models, slowly."""
     from ..documents import seed as seeds
 
     return seeds.SEED_SCHEMA, seeds.SEED_SCHEMA_000

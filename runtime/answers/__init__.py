@@ -1,1 +1,1 @@
-"""Iterative answers (seed 004): generate, evaluate, feed back, until an answer is good enough or the iterations are used up."""
+"""Iterative answers: generate, evaluate, feed back, until an answer is good enough or the iterations are used up."""

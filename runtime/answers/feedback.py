@@ -1,4 +1,6 @@
-"""Feedback: what the generator is told of its last answer. Seed 004, ``_prepare_feedback``; the answer's own text goes along.
+"""Feedback: what the generator is told of its last answer, with the answer's own text.
+
+See ``docs/design/loops.md#iterative-answers``.
 
 An answer and what a judge said of it are data: they stand between fences that they can't contain, bounded in length. Only where a
 template asks for ``{wants}`` suggestions stand there as sentences, each on one line.

@@ -1,4 +1,4 @@
-"""The generator: writes candidates. Seed 004, ``AnswerGeneratorPromptCaller`` and its ``AnswerResponse``."""
+"""The generator: writes candidates. See ``docs/design/loops.md#iterative-answers``."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any, Literal

@@ -1,4 +1,4 @@
-"""Judges: a model's evaluation of an answer, or that of a panel. Seed 004, ``AnswerEvaluatorPromptCaller`` and its response.
+"""Judges: a model's evaluation of an answer, or that of a panel. See ``docs/design/loops.md#iterative-answers``.
 
 A judge sees instruction, format, criteria and the answer, each between fences that it can't contain. Scores are 0.0 to 1.0, and every
 prompt says so. A score that can mean one thing only is taken as it is written (``9/10``, ``90 %``); any other, and one that contradicts
@@ -116,7 +116,7 @@ def disagreement(score: float, meets: bool) -> str:
 
 
 _HALF, _GOOD = 0.5, 0.8
-"""Below the first no answer meets its criteria, from the second on (seed 004's threshold) every one does."""
+"""Below the first no answer meets its criteria, from the second on (the default threshold) every one does."""
 
 
 def can_judge(spec: str) -> bool:
@@ -214,7 +214,7 @@ class Panel:
 
 def _tidied(text: str, scale: Literal["unit", "ten"]) -> str:
     """Return the one evaluation in ``text`` as the schema wants it: without fields that nobody asked for, and with no suggestions where
-    it names none (seed 004's default). Raises ``ValueError`` with a clause for the judge.
+    it names none (the default). Raises ``ValueError`` with a clause for the judge.
     """
     wanted = evaluation_schema(scale)["properties"]
     try:

@@ -58,7 +58,7 @@ def _listed(value: Any) -> Any:
 
 @frozen
 class AnswerRequest:
-    """What is asked. Seed 004's names, defaults and bounds.
+    """What is asked. Names, defaults and bounds are decided in ``docs/design/loops.md#iterative-answers``.
 
     ``instruct``: the question or task. ``resp_format``: the form that the answer should have, "" for any. ``eval_crit``: what a
     judge goes by; "" where only checks decide. ``iter_max``: 1 to 10. ``score_threshold``: 0.0 to 1.0; an answer of at least

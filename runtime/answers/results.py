@@ -1,4 +1,4 @@
-"""What an iterative answer gives: evaluations, iterations and the whole, and their JSON. Seed 004's response, and more beside it.
+"""What an iterative answer gives: evaluations, iterations and the whole, and their JSON. See ``docs/design/loops.md#iterative-answers``.
 
 Scores are 0.0 to 1.0. Costs are US dollars, None where not known; times are seconds. ``Answered.as_json`` has the shape of the
 seed's ``GenerateAnswerResponse``::
@@ -16,6 +16,7 @@ from typing import Any, Literal
 from attrs import asdict, field, frozen
 
 from ...adapters.llm import Usage
+from ...lang.errors import KnotworkError
 from ..results import NO_USAGE
 
 __all__ = [
@@ -40,7 +41,7 @@ Stopped = Literal["", "cancelled", "budget", "time", "hopeless", "no_progress"]
 
 @frozen
 class Evaluation:
-    """What an evaluator says of an answer. Seed 004's ``EvaluationResponse``; ``score`` is 0.0 to 1.0."""
+    """What an evaluator says of an answer. ``score`` is 0.0 to 1.0."""
 
     score: float
     meets_criteria: bool
@@ -186,7 +187,7 @@ class Answered:
         }
 
 
-class AnswerFailed(Exception):
+class AnswerFailed(KnotworkError):
     """There is no answer: none was evaluated. ``result`` has the iterations, and why; so has ``str``."""
 
     def __init__(self, result: Answered) -> None:

@@ -1,4 +1,6 @@
-"""The rounds of an iterative answer: write, evaluate, accept or feed back; at the end the best answer, not the last. Seed 004.
+"""The rounds of an iterative answer: write, evaluate, accept or feed back; at the end the best answer, not the last.
+
+See ``docs/design/loops.md#iterative-answers``.
 
 A round that was begun and not finished (cancelled, out of time) is in no result; what it cost is.
 """

@@ -1,4 +1,4 @@
-"""Answering a request: what it needs is put together and checked, then the rounds begin. Seed 004, ``IterativeAnswerService``.
+"""Answering a request: what it needs is put together and checked, then the rounds begin. See ``docs/design/loops.md#iterative-answers``.
 
 Nothing that a model does raises here: failures are in the result.
 """

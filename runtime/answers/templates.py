@@ -1,4 +1,6 @@
-"""Named prompt templates of iterative answers: the texts that generator and judge are asked with. Seed 004, "custom prompt templates".
+"""Named prompt templates of iterative answers: the texts that generator and judge are asked with.
+
+See ``docs/design/loops.md#iterative-answers``.
 
 A template is five texts with placeholders in braces, ``{instruct}``; ``{{instruct}}`` is written for those braces themselves, and
 every other brace is text. Placeholders are filled in one pass: what is put in is never read again, whatever stands in it.

@@ -67,7 +67,7 @@ def found(items: Sequence[Any], chunks: Chunks) -> Lazy:
 
 
 def graph_piece(item: Mapping[str, Any], chunks: Chunks) -> Evidence:
-    """Return where a node, an edge, a path or a subgraph is in the graph: seed 003's "extraction provenance".
+    """Return where a node, an edge, a path or a subgraph is in the graph: its provenance.
 
     ``source_id``, ``doc_id`` and ``file_path`` are lists, split where one text holds several. ``snippet`` is of at most 240
     characters: of the first chunk that ``chunks`` has, around the item's name where it stands there, else of its description.

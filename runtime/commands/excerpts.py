@@ -1,4 +1,4 @@
-"""Safe, bounded excerpts of data for prompts and messages. Seed 003, ``serialization.py``.
+"""Safe, bounded excerpts of data for prompts and messages. See ``docs/design/gasl.md#prompts``.
 
 An excerpt is valid JSON, whatever the data: what is long is cut with a mark that says so, what nests deeply is left out,
 what is no text (half a surrogate pair) is replaced. Making one takes time by what is shown, not by what there is.

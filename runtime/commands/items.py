@@ -1,4 +1,4 @@
-"""What an item of the graph is, told from its fields. Design: GASL, "Items"."""
+"""What an item of the graph is, told from its fields. See ``docs/design/gasl.md#items``."""
 
 from typing import Any, Literal, TypeGuard
 

@@ -1,4 +1,4 @@
-"""Compiles a task to a Formula Seed: conditions, computation graph, seed. Seed 000, phase 1; FORMULA_SEED, "compile".
+"""Compiles a task to a Formula Seed: conditions, computation graph, seed. See ``docs/design/seed.md#compiler``.
 
 Each step is asked for by itself and checked before the next one begins. Nothing that a model says raises here: what can't be had is in
 the result, with the best draft.

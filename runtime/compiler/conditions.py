@@ -1,4 +1,4 @@
-"""The first step: what a task looks at and what it wants, read and checked. Seed 000, ``phase1_step1``."""
+"""The first step: what a task looks at and what it wants, read and checked. See ``docs/design/seed.md#compiler``."""
 
 from collections.abc import Mapping
 from typing import Any

@@ -1,4 +1,4 @@
-"""The second step: the computation graph, read and checked against the first. Seed 000, ``phase1_step2``.
+"""The second step: the computation graph, read and checked against the first. See ``docs/design/seed.md#compiler``.
 
 Its nodes are put into the order of their dependencies here, whatever order they were written in.
 """

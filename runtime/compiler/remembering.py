@@ -1,4 +1,4 @@
-"""The cache of compiled tasks: the seed and what led to it, by model, prompts and task. FORMULA_SEED, "compile".
+"""The cache of compiled tasks: the seed and what led to it, by model, prompts and task. See ``docs/design/seed.md#compiler``.
 
 It stands beside the call cache. Only seeds that passed enter, and one is checked again before it is used.
 """

@@ -6,7 +6,7 @@ from typing import Any, Literal
 from attrs import field, frozen
 
 from ...adapters.llm import Usage
-from ...lang.diagnostic import Diagnostic, as_json
+from ...lang.diagnostic import Diagnostic, all_as_json
 from ...lang.seed import FormulaSeed
 from ...lang.source import Source
 from ..results import NO_USAGE
@@ -15,7 +15,7 @@ __all__ = ["PHASES", "Compiled", "CompiledStep", "Judged", "Mended", "Phase", "S
 
 Phase = Literal["conditions", "graph", "seed"]
 PHASES: tuple[Phase, ...] = ("conditions", "graph", "seed")
-"""The three steps, in order. Seed 000, phase 1."""
+"""The three steps, in order. See ``docs/design/seed.md#compiler``."""
 Status = Literal["done", "failed"]
 Stopped = Literal["", "cancelled", "time", "budget", "model", "no_progress"]
 """What ended compiling before its steps were over: a call can't be made any more, nobody wants it to go on, or the model gives the same
@@ -84,7 +84,7 @@ class CompiledStep:
         """Return it as a JSON object."""
         return {
             "phase": self.phase, "status": self.status, "text": self.text,
-            "diagnostics": [as_json(each, self.source) for each in self.diagnostics],
+            "diagnostics": all_as_json(self.diagnostics, self.source),
             "repairs": self.repairs, "mended": [each.as_json() for each in self.mended], "notes": list(self.notes),
             "usage": _usage(self.calls, self.usage), "cost": self.cost, "seconds": round(self.seconds, 3),
             "reason": self.reason,
@@ -95,7 +95,7 @@ class CompiledStep:
 class Compiled:
     """A task that was compiled, or could not be.
 
-    ``status`` "done": ``document`` is a Formula Seed of the form of seed 002 that passes ``check``, ``text`` is its JSON and ``seed`` what
+    ``status`` "done": ``document`` is a Formula Seed of the declarative form that passes ``check``, ``text`` is its JSON and ``seed`` what
     was read from that. "failed": all three are empty, ``reason`` says why, and the last of ``steps`` has the best draft with its
     diagnostics. ``cached``: it was compiled before, and nothing was asked. ``usage`` is in tokens, ``cost`` in US dollars (None:
     not known).
@@ -133,7 +133,7 @@ class Compiled:
             "status": self.status, "seed": None if self.document is None else dict(self.document),
             "steps": [each.as_json() for each in self.steps], "repairs": self.repairs, "cached": self.cached,
             "stopped": self.stopped, "reason": self.reason, "hint": self.hint,
-            "diagnostics": [as_json(each, source) for each in self.diagnostics],
+            "diagnostics": all_as_json(self.diagnostics, source),
             "usage": _usage(self.calls, self.usage), "cost": self.cost, "seconds": round(self.seconds, 3),
             "warnings": list(self.warnings),
         }  # fmt: skip

@@ -1,4 +1,7 @@
-"""The third step: the seed, read and checked as any seed is, and against what the first step wants. Seed 000, ``phase1_step3``."""
+"""The third step: the seed, read and checked as any seed is, and against what the first step wants.
+
+See ``docs/design/seed.md#compiler``.
+"""
 
 import json
 import re

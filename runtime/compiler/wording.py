@@ -13,7 +13,7 @@ from blake3 import blake3
 
 from ...adapters.llm_answers import canonical
 from ...adapters.llm_strict import bounded_form
-from ...lang.diagnostic import Diagnostic, as_json
+from ...lang.diagnostic import Diagnostic, as_json, compatible
 from ...lang.source import Source
 from ..commands.excerpts import clipped, fenced
 from ..prompting import fill, read_prompt
@@ -135,7 +135,7 @@ def _excerpts(text: str, told: Sequence[Mapping[str, Any]]) -> str:
 
 def shown(diagnostics: Sequence[Diagnostic], source: Source) -> tuple[dict[str, Any], ...]:
     """Return what a model is told of an answer: its errors as JSON, then what is doubtful; ``LONGEST_TOLD`` characters at most."""
-    ordered = sorted(diagnostics, key=lambda each: ("error", "warning", "info").index(each.severity))
+    ordered = sorted(compatible(diagnostics), key=lambda each: ("error", "warning", "info").index(each.severity))
     told: list[dict[str, Any]] = []
     room = LONGEST_TOLD - 10
     for each in ordered[:_DIAGNOSTICS]:

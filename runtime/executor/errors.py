@@ -1,4 +1,4 @@
-"""How running GASL fails before anything is run. Seed 003, ``errors.py``.
+"""How running GASL fails before anything is run. See ``docs/design/gasl.md#errors``.
 
 ::
 
@@ -12,13 +12,14 @@ record says so.
 
 from collections.abc import Sequence
 
-from ...lang.diagnostic import Diagnostic, has_errors, picture
+from ...lang.diagnostic import Diagnostic, compatible, has_errors, picture
+from ...lang.errors import KnotworkError
 from ...lang.source import Source
 
 __all__ = ["ExecutionError", "ParseError", "PlanError"]
 
 
-class ExecutionError(Exception):
+class ExecutionError(KnotworkError):
     """An executor was asked for what it can't do now. ``hint`` says what to do instead."""
 
     def __init__(self, message: str, *, hint: str = "") -> None:
@@ -31,8 +32,10 @@ class ParseError(ExecutionError):
     """A text with errors. ``diagnostics`` has at least one error; ``str`` pictures the errors."""
 
     def __init__(self, diagnostics: Sequence[Diagnostic], source: Source) -> None:
-        super().__init__(next((d.message for d in diagnostics if d.severity == "error"), f"{source.name} has errors"))
-        self.diagnostics = tuple(diagnostics)
+        first = next((each for each in diagnostics if each.severity == "error"), None)
+        message = f"{source.name} has errors" if first is None else first.message
+        super().__init__(message, hint=first.hints[0] if first is not None and first.hints else "")
+        self.diagnostics = compatible(diagnostics)
         self.source = source
 
     def __str__(self) -> str:

@@ -1,4 +1,4 @@
-"""``GASLExecutor``: commands and plans against a graph, a model and a state. Seed 003, "executor.py" and "HDT Execution Flow"."""
+"""``GASLExecutor``: commands and plans against a graph, a model and a state. See ``docs/design/gasl.md#execution``."""
 
 import asyncio
 from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine, Mapping, Sequence
@@ -27,7 +27,7 @@ from ..session import Session
 from .answers import Remembering, Turns
 from .errors import ExecutionError, PlanError
 from .flow import Flow
-from .planning import checked, faults_of, is_document
+from .planning import Ready, checked, faults_of, is_document
 from .recording import Clock, Place, recorded
 from .refusals import produced, refusal, refused_plan
 from .saying import answer_of, plan_of
@@ -48,7 +48,7 @@ _OF_PROGRAMS = frozenset({"GASL053"})
 class GASLExecutor:
     """Runs commands and plans one after the other, keeps their records, and has the state commit each.
 
-    The first four arguments are seed 003's. ``context`` has variables that every plan begins with. ``models`` are the clients
+    The first four arguments may be given by position. ``context`` has variables that every plan begins with. ``models`` are the clients
     that ``SET llm.model`` may name. ``caps`` are those that a plan begins with, ``ceiling`` the most that SET may ask for;
     ``options`` go to the model with every call. ``chunks`` gives a chunk's text by its id. ``owned`` are clients that are
     closed with the executor. An executor does one thing at a time.
@@ -134,6 +134,11 @@ class GASLExecutor:
         found = faults_of(program, flow.session, (*self.context.names(), *flow.statuses))
         return [d for d in found if d.code not in _OF_PROGRAMS] if alone else found
 
+    async def prepare(self, plan: Any) -> Ready:
+        """Check a plan and return it ready for ``arun_plan``, which does not check it again. Raises ``PlanError``."""
+        await self._look()
+        return checked(plan, self._begin("").session)
+
     # One command
 
     def execute_one(self, command_str: str, why: str | None = None) -> ExecutionRecord:
@@ -197,10 +202,10 @@ class GASLExecutor:
     async def arun_plan(self, plan: Any, *, cancel: asyncio.Event | None = None) -> list[ExecutionRecord]:
         """Run a plan and return the records of its outermost level; ``plan_status`` says what they come to.
 
-        ``plan`` is seed 003's object as a mapping, as JSON text or as a ``Plan``, or a program, as text or as a ``Program``.
-        All of it is checked first; ``PlanError`` says what is wrong, and then nothing was run. Setting ``cancel`` ends it: the
-        command under way has the status cancelled, what was committed stays. Raises ``StoreError`` when the state can't be
-        kept, and ``ExecutionError`` while something else is under way here.
+        ``plan`` is the plan object as a mapping, as JSON text or as a ``Plan``, or a program, as text or as a ``Program``, or what
+        ``prepare`` returned for one. All of it is checked first, once; ``PlanError`` says what is wrong, and then nothing was run.
+        Setting ``cancel`` ends it: the command under way has the status cancelled, what was committed stays. Raises ``StoreError``
+        when the state can't be kept, and ``ExecutionError`` while something else is under way here.
         """
         await self._look()
         if self._busy:
@@ -236,7 +241,9 @@ class GASLExecutor:
         return self._wait(lambda: self.arun_until_complete(step_fn, most=most), "arun_until_complete")
 
     async def arun_until_complete(self, step_fn: Step, *, most: int = 100) -> str:
-        """Do what ``step_fn`` says, step by step, until it says ``COMPLETE: answer``; return the answer. Seed 003's loop.
+        """Do what ``step_fn`` says, step by step, until it says ``COMPLETE: answer``; return the answer.
+
+        See ``docs/design/loops.md#traversal``.
 
         ``step_fn`` gets the executor and the records of the last step (none at first), and returns a command, a plan (an
         object, JSON text or a list of commands) or the end: ``COMPLETE: ...``, or ``{"complete": "..."}``. A plan that is refused

@@ -21,7 +21,7 @@ _NAMED: Mapping[OnStatus, frozenset[Status]] = {
     "PARTIAL": frozenset({"partial"}),
     "SCHEMA_MISMATCH": frozenset({"schema_mismatch"}),
 }
-"""Which statuses an ON takes. A binding failure has no name of its own in seed 003; it is an ERROR."""
+"""Which statuses an ON takes. A binding failure has no name of its own; it is an ERROR."""
 
 
 def handles(following: Sequence[Statement], record: ExecutionRecord) -> bool:

@@ -1,23 +1,24 @@
 """From a plan in any of its forms to commands that were checked against the graph, the state and the host's ceiling."""
 
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 from uuid import uuid4
 
-from attrs import frozen
+from attrs import evolve, field, frozen
 
 from ...lang.diagnostic import Diagnostic, has_errors
 from ...lang.gasl import Program, Statement
 from ...lang.linter.gasl import check, check_plan
 from ...lang.source import Source
 from ..session import Session
+from ..surroundings import TOO_DEEP, Surroundings
 from .errors import PlanError
 from .settings import ceiling_of
 
 if TYPE_CHECKING:
     from ...lang.documents.plan import Plan
 
-__all__ = ["Ready", "checked", "faults_of", "is_document"]
+__all__ = ["Ready", "checked", "faults_of", "is_document", "ready_of", "surroundings_of"]
 
 
 @frozen
@@ -31,6 +32,9 @@ class Ready:
     stop_on_error: bool = True
     continue_on_empty: bool = False
     remarks: tuple[Diagnostic, ...] = ()
+    plan: "Plan | None" = field(default=None, eq=False, repr=False)
+    surroundings: Surroundings | None = field(default=None, eq=False, repr=False)
+    """What it was checked against."""
 
     @property
     def statements(self) -> tuple[Statement, ...]:
@@ -41,9 +45,13 @@ class Ready:
 def checked(plan: Any, session: Session) -> Ready:
     """Read ``plan`` and check it. Raises ``PlanError`` with what is wrong; then nothing was run.
 
-    ``plan``: seed 003's object as a mapping, as JSON text or as a ``Plan``; or a program, as text or as a ``Program``, which
-    gets an id of its own.
+    ``plan``: the plan object as a mapping, as JSON text or as a ``Plan``; or a program, as text or as a ``Program``, which
+    gets an id of its own. A ``Ready`` plan is not checked again, unless graph, state, variables or models are not as they were.
     """
+    if isinstance(plan, Ready):
+        if plan.surroundings == surroundings_of(session, session.context.names()):
+            return plan
+        return evolve(checked(plan.plan or plan.program, session), plan_id=plan.plan_id, why=plan.why)
     if isinstance(plan, Program):
         return _program(plan, session)
     if isinstance(plan, str):
@@ -60,19 +68,24 @@ def checked(plan: Any, session: Session) -> Ready:
         try:
             read = read_plan(plan)
         except RecursionError:
-            raise PlanError([_TOO_DEEP], Source("", "<plan>")) from None
+            raise PlanError([TOO_DEEP], Source("", "<plan>")) from None
     else:
         raise TypeError(f"a plan is an object, a text or a program, not {type(plan).__name__}")
     try:
-        found = check_plan(read, **_known(session, session.context.names()))
+        surroundings = surroundings_of(session, session.context.names())
+        found = check_plan(read, **surroundings.known)
     except RecursionError:
-        found = [_TOO_DEEP]
+        found = [TOO_DEEP]
     if read.plan is None or has_errors(found):
         raise PlanError(found, read.source)
-    made = read.plan
+    return ready_of(read.plan, found, surroundings)
+
+
+def ready_of(plan: "Plan", found: Sequence[Diagnostic], surroundings: Surroundings) -> Ready:
+    """Return a plan that was checked against ``surroundings``: ``found`` are the diagnostics, none of them an error."""
     return Ready(
-        made.plan_id, made.why, made.program, _exact(made), made.config.stop_on_error, made.config.continue_on_empty,
-        tuple(found),
+        plan.plan_id, plan.why, plan.program, _exact(plan), plan.config.stop_on_error, plan.config.continue_on_empty,
+        tuple(found), plan, surroundings,
     )  # fmt: skip
 
 
@@ -84,32 +97,47 @@ def is_document(text: str) -> bool:
 def faults_of(program: Program, session: Session, variables: Collection[str]) -> list[Diagnostic]:
     """Return what the linter says of ``program``, with all that is known where it is to run, by place."""
     try:
-        return check(program, **_known(session, variables))
+        return check(program, **surroundings_of(session, variables).known)
     except RecursionError:
-        return [_TOO_DEEP]
+        return [TOO_DEEP]
 
 
-_TOO_DEEP = Diagnostic("GASL023", "error", "blocks are nested too deeply", hints=("leave some of the nesting out",))
+def surroundings_of(session: Session, variables: Collection[str]) -> Surroundings:
+    """Return what a program that runs in ``session`` with these variables is checked against."""
+    return Surroundings(
+        session.graph.schema,
+        {declared.key: declared.type for declared in session.state.snapshot().declared()},
+        ceiling_of(session),
+        session.graph.measures,
+        tuple(variables),
+        tuple(session.models),
+        _fields(session, variables),
+    )
 
 
-def _known(session: Session, variables: Collection[str]) -> dict[str, Any]:
-    """Return what the linter should know."""
-    return {
-        "schema": session.graph.schema,
-        "state": {declared.key: declared.type for declared in session.state.snapshot().declared()},
-        "ceiling": ceiling_of(session),
-        "measures": session.graph.measures,
-        "variables": variables,
-        "models": tuple(session.models),
-    }
+def _fields(session: Session, variables: Collection[str]) -> dict[str, tuple[str, ...]]:
+    """Return the fields of the variables' items, with those that the graph's items may have: some lack what others have."""
+    schema = session.graph.schema
+    found = {}
+    for name in variables:
+        fields = session.context.fields(name)
+        if fields is not None:
+            of_graph = ("id", *schema.node_attributes) if "id" in fields else ()
+            of_edges = ("key", *schema.edge_attributes) if {"source", "target"} <= set(fields) else ()
+            found[name] = tuple(dict.fromkeys((*fields, *of_graph, *of_edges)))
+    return found
 
 
 def _program(program: Program, session: Session) -> Ready:
-    found = faults_of(program, session, session.context.names())
+    surroundings = surroundings_of(session, session.context.names())
+    try:
+        found = check(program, **surroundings.known)
+    except RecursionError:
+        found = [TOO_DEEP]
     if has_errors(found):
         raise PlanError(found, program.source)
     texts = tuple(program.source.slice(statement.command.span) for statement in program.statements)
-    return Ready(str(uuid4()), None, program, texts, remarks=tuple(found))
+    return Ready(str(uuid4()), None, program, texts, remarks=tuple(found), surroundings=surroundings)
 
 
 def _exact(plan: "Plan") -> tuple[str, ...]:

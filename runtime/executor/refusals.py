@@ -5,7 +5,7 @@ from typing import Any
 
 from attrs import evolve
 
-from ...lang.diagnostic import Diagnostic, as_json
+from ...lang.diagnostic import Diagnostic, all_as_json
 from ...lang.gasl import Program, written
 from ...lang.source import Source
 from ..records import ExecutionRecord, ExecutionResult, Status, cut
@@ -41,5 +41,5 @@ def refused_plan(error: PlanError, plan: Any) -> ExecutionRecord:
     source = error.source
     result = ExecutionResult("error", message=error.message, hint="put the plan right and send it again")
     record = recorded(Place("", 0, "", cut(source.text or str(plan), 2_000), None), Clock.start(), result)
-    found = [as_json(diagnostic, source) for diagnostic in error.diagnostics]
+    found = all_as_json(error.diagnostics, source)
     return evolve(record, error={**(record.error or {}), "diagnostics": found})

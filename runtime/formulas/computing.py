@@ -1,4 +1,4 @@
-"""The last step of a run, without a model: from extractions to a result, with its status. FORMULA_SEED, "compute"."""
+"""The last step of a run, without a model: from extractions to a result, with its status. See ``docs/design/seed.md#compute``."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any

@@ -1,6 +1,6 @@
 """From a review to its extraction: what is known is not asked, what is asked is checked, what does not fit is told.
 
-FORMULA_SEED, "extraction" and "Engine".
+See ``docs/design/seed.md#extraction``.
 """
 
 import asyncio

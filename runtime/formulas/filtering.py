@@ -1,4 +1,4 @@
-"""The first step of a run, without a model: which reviews are kept. FORMULA_SEED, "filter"; seed 000, "Step 1: FILTER"."""
+"""The first step of a run, without a model: which reviews are kept. See ``docs/design/seed.md#filter``."""
 
 import re
 from collections.abc import Callable, Iterable
@@ -6,6 +6,7 @@ from typing import Any
 
 from attrs import frozen
 
+from ...lang.errors import KnotworkError
 from ...lang.seed import FormulaSeed, Keep
 from .reviews import Review
 
@@ -16,7 +17,7 @@ _PATTERN_BYTES = 64 << 20
 _LEAST_BYTES = 32 << 10
 
 
-class FilterError(ValueError):
+class FilterError(KnotworkError, ValueError):
     """A keyword can't be used."""
 
 

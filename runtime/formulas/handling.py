@@ -1,6 +1,6 @@
 """Long reviews, and several readings of one: what goes to the model of a long text, and how several answers become one.
 
-FORMULA_SEED, "review_handling" and ``passes``; seed 000, "Long Review Handling" and "Multi-Pass Extraction".
+See ``docs/design/seed.md#extraction``.
 """
 
 from collections.abc import Iterator, Sequence

@@ -8,7 +8,7 @@ A run's folder is as ``runtime.journal`` makes it. Its records::
     {"record": "run_finished", "status", "seconds", "usage", "cost", "calls"}
 
 ``script`` is the seed's text, ``input_hash`` tells the contexts apart ("" where they come as a stream), ``digest`` all that went
-into an extraction but the model. Results are not kept: they are computed again. Design: STATE_AND_MODELS, "Durable runs".
+into an extraction but the model. Results are not kept: they are computed again. See ``docs/design/state.md#durable-runs``.
 """
 
 import json

@@ -24,7 +24,7 @@ TEMPLATE = 1
 
 Ask = Literal["auto", "json", "choices"]
 """How fields are asked for. "json": all in one object. "choices": each enum field by itself, as a choice, which models can
-answer that are too small for JSON. "auto": choices for the local model, JSON for all others and for seed 000's own prompt."""
+answer that are too small for JSON. "auto": choices for the local model, JSON for all others and for the formula form's own prompt."""
 
 _TYPES = {
     "int": "a whole number", "float": "a number", "bool": "true or false", "text": "a text",
@@ -92,7 +92,7 @@ def _form(fields: Sequence[Extracted]) -> str:
 
 
 def fill_extraction_prompt(prompt: str, text: str, review: Review) -> str:
-    """Return seed 000's ``extraction_prompt`` with its four placeholders filled in; every other brace is text.
+    """Return the formula form's ``extraction_prompt`` with its four placeholders filled in; every other brace is text.
 
     What a review does not have is "unknown". A prompt that does not name the text gets it at its end.
     """

@@ -1,4 +1,4 @@
-"""The extraction cache: what a model said of a field in a review, by model, field and review. FORMULA_SEED, "Engine".
+"""The extraction cache: what a model said of a field in a review, by model, field and review. See ``docs/design/seed.md#engine``.
 
 It stands beside the call cache and is finer: a seed with another formula asks nothing, one with another field asks for that
 field alone. Only values that fit enter.

@@ -15,6 +15,7 @@ import orjson
 from attrs import evolve, field, frozen
 
 from ...adapters.llm import Usage
+from ...lang.errors import KnotworkError
 from ...lang.literals import kind_of
 
 __all__ = ["Counts", "Extraction", "ResultError", "ResultFault", "SeedResult", "Status", "read_result", "read_results"]
@@ -211,7 +212,7 @@ class SeedResult:
         return orjson.dumps(self.as_json()) + b"\n"
 
 
-class ResultFault(ValueError):
+class ResultFault(KnotworkError, ValueError):
     """What was to be read as a result is none."""
 
 

@@ -1,4 +1,4 @@
-"""Contexts and their reviews: reading them from JSON, checked, with each review's metadata. FORMULA_SEED, "metadata".
+"""Contexts and their reviews: reading them from JSON, checked, with each review's metadata. See ``docs/design/seed.md#extraction``.
 
 A context is ``{"name", ..., "as_of"?, "reviews": [{"text", "stars"?, "useful"?, "date"?, "id"?, ...}]}``. Metadata comes from the
 review and the context's fixed ``as_of`` alone, never from the clock: the same context gives the same result on every day.
@@ -14,6 +14,7 @@ from typing import Any
 import orjson
 from attrs import field, frozen
 
+from ...lang.errors import KnotworkError
 from ...lang.literals import kind_of
 from ..commands.excerpts import clipped
 from .dates import read_date
@@ -27,7 +28,7 @@ _TOLD = 5
 """Warnings of one kind that are told in full."""
 
 
-class ContextError(ValueError):
+class ContextError(KnotworkError, ValueError):
     """What was given as a context is none: no object, or it has no list of reviews. The message says which."""
 
 

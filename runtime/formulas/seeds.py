@@ -12,7 +12,7 @@ from ...lang.diagnostic import Diagnostic, has_errors
 from ...lang.source import Source
 from ..results import ScriptError
 
-__all__ = ["FormulaSeed", "SeedError", "check", "load", "require"]
+__all__ = ["FormulaSeed", "SeedError", "check", "load", "require", "text_of"]
 
 
 class SeedError(ScriptError):
@@ -36,7 +36,7 @@ def load(source: Any) -> FormulaSeed:
         found: tree.FormulaSeed | None = source
         diagnostics, text = source.diagnostics, source.source
     else:
-        read = read_seed(_text(source))
+        read = read_seed(text_of(source))
         found, diagnostics, text = read.seed, read.diagnostics, read.source
     if found is None or has_errors(diagnostics):
         raise SeedError(diagnostics, text)
@@ -45,7 +45,8 @@ def load(source: Any) -> FormulaSeed:
     return FormulaSeed(**{each.name: getattr(found, each.name) for each in attrs.fields(tree.FormulaSeed)})
 
 
-def _text(source: Any) -> "Source | Mapping[str, Any]":
+def text_of(source: Any) -> "Source | Mapping[str, Any]":
+    """Return the text, or the JSON object, of a seed: a path is read. Raises ``OSError``."""
     if isinstance(source, Source | Mapping):
         return source
     if isinstance(source, str) and source.lstrip()[:1] in ("{", ""):

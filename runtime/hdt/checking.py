@@ -7,7 +7,7 @@ from typing import Any
 
 from attrs import evolve, field, frozen
 
-from ...lang.diagnostic import Diagnostic, apply_edits, as_json, picture
+from ...lang.diagnostic import Diagnostic, all_as_json, apply_edits, picture
 from ...lang.gasl import Cancel
 from ...lang.node import walk
 from ...lang.source import Source
@@ -28,12 +28,14 @@ _FAULTS, _FAULTS_LENGTH = 8, 3_000
 
 @frozen
 class Action:
-    """A plan that may run: seed 003's object, how sure the model is of it and why. ``mended`` are faults that were put right."""
+    """A plan that may run: the plan object, how sure the model is of it and why. ``mended`` are faults that were put right."""
 
     plan: Mapping[str, Any]
     confidence: float = 1.0
     rationale: str = ""
     mended: tuple[str, ...] = ()
+    ready: Ready | None = field(default=None, eq=False, repr=False)
+    """The plan as it was checked; None where it comes from a kept run."""
 
     @property
     def plan_id(self) -> str:
@@ -46,7 +48,7 @@ class Action:
         return tuple(each["command"] if isinstance(each, Mapping) else str(each) for each in self.plan["commands"])
 
     def as_json(self) -> dict[str, Any]:
-        """Return seed 003's form of a next action, and what was mended."""
+        """Return a next action as JSON, and what was mended."""
         told = {"plan": dict(self.plan), "confidence": self.confidence, "rationale": self.rationale}
         return {**told, "mended": list(self.mended)} if self.mended else told
 
@@ -85,10 +87,11 @@ def check_draft(draft: Draft, why: str, session: Session, given: ContextStore, p
         mended += [each.message for each in made]
         text = mended_text
         error = _faults(text, fresh)
-    if isinstance(error, Ready) or isinstance(first, Ready):
-        return Action(json.loads(text), draft.confidence, draft.rationale, tuple(dict.fromkeys(mended)))
+    if isinstance(error, Ready):
+        return Action(json.loads(text), draft.confidence, draft.rationale, tuple(dict.fromkeys(mended)), error)
+    assert isinstance(first, PlanError)  # noqa: S101 - what is ready at first stays so
     source = first.source
-    found = tuple(as_json(each, source) for each in first.diagnostics)
+    found = tuple(all_as_json(first.diagnostics, source))
     return Refusal(source.text, found, _told_all(first, error))
 
 
@@ -140,4 +143,5 @@ def renamed(action: Action, used: "frozenset[str] | set[str]", number: int) -> A
     made = plan_id
     while made in used:
         made = f"{plan_id}-{next(tries)}"
-    return evolve(action, plan={**action.plan, "plan_id": made})
+    ready = None if action.ready is None else evolve(action.ready, plan_id=made)
+    return evolve(action, plan={**action.plan, "plan_id": made}, ready=ready)

@@ -1,5 +1,6 @@
-"""Which of several next actions is taken: the seam for search. Seed 003: "the current executor will simply pick the action with the
-highest confidence, but the hooks for expansion are built-in".
+"""Which of several next actions is taken: the seam for search.
+
+Without a search the action with the highest confidence is taken. See ``docs/design/loops.md#search``.
 """
 
 from collections.abc import Awaitable, Callable, Sequence

@@ -1,4 +1,7 @@
-"""One turn of the planner: a prompt, an answer, what is wrong with it, and the answer that was put right. Seed 003, phases 1 and 3."""
+"""One turn of the planner: a prompt, an answer, what is wrong with it, and the answer that was put right.
+
+See ``docs/design/loops.md#traversal``.
+"""
 
 from collections.abc import Callable, Sequence
 from typing import Any

@@ -70,7 +70,7 @@ class Completed:
 
 @frozen
 class Draft:
-    """A plan that was proposed: ``plan`` has seed 003's keys, as far as they were there."""
+    """A plan that was proposed: ``plan`` has the plan object's keys, as far as they were there."""
 
     plan: Mapping[str, Any]
     confidence: float = 1.0
@@ -349,7 +349,7 @@ def _text(value: Any) -> str:
 
 
 def answer_schema() -> dict[str, Any]:
-    """Return the JSON Schema of an answer: seed 003's plan, or its next actions, or the end. Made from ``PLAN_SCHEMA``."""
+    """Return the JSON Schema of an answer: a plan object, or next actions, or the end. Made from ``PLAN_SCHEMA``."""
     from ...lang.documents.plan import PLAN_SCHEMA  # brings pydantic
 
     plan = PLAN_SCHEMA["properties"]

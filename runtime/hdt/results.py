@@ -31,7 +31,7 @@ class Supposed:
 class Step:
     """One turn of the loop. ``status`` is the plan's as a whole, or "refused" where no plan could be run: ``faults`` say why.
 
-    ``plan`` is seed 003's object, ``entries`` the records of its commands as the history has them. ``alternatives`` are the next
+    ``plan`` is the plan object, ``entries`` the records of its commands as the history has them. ``alternatives`` are the next
     actions that were not taken. ``repairs`` counts answers that went back to the model. ``state`` is the state's hash behind it, ""
     where it is not known.
     """

@@ -1,4 +1,4 @@
-"""The loop: suppose and plan, execute, evaluate, until there is an answer or a bound is reached. Seed 003, "The HDT Loop".
+"""The loop: suppose and plan, execute, evaluate, until there is an answer or a bound is reached. See ``docs/design/loops.md#traversal``.
 
 Nothing that a model says raises here: what becomes of it is in the result.
 """
@@ -227,7 +227,7 @@ class Loop:
         for faults in proposal.left_out:
             self.warn(f"step {number}: a plan was left out: {faults.splitlines()[0]}")
         return await self._executed(
-            begun, action, began, lambda: self.executor.arun_plan(action.plan, cancel=self._stop)
+            begun, action, began, lambda: self.executor.arun_plan(action.ready or action.plan, cancel=self._stop)
         )
 
     async def _go_on(self, begun: Mapping[str, Any], given: ContextStore) -> bool:

@@ -9,6 +9,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from ...adapters.permissions import NAMED
+from ...lang.errors import KnotworkError
 
 __all__ = ["UnknownSuffix", "is_stream", "known_suffix", "new_file", "replace_file"]
 
@@ -16,14 +17,16 @@ _LINKS = 40
 """Links that are gone along, as many as the system does."""
 
 
-class UnknownSuffix(ValueError):
+class UnknownSuffix(KnotworkError, ValueError):
     """A file name whose suffix stands for a form that is not written here. ``hint`` has the suffixes that are."""
 
     def __init__(self, name: str, suffix: str, known: Sequence[str], otherwise: str) -> None:
         *others, last = known
-        self.message = f"can't write {suffix}: {name}"
-        self.hint = f"write {', '.join(others)}{' or ' if others else ''}{last}{otherwise}"
-        super().__init__(f"{self.message} ({self.hint})")
+        message = f"can't write {suffix}: {name}"
+        hint = f"write {', '.join(others)}{' or ' if others else ''}{last}{otherwise}"
+        super().__init__(f"{message} ({hint})")
+        self.message = message
+        self.hint = hint
 
 
 def known_suffix(name: str, known: Sequence[str], otherwise: str = "") -> str:

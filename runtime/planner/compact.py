@@ -1,4 +1,4 @@
-"""The items as the plan's prompt shows them: a line each, in a bound for all of them together. Seed 001, "Phase 1: Planning".
+"""The items as the plan's prompt shows them: a line each, in a bound for all of them together. See ``docs/design/loops.md#ranking``.
 
 Where everything fits, an item is its JSON, long texts begun and lists of records counted. Where it does not, fields are flattened
 (``attributes.DriveThru=false``) and go in one after the other, the same for all items: numbers and booleans first, then short texts and

@@ -1,4 +1,4 @@
-"""Phase 3 of seed 001: the script runs, its last step's text becomes the ranking.
+"""Phase 3 of a ranking: the script runs, its last step's text becomes the ranking.
 
 A text that can't be read as a ranking loses nothing: its step is asked once more, and the calls before it are kept.
 """

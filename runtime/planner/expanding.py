@@ -1,4 +1,4 @@
-"""Phase 2 of seed 001: a model completes the script with tools, until it calls ``done()``. Where the plan needs nothing, nobody is asked.
+"""Phase 2 of a ranking: a model completes the script with tools, until it calls ``done()``. Where the plan needs nothing, nobody is asked.
 
 Each answer may have several calls; they are carried out in order up to the first that can't be, and the model is told what came of each.
 """

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from itertools import pairwise
 from typing import Any
 
-from ...lang.diagnostic import Diagnostic, as_json
+from ...lang.diagnostic import Diagnostic, all_as_json
 from ...lang.source import Source
 from ..commands.excerpts import clipped
 
@@ -32,7 +32,7 @@ def fault(code: str, message: str, *hints: str) -> Diagnostic:
 def as_objects(diagnostics: Sequence[Diagnostic], source: Source) -> tuple[dict[str, Any], ...]:
     """Return the errors among ``diagnostics``, or all where there is none, as JSON objects."""
     errors = [each for each in diagnostics if each.severity == "error"] or list(diagnostics)
-    return tuple(as_json(each, source) for each in errors[:_MOST])
+    return tuple(all_as_json(errors[:_MOST], source))
 
 
 def as_lines(objects: Sequence[dict[str, Any]]) -> str:

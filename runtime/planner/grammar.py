@@ -1,4 +1,4 @@
-"""A plan's text as a grammar: seed 001's two sections, with a script between the markers. Made from the grammar of scripts.
+"""A plan's text as a grammar: two sections, with a script between the markers. Made from the grammar of scripts.
 
 It is a hint to models that keep to one: what they write is read as leniently and checked as strictly as any other plan. A small model
 writes one step, whose indices are those of items, and a message that says no more than it has to.

@@ -2,7 +2,7 @@
 
 A run's folder is as ``runtime.folders`` makes it, its records are those of a script's run (``runtime.runs``); names of steps begin with
 the request's label: ``R00.plan``, ``R00.expand``, ``R00.final``. Its head has ``kind`` "rank"; ``items.json`` and ``requests.json`` stand
-beside it, so that the run can be resumed by its id alone. Design: STATE_AND_MODELS, "Durable runs".
+beside it, so that the run can be resumed by its id alone. See ``docs/design/state.md#durable-runs``.
 """
 
 import json

@@ -1,4 +1,4 @@
-"""A plan as a model wrote it: the two sections behind seed 001's markers, and what its message says. Read leniently.
+"""A plan as a model wrote it: the two sections behind the output markers, and what its message says. Read leniently.
 
 Markers are found however they are dressed (``=== LWT SKELETON ===``, ``**MESSAGE:**``); where there are none, the steps are the
 skeleton and what stands behind them the message. What is missing is told, never made up.

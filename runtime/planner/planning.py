@@ -1,4 +1,4 @@
-"""Phase 1 of seed 001: the request and the items go to a model, a script and a message come back, checked before anything runs.
+"""Phase 1 of a ranking: the request and the items go to a model, a script and a message come back, checked before anything runs.
 
 What is wrong with a plan goes back to the model, at most twice: the script as it was read, and the linter's diagnostics as JSON.
 """

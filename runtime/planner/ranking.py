@@ -1,4 +1,4 @@
-"""From the last step's text to a ranking: which items it names, and in which order. Seed 001, "Final step outputs ranking indices".
+"""From the last step's text to a ranking: which items it names, and in which order. See ``docs/design/loops.md#ranking``.
 
 The text is indices from 0, alone or as a list, with few words around; or items by "item 5", or by their names; an index may have the item's
 name and an explanation behind it. A number in a sentence is none: "I looked at 3 cafes" ranks nothing. A number and a name that contradict

@@ -1,6 +1,6 @@
-"""``read(path)``: a part of the input, bounded. Seed 001, "Tools".
+"""``read(path)``: a part of the input, bounded. See ``docs/design/loops.md#ranking``.
 
-A path is what seed 001 writes, ``items[5].item_data``, with keys in brackets too: ``items[5]["a b"]``, ``items[0:3]``.
+A path is ``items[5].item_data``, with keys in brackets too: ``items[5]["a b"]``, ``items[0:3]``.
 """
 
 import re

@@ -1,4 +1,4 @@
-"""What a ranking comes to: the items, best first, and how each phase got there. Seed 001, "Final Ranking".
+"""What a ranking comes to: the items, best first, and how each phase got there. See ``docs/design/loops.md#ranking``.
 
 Rankings count from 1, as the seed prints them; indices in scripts and in ``REMAINING`` count from 0. Costs are US dollars, None where
 no call's cost is known.

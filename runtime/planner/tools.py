@@ -1,4 +1,4 @@
-"""The tools of seed 001's second phase, called in text: which calls stand in what a model wrote.
+"""The tools of a ranking's second phase, called in text: which calls stand in what a model wrote.
 
 A call stands alone: on a line of its own, or over several lines where its text does. Before it may stand a bullet, a number, "Action:",
 ``x =`` or ``tools.``, around it what marks text, behind it a remark; calls as JSON count too. So prose that mentions ``done()`` is prose.

@@ -10,13 +10,15 @@ import re
 from collections.abc import Mapping
 from importlib.resources import files
 
+from ...lang.errors import KnotworkError
+
 __all__ = ["PromptError", "fill", "filled", "placeholders", "read_prompt"]
 
 _PLACEHOLDER = re.compile(r"\{\{([a-z_]+)\}\}|\{([a-z_]+)\}")
 _LINE = re.compile(r"^\{([a-z_]+)\}[ \t]*$\n*", re.MULTILINE)
 
 
-class PromptError(Exception):
+class PromptError(KnotworkError):
     """A prompt's file and the code that fills it in don't fit: a fault of this house, never of a user."""
 
 

@@ -114,7 +114,7 @@ class Group:
 
 
 def groups(state: Mapping[str, Any]) -> list[Group]:
-    """Return the keys of seed 003's state object, in their order, with their first findings; all are counted."""
+    """Return the keys of the state object, in their order, with their first findings; all are counted."""
     provenance, room = state.get("provenance", {}), _ALL
     found: list[Group] = []
     for key, node in _keys(state.get("variables", {})):

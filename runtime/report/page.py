@@ -22,7 +22,7 @@ def render(
     questions: Sequence[Account] = (),
     questions_left_out: int = 0,
 ) -> str:
-    """Return the page for seed 003's state object. ``graph`` adds names, kinds and edges to the drawing.
+    """Return the page for the state object. ``graph`` adds names, kinds and edges to the drawing.
 
     ``questions`` are those that were asked of the state, the latest first; ``questions_left_out`` counts those that are not told.
 

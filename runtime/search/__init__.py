@@ -1,4 +1,4 @@
-"""Search over plans: states are nodes, ``next_actions`` are branches, plans are executed on forks. Seed 003, "Future-Proofing".
+"""Search over plans: states are nodes, ``next_actions`` are branches, plans are executed on forks. See ``docs/design/loops.md#search``.
 
 ``search`` is the way in; greedy, beam and MCTS are its strategies. docs/reference/search.md tells of it.
 """

@@ -1,4 +1,4 @@
-"""What may be done next in a state: a plan with how sure its author is and why. Seed 003, "Explicit Decision Points"."""
+"""What may be done next in a state: a plan with how sure its author is and why. See ``docs/design/loops.md#search``."""
 
 import json
 from collections.abc import Iterable, Mapping, Sequence
@@ -8,6 +8,7 @@ from typing import Any
 from attrs import field, frozen
 
 from ...adapters.llm_answers import json_words
+from ...lang.errors import KnotworkError
 from ..commands.excerpts import clipped
 
 __all__ = ["Action", "ActionError", "read_actions"]
@@ -17,7 +18,7 @@ _MOST = 100
 """Actions that one proposal may have."""
 
 
-class ActionError(ValueError):
+class ActionError(KnotworkError, ValueError):
     """Text that is no list of next actions; the message says where and what was expected."""
 
 
@@ -30,7 +31,7 @@ def _sure(action: "Action", attribute: Any, value: float) -> None:
 class Action:
     """One of a state's ``next_actions``.
 
-    ``plan``: seed 003's plan object, its JSON text, a program's text, or a list of commands, as the seed's ``next_actions`` have
+    ``plan``: the plan object, its JSON text, a program's text, or a list of commands, as the seed's ``next_actions`` have
     it. ``confidence`` is 0 to 1. ``answer``, where there is one, says that the search may end here: the state that it is said in
     holds what it says, and no plan is run for it.
     """
@@ -72,7 +73,7 @@ class Action:
         return self.plan
 
     def as_json(self) -> dict[str, Any]:
-        """Return seed 003's form: ``{"plan", "confidence", "rationale"}``, and ``answer`` where there is one."""
+        """Return its JSON form: ``{"plan", "confidence", "rationale"}``, and ``answer`` where there is one."""
         form = {"plan": self.plan, "confidence": self.confidence, "rationale": self.rationale}
         return form if self.answer is None else {**form, "answer": self.answer}
 

@@ -6,12 +6,13 @@ can be replayed and reported like one that was run.
 """
 
 from ...adapters.state import StateStore
+from ...lang.errors import KnotworkError
 from .nodes import Node, way_to
 
 __all__ = ["AdoptError", "adopt"]
 
 
-class AdoptError(Exception):
+class AdoptError(KnotworkError):
     """The state is no longer the one that the search began with; nothing was changed."""
 
     def __init__(self, message: str, *, hint: str = "") -> None:

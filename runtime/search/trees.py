@@ -13,6 +13,7 @@ from attrs import asdict, field, frozen
 
 from ...adapters.llm_answers import json_words
 from ...lang.drawing import dot, mermaid
+from ...lang.errors import KnotworkError
 from ..records import cut
 from .nodes import Node
 
@@ -22,7 +23,7 @@ FORMAT = "knotwork-search-1"
 _LINE = 100
 
 
-class TreeError(ValueError):
+class TreeError(KnotworkError, ValueError):
     """Text that is no saved tree."""
 
 

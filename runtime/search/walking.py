@@ -11,7 +11,7 @@ __all__ = ["beam", "greedy"]
 async def greedy(growing: Growing) -> None:
     """Take the action of the highest confidence, state after state; where it fails, the next one. It never goes back.
 
-    Seed 003: "the current executor will simply pick the action with the highest confidence".
+    Without a search the action with the highest confidence is taken.
     """
     node = growing.root
     while not growing.over() and growing.may_go_on(node):

@@ -43,6 +43,10 @@ HOSTILE = {
     "thoughts, open steps": ("<think>\nhm\n</think>\n", '(a)=LLM("' + "some words " * 10 + "\n", ""),
     "quoted heads": ("", "> (a)= " + "some words " * 10 + "\n", ""),
     "options of a step": ('(a)=LLM("x"', ', type="json"', ")"),
+    "a list of ones": ("(a)=CONST([1", ",1", "])"),
+    "a list of objects": ('(a)=CONST([{"a":1}', ',{"a":1}', "])"),
+    "a type of many choices": ('(a)=LLM("x", type="a"', ' | "a"', ")"),
+    "fences and junk": ("", "~~~\njunk\n", ""),
     "a list of numbers": ("(a)=CONST([", "12345, ", "])"),
 }
 

@@ -122,11 +122,11 @@ def test_a_bug_is_one_line(cafes: str, monkeypatch: pytest.MonkeyPatch) -> None:
     def broken(*_: object, **__: object) -> None:
         raise ZeroDivisionError("oops")
 
-    monkeypatch.setattr("knotwork.runtime.interfaces.cli.shared.scripts.check", broken)
+    monkeypatch.setattr("knotwork.runtime.interfaces.cli.shared.checking.check_script", broken)
     result = call("check", "cafes.lwt")
     assert result.code == 1
     assert result.err == ("error: internal error: ZeroDivisionError: oops; set KNOTWORK_DEBUG=3 for the traceback\n")
-    monkeypatch.setattr("knotwork.runtime.interfaces.cli.shared.scripts.check", broken)
+    monkeypatch.setattr("knotwork.runtime.interfaces.cli.shared.checking.check_script", broken)
     monkeypatch.setenv("KNOTWORK_DEBUG", "3")
     assert "Traceback" in call("check", "cafes.lwt").err
 

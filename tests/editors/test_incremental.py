@@ -46,6 +46,7 @@ def agree(language: Language, texts: list[str], known: Known) -> None:
             )
 
 
+@pytest.mark.slow
 @settings(deadline=None, max_examples=12)
 @given(CASES)
 def test_incremental_and_full_diagnostics_agree(case: tuple[Language, list[str], Known]) -> None:

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 from knotwork.adapters.llm import Completion, Usage
-from knotwork.runtime.facade import planner
+from knotwork.runtime.api import planner
 from knotwork.runtime.report import read_account, render_run
 from support.command import environment
 from support.pages import Page
@@ -20,7 +20,7 @@ ITEMS = [{"item_name": "Milk"}, {"item_name": "Tea"}]
 
 _CHILD = """
 import asyncio, os, signal, sys
-from knotwork.runtime.facade import planner
+from knotwork.runtime.api import planner
 from test_report_kill import ITEMS, REQUESTS, Model
 
 class Dying(Model):
@@ -45,6 +45,7 @@ class Model:
         return Completion(plan if "Analyze the user request" in prompt else "1", usage=Usage(5, 2))
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(sys.platform == "win32", reason="there is no SIGKILL")
 @pytest.mark.parametrize("last", [1, 2, 5])
 def test_a_killed_ranking_is_told_and_gone_on_with(tmp_path: Path, last: int) -> None:

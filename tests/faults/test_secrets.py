@@ -9,8 +9,9 @@ import pytest
 from knotwork import lwt
 from knotwork.adapters.llm import Completion, LLMError, NotConfigured, Notice
 from knotwork.adapters.llm_keys import hidden, refuse_key
-from knotwork.runtime import runs, scripts
+from knotwork.runtime import runs
 from knotwork.runtime.interfaces.repl.terminal import prompting
+from knotwork.runtime.script_plan import plan_of
 from knotwork.runtime.wiring import ModelSettings, open_model
 from support.alone import alone_in
 from support.command import call, process
@@ -312,5 +313,5 @@ def test_a_script_with_a_key_as_a_model_s_name_is_not_run_and_not_kept(alone: Pa
     with pytest.raises(NotConfigured):
         asyncio.run(lwt.run(script, llm="replay:none.jsonl"))
     assert "Ab12Cd34" not in str(refused.value) + written(alone)
-    (found,) = [d for d in scripts.check(script, models=["small"]) if d.severity == "error"]
+    (found,) = [d for d in plan_of(script, models=["small"]).diagnostics if d.severity == "error"]
     assert found.message == "`model` names a model that is not offered here"

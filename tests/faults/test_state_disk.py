@@ -284,6 +284,7 @@ def test_what_fails_again_and_again_is_never_applied_later(kind: str, length: in
             assert kept_in_after(place / str(begin), files) == 12
 
 
+@pytest.mark.slow
 @settings(max_examples=100, deadline=None, suppress_health_check=list(HealthCheck))
 @given(st.lists(st.sampled_from([""] * 12 + ["error", "full", "short"]), max_size=400))
 def test_after_any_sequence_of_faults_the_counter_is_what_was_acknowledged(faults: list[str]) -> None:

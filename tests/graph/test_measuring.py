@@ -192,6 +192,7 @@ def test_the_check_without_a_graph_knows_the_same_algorithms() -> None:
     assert set(named) == set(MEASURES)
 
 
+@pytest.mark.slow
 @pytest.mark.filterwarnings(
     "ignore::pytest.PytestUnraisableExceptionWarning"
 )  # hypothesis' own, in a collection of garbage
@@ -216,6 +217,7 @@ def large() -> Any:
     return nx.gnm_random_graph(60_000, 300_000, seed=1)
 
 
+@pytest.mark.slow
 @pytest.mark.filterwarnings(
     "ignore::pytest.PytestUnraisableExceptionWarning"
 )  # hypothesis' own, in a collection of garbage

@@ -1,6 +1,7 @@
 """FIND over NetworkX graphs: equal to asking the interpreter of every node, edge and path, however it is searched."""
 
 import json
+from collections.abc import Iterator
 from itertools import pairwise, product
 from typing import Any
 
@@ -10,6 +11,7 @@ from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 from knotwork.adapters.graph import Caps
 from knotwork.adapters.graph_networkx import NetworkXAdapter
+from knotwork.adapters.graph_networkx.columnar.computed import Computed
 from knotwork.adapters.graph_networkx.finding import search
 from knotwork.adapters.graph_networkx.rows.jsonable import node_id, plain
 from knotwork.lang.conditions import And, Comparison, Condition, Constant, Field, Items, Not, NullTest
@@ -262,3 +264,34 @@ def test_an_empty_list_has_an_answer_for_null(values: list[Any]) -> None:
         ):
             assert len(adapter.nodes(condition).items) == found
     assert len(adapter.edges(Comparison(Field(("n",)), "NOT IN", nothing)).items) == 2
+
+
+@pytest.mark.parametrize(
+    "kind",
+    [nx.Graph, *(pytest.param(kind, marks=pytest.mark.slow) for kind in (nx.DiGraph, nx.MultiGraph, nx.MultiDiGraph))],
+)
+def test_the_time_limit_ends_the_making_of_tables_and_what_was_made_is_kept(kind: Any) -> None:
+    graph = kind(nx.path_graph(30_000))
+    whole, looks = Computed(), []
+    whole.outgoing(graph, lambda: looks.append(1))
+    whole.incoming(graph, lambda: looks.append(1))
+    assert len(looks) > 5
+    for last in range(len(looks)):
+        left = iter(range(last))
+
+        def look(left: Iterator[int] = left) -> None:
+            if next(left, None) is None:
+                raise TimeoutError
+
+        kept = Computed()
+        with pytest.raises(TimeoutError):
+            kept.outgoing(graph, look)
+            kept.incoming(graph, look)
+        assert kept.has("nodes") and not (kept.has("outgoing") and kept.has("incoming"))
+        again, right = kept.incoming(graph), whole.incoming(graph)
+        assert (again.first == right.first).all() and (again.heads == right.heads).all()
+        assert (again.edges == right.edges).all()
+    adapter = NetworkXAdapter(graph)
+    found = adapter.paths([0], [9], caps=Caps(timeout_s=1e-9))
+    assert (len(found.items), found.caps_hit) == (0, ("timeout_s",))
+    assert len(adapter.paths([0], [3]).items) == 1

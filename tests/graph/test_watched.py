@@ -19,6 +19,7 @@ def graph(nodes: int = 300, directed: bool = False) -> "nx.Graph[int]":
     return nx.DiGraph(made) if directed else made
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("directed", [False, True])
 def test_a_watched_graph_gives_what_the_graph_gives_bit_for_bit(directed: bool) -> None:
     plain = graph(directed=directed)

@@ -1,7 +1,6 @@
 """The one object of an answer: how it is found, and when it is refused. DATA, section 4."""
 
 import json
-from time import perf_counter
 from typing import Any
 
 import pytest
@@ -9,6 +8,7 @@ from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 from knotwork.lang.answers import MAX_ANSWER, CutOff, ObjectRead, read_object
 from knotwork.lang.literals import Unreadable
+from support.cpu_time import within
 
 WANTED = ("mood", "n")
 GLAD = {"mood": "glad", "n": 2}
@@ -119,6 +119,7 @@ PROSE = st.lists(
 """Prose of a model, with all that could be taken for a part of an object."""
 
 
+@pytest.mark.slow
 @given(OBJECTS, PROSE, PROSE, st.sampled_from([None, 0, 2]))
 @settings(max_examples=600, deadline=None)
 def test_an_object_in_any_prose_comes_back_equal_or_is_refused(
@@ -154,6 +155,4 @@ def test_cut_text_is_never_closed(value: Any, left: int) -> None:
      "```\n" * 50_000, '{"mood":1}' * 20_000, "{,' " * 50_000, '{"' + "\\" * 199_000, "{ " + "'" * 199_000, "{'a':1}</think>" * 10_000],
 )  # fmt: skip
 def test_reading_is_linear(text: str) -> None:
-    began = perf_counter()
-    read_object(text, WANTED)
-    assert perf_counter() - began < 1
+    within(1, lambda: read_object(text, WANTED))

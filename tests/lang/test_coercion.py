@@ -1,13 +1,13 @@
 """The table of what is taken for a type and what is refused: DATA, section 4."""
 
 import math
-from time import perf_counter
 from typing import Any
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from knotwork.lang.coercion import Fit, Unfit, as_type, as_value
+from support.cpu_time import within
 
 MOODS = ("glad", "sad")
 SIGNS = ("positive", "negative", "not positive")
@@ -51,6 +51,8 @@ TAKEN: list[tuple[str, Any, Any]] = [
     ("**“Sad.”**", MOODS, "sad"),
     ("sad, because the food was not hot", MOODS, "sad"),
     ("sad because the food was not hot", MOODS, "sad"),
+    ("sad, because …", MOODS, "sad"),
+    ("sad, because ...", MOODS, "sad"),
     ("Sad. The reviewer waited for an hour.", MOODS, "sad"),
     ("**sad**\n\nThe reviewer waited for an hour.", MOODS, "sad"),
     ("**Sad**: the reviewer waited", MOODS, "sad"),
@@ -282,7 +284,4 @@ def test_a_label_is_never_taken_where_another_stands(label: str, before: str, be
      "sad because " + "\\boxed{" + "{a}" * 60_000, "`" * 190_000, "sad - " + "- " * 90_000],
 )  # fmt: skip
 def test_reading_is_linear(text: str) -> None:
-    began = perf_counter()
-    for kind in ("int", "float", "bool", "json", "list", MOODS):
-        as_type(text, kind)
-    assert perf_counter() - began < 2
+    within(2, lambda: [as_type(text, kind) for kind in ("int", "float", "bool", "json", "list", MOODS)])

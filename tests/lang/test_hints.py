@@ -108,6 +108,7 @@ def fits_gasl(written: str) -> bool:
     return False
 
 
+@pytest.mark.slow
 def test_what_gasl_says_to_write_reads() -> None:
     bad = []
     for hint, text in hints("gasl").items():

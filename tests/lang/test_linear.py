@@ -11,9 +11,12 @@ from knotwork.lang.linter.lwt import check
 from knotwork.lang.lwt import MAX_STEPS
 from knotwork.lang.parse.gasl import parse_gasl
 from knotwork.lang.parse.lwt import StepFeed, parse_lwt
-from knotwork.lang.parse.lwt.engine import MAX_OPTIONS
-from knotwork.lang.parse.lwt.script import MAX_FAULTS, MAX_REPAIRS
-from knotwork.runtime.facade import lwt as facade
+from knotwork.lang.parse.lwt.engine import MAX_TOKENS
+from knotwork.lang.parse.lwt.script import MAX_FAULTS
+from knotwork.lang.parse.lwt.surroundings import MAX_FENCES
+from knotwork.runtime.api import lwt as public
+
+pytestmark = pytest.mark.slow
 
 STEPS = "".join(f'(s{number})=LLM("x")\n' for number in range(MAX_STEPS))
 
@@ -33,6 +36,9 @@ HOSTILE: list[tuple[str, Callable[[str], Any], str, str, str]] = [
     ("steps on a line", lambda text: parse_lwt(text, "lenient"), "", '(a)=LLM("x") ', ""),
     ("steps that are not closed", parse_lwt, "", '(a)=LLM("x\n', ""),
     ("fences", lambda text: parse_lwt(text, "lenient"), "", "```\n", ""),
+    ("blanks", parse_lwt, "", " ", "(a)"),
+    ("tildes that open no fence", lambda text: parse_lwt(text, "lenient"), "", "~", "`"),
+    ("blanks behind tildes that open no fence", lambda text: parse_lwt(text, "lenient"), "~~~", " ", "`"),
     ("comments before a step", parse_lwt, "", "# c\n", '(a)=LLM("x")'),
     ("lines that are no steps", lambda text: parse_lwt(text, "lenient"), "", "x\n", ""),
     ("prose", lambda text: parse_lwt(text, "lenient"), "", "This is prose.\n", ""),
@@ -72,7 +78,7 @@ def test_eight_times_the_text_is_no_more_than_some_twenty_times_the_work(
 
 
 def test_so_many_steps_are_read_and_more_are_refused_unless_that_is_asked_for() -> None:
-    assert len(parse_lwt(STEPS).steps) == MAX_STEPS == facade.MAX_STEPS
+    assert len(parse_lwt(STEPS).steps) == MAX_STEPS == public.MAX_STEPS
     more = STEPS + '(final)=LLM("y")\n'
     for mode in ("strict", "lenient"):
         (refused,) = parse_lwt(more, mode).diagnostics  # type: ignore[arg-type]
@@ -100,24 +106,37 @@ def test_of_very_many_faults_the_first_are_told_and_that_there_are_more() -> Non
     assert len(bullets.steps) == 2 * MAX_FAULTS, "what is put right is no reason to stop"
 
 
-def test_of_very_many_fences_the_first_are_told_and_none_is_taken_off() -> None:
-    found = parse_lwt("```\n" * (2 * MAX_REPAIRS), "lenient").diagnostics
-    assert len(found) == MAX_REPAIRS + 1 and {each.severity for each in found} == {"error"}
-    assert found[-1].code == "LWT011" and "reading stops at this line" in found[-1].message
+@pytest.mark.parametrize("mode", ["strict", "lenient"])
+def test_more_code_fences_than_the_most_are_refused(mode: Any) -> None:
+    (refused,) = parse_lwt("```\n" * (MAX_FENCES + 1), mode).diagnostics
+    assert refused.code == "LWT011" and "more than 10,000 lines with a mark of a code fence" in refused.message
+    assert refused.span is not None and refused.span.start == 4 * MAX_FENCES
     few = parse_lwt("```\n" * 4_000 + '(a)=LLM("x")\n' + "```\n" * 4_000, "lenient")
     assert [step.id for step in few.steps] == ["a"] and {each.severity for each in few.diagnostics} == {"warning"}
     assert len(few.diagnostics) == 8_000
 
 
-def test_a_step_of_too_many_options_is_refused_and_one_of_the_most_is_read() -> None:
-    options = ", ".join(f"o{number}=1" for number in range(MAX_OPTIONS))
-    assert len(parse_lwt(f'(a)=EXPR("1", {options})\n(b)=EXPR("1", {options})').steps) == 2
-    text = f'(a)=EXPR("1", {options}, more=1)\n(b)=LLM("x")'
-    script = parse_lwt(text)
-    (refused,) = script.diagnostics
-    assert refused.code == "LWT011" and refused.message.startswith("the step has more than 10,000 options")
-    assert refused.span is not None and text[: refused.span.start].endswith("more")
-    assert [step.id for step in script.steps] == ["b"]
+@pytest.mark.parametrize(
+    ("before", "unit", "per_unit", "after"),
+    [
+        ('(a)=EXPR("1"', ", o=1", 4, ")"),
+        ("(a)=CONST([1", ", 1", 2, "])"),
+        ('(a)=CONST([{"a": 1}', ', {"a": 1}', 8, "])"),
+        ('(a)=LLM("x", type="a"', ' | "a"', 4, ")"),
+    ],
+)
+def test_a_step_of_too_many_tokens_is_refused_and_one_of_the_most_is_read(
+    before: str, unit: str, per_unit: int, after: str
+) -> None:
+    count = (MAX_TOKENS - 20) // per_unit
+    text = before + unit * count + after + '\n(b)=LLM("x")'
+    assert "LWT011" not in [each.code for each in parse_lwt(text).diagnostics]
+    text = before + unit * (count + 20) + after + '\n(b)=LLM("x")'
+    for mode in ("strict", "lenient"):
+        script = parse_lwt(text, mode)  # type: ignore[arg-type]
+        (refused,) = script.diagnostics
+        assert refused.code == "LWT011" and refused.message.startswith("the step has more than 30,000 tokens")
+        assert [step.id for step in script.steps] == ["b"]
 
 
 def test_very_many_comments_are_read_as_few_are() -> None:

@@ -7,8 +7,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from knotwork.lang.diagnostic import apply_edits, has_errors, picture, sort_key
-from knotwork.lang.linter.lwt import LINTS, MISSING, check
-from knotwork.lang.lwt import Script
+from knotwork.lang.linter.lwt import LINTS, check
+from knotwork.lang.lwt import MISSING, Script
 from knotwork.lang.parse.lwt import parse_lwt
 from knotwork.lang.printer.lwt import format_lwt
 from knotwork.lang.rules import RULES, Rule

@@ -2,7 +2,8 @@
 
 import pytest
 from knotwork.lang.diagnostic import apply_edits
-from knotwork.lang.linter.lwt import ABSENT, check
+from knotwork.lang.linter.lwt import check
+from knotwork.lang.lwt import ABSENT
 from knotwork.lang.parse.lwt import parse_lwt
 
 

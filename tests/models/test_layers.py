@@ -18,7 +18,7 @@ from knotwork.adapters.llm import (
     Usage,
 )
 from knotwork.adapters.llm_budget import Budget, Ledger, Price, Priced
-from knotwork.adapters.llm_layers import Again, Throttled, Validated, as_client, structured
+from knotwork.adapters.llm_layers import Again, ModelCheck, Throttled, Validated, as_client, is_same_model, structured
 from support.scripted import Scripted
 
 AGE = {"type": "object", "properties": {"age": {"type": "integer", "maximum": 150}}, "required": ["age"]}
@@ -335,3 +335,41 @@ def test_closing_reaches_the_adapter():
     inner = Scripted("x")
     run(Priced(Validated(Again(Budget(Throttled(inner), Ledger()))), Price(0, 0)).aclose())
     assert inner.closed
+
+
+@pytest.mark.parametrize(
+    ("asked", "answered", "same"),
+    [
+        ("gpt-4o", "gpt-4o", True),
+        ("gpt-4o", "gpt-4o-2024-08-06", True),
+        ("gpt-4o-2024-08-06", "gpt-4o", True),
+        ("openai/gpt-4o", "gpt-4o", True),
+        ("GPT-4o", "gpt-4o", True),
+        ("llama3", "llama3:latest", True),
+        ("claude-sonnet-4", "claude-sonnet-4-20250514", True),
+        ("claude-sonnet-4", "claude-sonnet-4@20250514", True),
+        ("gemini-2.5-pro", "gemini-2.5-pro-preview-05-06", True),
+        ("gpt-4o", "gpt-4o-mini", False),
+        ("gpt-4o-mini", "gpt-4o-2024-08-06", False),
+        ("llama3:8b", "llama3:70b", False),
+        ("gpt-4", "gpt-4.1", False),
+        ("m", "qwen2.5", False),
+    ],
+)
+def test_names_of_one_model(asked, answered, same):
+    assert is_same_model(asked, answered) is same
+
+
+class Named(Scripted):
+    """Answers as the models of these names, in order."""
+
+    async def generate(self, prompt, **options):
+        return Completion("x", model=(await super().generate(prompt, **options)).text)
+
+
+def test_an_answer_of_another_model_is_told_once():
+    inner, told = Named("gpt-4o-2024-08-06", "", "tiny", "tiny"), []
+    checked = ModelCheck(inner, "gpt-4o", told.append)
+    for _ in range(4):
+        run(checked.generate("hi"))
+    assert told == ["the model gpt-4o was asked for; the server answered with tiny"]

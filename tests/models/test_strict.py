@@ -125,6 +125,7 @@ def test_entries_with_one_key_twice_stay_a_list() -> None:
     assert restored('{"a": [{"key": "k", "value": 1}]}', schema) == '{"a": {"k": 1}}'
 
 
+@pytest.mark.slow
 def test_a_long_answer_takes_no_more_than_a_bounded_time() -> None:
     step = in_strict_form(GOOD["seed"], strict_form(schema_of("seed")))["compute"][0]
     text = json.dumps({**in_strict_form(GOOD["seed"], strict_form(schema_of("seed"))), "compute": [step] * 20_000})

@@ -216,7 +216,7 @@ def test_ctrl_c_ends_a_process_in_order(folder: Path) -> None:
 
 @pytest.mark.slow
 def test_a_reader_that_leaves_is_no_fault(folder: Path) -> None:
-    (folder / "many").write_text(f"(xs)=CONST({list(range(50_000))})\n", encoding="utf-8")
+    (folder / "many").write_text(f"(xs)=CONST({list(range(14_000))})\n", encoding="utf-8")
     command = f"{sys.executable} -m knotwork repl -f many | head -1"
     done = subprocess.run(
         command, shell=True, capture_output=True, env=environment(folder), cwd=folder, text=True, timeout=60
@@ -230,6 +230,7 @@ def test_a_pipe_is_no_terminal(folder: Path) -> None:
     assert done.code == 0 and done.out == "2\n"
 
 
+@pytest.mark.slow
 def test_nothing_of_the_prompt_is_loaded_without_one(folder: Path) -> None:
     script = (
         "import sys; from knotwork.runtime.interfaces.cli import main\n"

@@ -10,13 +10,13 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from knotwork.adapters.llm import Completion, Usage
 from knotwork.adapters.llm_layers import Own
+from knotwork.runtime.api import planner, seed
 from knotwork.runtime.calls import Caller
 from knotwork.runtime.compiler.compiling import compile_task
 from knotwork.runtime.compiler.keeping import start as start_compilation
 from knotwork.runtime.compiler.requests import CompileRequest
 from knotwork.runtime.eventlog import LOG, logged
 from knotwork.runtime.events import Events
-from knotwork.runtime.facade import planner, seed
 from knotwork.runtime.report import Account, Figures, read_account, render, render_run
 from knotwork.runtime.report.telling import tell
 from knotwork.runtime.results import Trace

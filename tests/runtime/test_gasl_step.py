@@ -288,14 +288,31 @@ def test_no_other_file_is_read(home: Path, name: str, told: str) -> None:
     (home / "work" / "link.gasl").symlink_to(home / "secret.gasl")
     (home / "work" / "folder.gasl").mkdir()
     os.mkfifo(home / "work" / "pipe.gasl")
-    result = in_file(home, name)
-    assert result.status == "failed"
-    assert told in failure(result, "final").message
+    with pytest.raises(lwt.ScriptError) as refused:
+        in_file(home, name)
+    assert [found.code for found in refused.value.diagnostics] == ["LWT049"]
+    assert told in refused.value.diagnostics[0].message
 
 
 def test_a_file_with_faults_says_which(home: Path) -> None:
-    result = in_file(home, "x.gasl", "FIND node AS x\n")
-    assert "FIND takes nodes, edges or paths" in failure(result, "final").message
+    with pytest.raises(lwt.ScriptError) as refused:
+        in_file(home, "x.gasl", "FIND node AS x\n")
+    assert "x.gasl:1: FIND takes nodes, edges or paths" in refused.value.diagnostics[0].message
+
+
+def test_a_file_that_is_gone_when_its_step_runs_fails_the_step(home: Path) -> None:
+    class Removing:
+        async def generate(self, prompt: str, **options: Any) -> str:
+            (home / "work" / "x.gasl").unlink()
+            return "x"
+
+    text = '(a)=LLM("go")\n(final)=GASL(file="x.gasl", when="len({(a)}) > 0")\n'
+    (home / "work").mkdir()
+    (home / "work" / "x.gasl").write_text("FIND nodes LIMIT 1 AS x\n")
+    (home / "work" / "s.lwt").write_text(text)
+    result = run(parse_lwt(Source(text, str(home / "work" / "s.lwt"))), llm=Removing())
+    assert result.status == "failed"
+    assert "can't be read" in failure(result, "final").message
 
 
 def test_a_script_that_is_no_file_reads_none() -> None:

@@ -7,7 +7,7 @@ import pytest
 from knotwork import gasl, lwt
 from knotwork.adapters.llm import NotConfigured
 from knotwork.adapters.state import StoreError
-from knotwork.runtime.facade.ask import ask_sync
+from knotwork.runtime.api.ask import ask_sync
 from knotwork.runtime.grounds.opening import GivenUp, NoFolder, NoGraph, OtherGraph, Telling, open_ground
 from knotwork.runtime.grounds.values import Ground, Models, graph_of
 from knotwork.runtime.refusals import RequestError

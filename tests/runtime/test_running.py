@@ -318,6 +318,7 @@ def test_in_lenient_text_the_last_of_two_steps_with_one_id_counts() -> None:
     assert client.prompts == ["second", "<ok>"]
 
 
+@pytest.mark.slow
 def test_10000_steps_run() -> None:
     chain = '(s0)=LLM("x")\n' + "".join(f'(s{i})=LLM("{{(s{i - 1})}}")\n' for i in range(1, 10_000))
     assert run(chain).status == "complete"

@@ -12,6 +12,9 @@ from knotwork.adapters.llm import BudgetExceeded, Completion, Usage
 from knotwork.lang.source import Source
 from knotwork.runtime import runs
 from knotwork.runtime.events import CallFinished, CallStarted, Event, Events, RunStarted
+from knotwork.runtime.results import ScriptError
+from knotwork.runtime.script_plan import plan_of
+from knotwork.runtime.scripts import run as run_script
 from support.clients import Scripted, Timed
 
 SEED = {
@@ -53,6 +56,21 @@ def read(folder: Path, text: str = SCRIPT) -> Any:
 def run(folder: Path, text: str = SCRIPT, llm: Any = None, input: Any = CONTEXT, **rest: Any) -> Any:
     client = llm or Scripted({"all night": SEVERE, "little": MILD}, default=LookupError("this was not to be asked"))
     return asyncio.run(lwt.run(read(folder, text), llm=client, input=input, **rest))
+
+
+def refusal(folder: Path, text: str, llm: Any = None) -> str:
+    """Return why the script is refused before it runs: what is wrong with a file that it names."""
+    with pytest.raises(ScriptError) as refused:
+        run(folder, text, llm)
+    (found,) = [each for each in refused.value.diagnostics if each.code == "LWT049"]
+    return found.message
+
+
+def unchecked(folder: Path, text: str) -> str:
+    """Return why the step fails whose file is no longer as it was when the script was checked."""
+    script = read(folder, text)
+    plan = plan_of(script, CONTEXT)
+    return reason(asyncio.run(run_script(script, input=CONTEXT, folder=folder, plan=plan)))
 
 
 def reason(result: Any) -> str:
@@ -188,7 +206,7 @@ def test_what_is_no_context_fails_the_step(folder: Path, context: Any) -> None:
 def test_a_seed_with_faults_runs_nothing_and_says_where(folder: Path) -> None:
     script = '(final)=SEED(file="no.seed.json", context={(input)})'
     client = Scripted({})
-    told = reason(run(folder, script, client))
+    told = refusal(folder, script, client)
     assert told.startswith("no.seed.json:")
     assert "SEED0" in told
     assert not client.prompts
@@ -226,11 +244,14 @@ def test_no_other_file_is_read(folder: Path, name: str, told: str) -> None:
     os.mkfifo(folder / "pipe.json")
     (folder / "big.json").write_bytes(b" " * ((2 << 20) + 1))
     (folder / "bytes.json").write_bytes(b'{"\xff": 1}')
-    assert told in reason(run(folder, SCRIPT.replace("a.seed.json", name)))
+    assert told in refusal(folder, SCRIPT.replace("a.seed.json", name))
+    assert told in unchecked(folder, SCRIPT.replace("a.seed.json", name))
 
 
 def test_an_absolute_path_is_no_way_out(folder: Path) -> None:
-    assert "may not be read" in reason(run(folder, SCRIPT.replace("a.seed.json", str(folder.parent / "secret.json"))))
+    script = SCRIPT.replace("a.seed.json", str(folder.parent / "secret.json"))
+    assert "may not be read" in refusal(folder, script)
+    assert "may not be read" in unchecked(folder, script)
 
 
 def test_a_text_that_is_no_file_reads_none(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -176,6 +176,7 @@ def broken_scripts(draw: st.DrawFn) -> str:
     return text
 
 
+@pytest.mark.slow
 @given(broken_scripts(), st.lists(st.tuples(st.integers(1, 60), st.integers(0, 9)), max_size=30))
 @settings(max_examples=300, deadline=None)
 def test_a_stream_ends_as_the_whole_text_does(text: str, cuts: list[tuple[int, int]]) -> None:

@@ -10,8 +10,8 @@ import time
 from pathlib import Path
 from typing import Any
 
+from knotwork.runtime.api.ask import ask
 from knotwork.runtime.events import Events
-from knotwork.runtime.facade.ask import ask
 from knotwork.runtime.folders import hash_of
 from knotwork.runtime.hdt.keeping import asks
 

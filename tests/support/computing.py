@@ -1,4 +1,4 @@
-"""Small seeds in the form of seed 002, and rows, for tests of what steps mean: computed by both engines, held equal."""
+"""Small seeds in the declarative form, and rows, for tests of what steps mean: computed by both engines, held equal."""
 
 import json
 from collections.abc import Mapping, Sequence

@@ -7,7 +7,7 @@ from typing import Any
 
 from knotwork.adapters.llm import Completion, Usage
 from knotwork.adapters.llm_layers import Own
-from knotwork.runtime.facade.ask import ask
+from knotwork.runtime.api.ask import ask
 from knotwork.runtime.hdt.results import Asked
 
 from support.executing import library

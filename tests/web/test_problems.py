@@ -122,7 +122,7 @@ def test_what_nobody_foresaw_is_logged_under_an_id_and_told_to_nobody(
     def broken(*_: Any) -> Any:
         raise ZeroDivisionError("a secret text")
 
-    monkeypatch.setattr(scripts, "checked", broken)
+    monkeypatch.setattr(scripts, "ready", broken)
     with caplog.at_level(logging.ERROR, "knotwork.server"):
         answer = ask(tmp_path, "POST", "/scripts/run", json={"script": "x"})
     assert answer.status_code == 500

@@ -73,29 +73,29 @@ class Computed:
 
         return self.part("nodes", lambda: NodeTable.of(graph))
 
-    def edges(self, graph: Any) -> "EdgeTable":
-        """Return the table of edges."""
+    def edges(self, graph: Any, look: Callable[[], None] = lambda: None) -> "EdgeTable":
+        """Return the table of edges. ``look`` is called now and then while it is made; what it raises ends that, and nothing is kept."""
         from .tables import EdgeTable
 
-        return self.part("edges", lambda: EdgeTable.of(graph, self.nodes(graph)))
+        return self.part("edges", lambda: EdgeTable.of(graph, self.nodes(graph), look))
 
     def table(self, graph: Any, kind: str) -> "Table":
         """Return the table of ``kind``."""
         return self.nodes(graph) if kind == "nodes" else self.edges(graph)
 
-    def outgoing(self, graph: Any) -> "Adjacency":
-        """Return the edges that leave each node."""
+    def outgoing(self, graph: Any, look: Callable[[], None] = lambda: None) -> "Adjacency":
+        """Return the edges that leave each node. ``look``: see ``edges``."""
         from .csr import outgoing
 
-        return self.part("outgoing", lambda: outgoing(self.edges(graph), graph.is_directed()))
+        return self.part("outgoing", lambda: outgoing(self.edges(graph, look), graph.is_directed(), look))
 
-    def incoming(self, graph: Any) -> "Adjacency":
-        """Return the edges that enter each node; in an undirected graph the same as ``outgoing``."""
+    def incoming(self, graph: Any, look: Callable[[], None] = lambda: None) -> "Adjacency":
+        """Return the edges that enter each node; in an undirected graph the same as ``outgoing``. ``look``: see ``edges``."""
         if not graph.is_directed():
-            return self.outgoing(graph)
+            return self.outgoing(graph, look)
         from .csr import incoming
 
-        return self.part("incoming", lambda: incoming(self.edges(graph), True))
+        return self.part("incoming", lambda: incoming(self.edges(graph, look), True, look))
 
 
 def keeps(graph: Any) -> bool:

@@ -1,5 +1,6 @@
 """Adjacency as compressed sparse rows: the edges that leave (or enter) each node, side by side in one array."""
 
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -47,17 +48,20 @@ def distinct(positions: NDArray[Any]) -> NDArray[Any]:
     return ordered[keep]
 
 
-def outgoing(table: EdgeTable, directed: bool) -> Adjacency:
-    """Return the edges that leave each node."""
-    return _adjacency(table, table.sources, table.targets, directed)
+def outgoing(table: EdgeTable, directed: bool, look: Callable[[], None] = lambda: None) -> Adjacency:
+    """Return the edges that leave each node. ``look`` is called between the steps, and may raise to end the work."""
+    return _adjacency(table, table.sources, table.targets, directed, look)
 
 
-def incoming(table: EdgeTable, directed: bool) -> Adjacency:
-    """Return the edges that enter each node, with the nodes they come from as heads."""
-    return _adjacency(table, table.targets, table.sources, directed)
+def incoming(table: EdgeTable, directed: bool, look: Callable[[], None] = lambda: None) -> Adjacency:
+    """Return the edges that enter each node, with the nodes they come from as heads. ``look``: see ``outgoing``."""
+    return _adjacency(table, table.targets, table.sources, directed, look)
 
 
-def _adjacency(table: EdgeTable, tails: Positions, heads: Positions, directed: bool) -> Adjacency:
+def _adjacency(
+    table: EdgeTable, tails: Positions, heads: Positions, directed: bool, look: Callable[[], None]
+) -> Adjacency:
+    look()
     edges = np.arange(len(table), dtype=np.int32)
     if not directed:
         other = tails != heads  # a loop stands once
@@ -68,7 +72,9 @@ def _adjacency(table: EdgeTable, tails: Positions, heads: Positions, directed: b
         )
     if len(tails) and (np.diff(tails) < 0).any():
         # By node, then by the edge's own place: lexsort's last key is the first to sort by.
+        look()
         order = np.lexsort((edges, tails))
+        look()
         tails, heads, edges = tails[order], heads[order], edges[order]
     first = np.zeros(len(table.ends) + 1, np.int64)
     np.cumsum(np.bincount(tails, minlength=len(table.ends)), out=first[1:])

@@ -4,7 +4,8 @@ A position is the place of a node or an edge in the graph's own order, from 0. T
 not copies: what an attribute holds is read when it is asked for.
 """
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from itertools import islice
 from typing import Any
 
 import numpy as np
@@ -16,6 +17,8 @@ from ..rows.scan import Kind
 __all__ = ["EdgeTable", "NodeTable", "Positions", "Table"]
 
 Positions = NDArray[np.int32]
+_LOOK = 8192
+"""Rows that are read between two looks at the clock."""
 
 
 @define
@@ -61,29 +64,39 @@ class EdgeTable:
     data: list[Mapping[Any, Any]]
 
     @classmethod
-    def of(cls, graph: Any, ends: NodeTable) -> "EdgeTable":
-        """Read the edges of ``graph``, whose nodes are ``ends``."""
+    def of(cls, graph: Any, ends: NodeTable, look: Callable[[], None] = lambda: None) -> "EdgeTable":
+        """Read the edges of ``graph``, whose nodes are ``ends``. ``look`` is called now and then, and may raise to end the reading."""
         at = ends.positions
         if graph.is_directed() and not graph.is_multigraph():
             targets: list[int] = []
             data: list[Mapping[Any, Any]] = []
             counts: list[int] = []
             numbered = ends.nodes == list(range(len(ends)))  # then a node is its own position
-            for _, neighbours in graph.adjacency():
+            for number, (_, neighbours) in enumerate(graph.adjacency()):
+                if number % _LOOK == 0:
+                    look()
                 counts.append(len(neighbours))
                 targets.extend(neighbours if numbered else map(at.__getitem__, neighbours))
                 data.extend(neighbours.values())
+            look()
             sources = np.repeat(np.arange(len(ends), dtype=np.int32), counts)
             return cls("edges", ends, sources, np.array(targets, np.int32), None, data)
         several = graph.is_multigraph()
-        rows = list(graph.edges(keys=True, data=True) if several else graph.edges(data=True))
+        edges = iter(graph.edges(keys=True, data=True) if several else graph.edges(data=True))
+        tails: list[int] = []
+        heads: list[int] = []
+        keys: list[Any] = []
+        attributes: list[Mapping[Any, Any]] = []
+        while rows := list(islice(edges, _LOOK)):
+            look()
+            tails.extend([at[row[0]] for row in rows])
+            heads.extend([at[row[1]] for row in rows])
+            attributes.extend([row[-1] for row in rows])
+            if several:
+                keys.extend([row[2] for row in rows])
+        look()
         return cls(
-            "edges",
-            ends,
-            np.array([at[row[0]] for row in rows], np.int32),
-            np.array([at[row[1]] for row in rows], np.int32),
-            [row[2] for row in rows] if several else None,
-            [row[-1] for row in rows],
+            "edges", ends, np.array(tails, np.int32), np.array(heads, np.int32), keys if several else None, attributes
         )
 
     def __len__(self) -> int:

@@ -44,9 +44,27 @@ class PathQuery:
     max_length: int | None = None
 
 
+class _Late(Exception):
+    """The time was over before the tables of the graph were made."""
+
+
 def find_paths(graph: Any, kept: Computed, query: PathQuery, caps: Caps, strict: bool) -> Found:
-    """Find paths. Raises ``ConditionError``."""
+    """Find paths. The time limit holds for the tables that the first search makes, too. Raises ``ConditionError``."""
     deadline = Deadline.of(caps)
+
+    def look() -> None:
+        if deadline.passed():
+            raise _Late
+
+    try:
+        kept.outgoing(graph, look)
+        kept.incoming(graph, look)
+    except _Late:
+        return Found((), ("timeout_s",), "tables of the graph, which are not all made yet")
+    return _find_paths(graph, kept, query, caps, strict, deadline)
+
+
+def _find_paths(graph: Any, kept: Computed, query: PathQuery, caps: Caps, strict: bool, deadline: Deadline) -> Found:
     predicate, parts = _question(graph, kept, query.where)
     starts = _ends(graph, kept, query.starts, parts.starts, deadline, strict)
     ends = _ends(graph, kept, query.ends, parts.ends, deadline, strict)

@@ -1,4 +1,4 @@
-"""Items: what a node, an edge and a path of the graph look like outside. Design: GASL, "Items"."""
+"""Items: what a node, an edge and a path of the graph look like outside. See ``docs/design/gasl.md#items``."""
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any, overload

@@ -18,9 +18,9 @@ if TYPE_CHECKING:
     from .converting import Converted, convert
 
     SEED_SCHEMA: dict[str, Any]
-    """The JSON Schema (draft 2020-12) of a seed of the form of seed 002."""
+    """The JSON Schema (draft 2020-12) of a seed of the declarative form."""
     SEED_SCHEMA_000: dict[str, Any]
-    """The same of the form of seed 000."""
+    """The same of the formula form."""
 
 
 def __getattr__(name: str) -> Any:

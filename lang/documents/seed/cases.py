@@ -1,4 +1,4 @@
-"""Reads the rules of a ``case``: what stands after ``when`` becomes a boolean expression. Seed 002, "case"."""
+"""Reads the rules of a ``case``: what stands after ``when`` becomes a boolean expression. See ``docs/design/seed.md#compute``."""
 
 import json
 import re

@@ -1,4 +1,4 @@
-"""Writes a seed of the form of seed 000 in that of seed 002: formulas become operations where they say the same.
+"""Writes a seed of the formula form in the declarative form: formulas become operations where they say the same.
 
 Where a formula gives a value, what it became gives that value. Two things it may not do the same: where a formula fails for a
 field that is null, an aggregate skips the extraction.
@@ -36,14 +36,14 @@ _EXTRACTIONS = Name("extractions")
 
 @frozen
 class Converted:
-    """A seed in the form of seed 002, as JSON, and the formulas that stayed expressions over ``extractions``, with reasons."""
+    """A seed in the declarative form, as JSON, and the formulas that stayed expressions over ``extractions``, with reasons."""
 
     document: dict[str, Any]
     kept: tuple[Diagnostic, ...] = ()
 
 
 def convert(seed: FormulaSeed) -> Converted:
-    """Return the seed in the form of seed 002; one that has that form as it is."""
+    """Return the seed in the declarative form; one that has that form as it is."""
     if seed.form == "002":
         return Converted(dict(seed.document))
     kept: list[Diagnostic] = []

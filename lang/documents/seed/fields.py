@@ -1,4 +1,4 @@
-"""Reads the fields to extract: ``extract.fields`` of seed 002, ``extraction_fields`` of seed 000."""
+"""Reads the fields to extract: ``extract.fields`` of the declarative form, ``extraction_fields`` of the formula form."""
 
 from attrs import define
 

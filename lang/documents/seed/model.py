@@ -198,7 +198,7 @@ OPERATIONS: dict[str, type[BaseModel]] = {
     "define_filter": DefineFilter, "count": Count, "sum": Sum, "max": Max, "min": Min, "lookup": Lookup, "expr": Formula,
     "const": Const, "case": Case,
 }  # fmt: skip
-"""The shape of a step of seed 002 by its operation."""
+"""The shape of a step of the declarative form by its operation."""
 
 
 class Seed002Model(_Strict):

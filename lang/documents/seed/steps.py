@@ -1,4 +1,4 @@
-"""Reads the steps of a seed: operations of seed 002 are lowered to trees, formulas of seed 000 are read as they are."""
+"""Reads the steps of a seed: operations of the declarative form are lowered to trees, formulas of the formula form are read as they are."""
 
 import re
 from collections.abc import Callable
@@ -37,12 +37,12 @@ class Steps:
     cases: Cases
 
     def read(self, node: JsonNode, path: JsonPath) -> SeedStep | None:
-        """Return the step of seed 002; None, and why, where it is none."""
+        """Return the step of the declarative form; None, and why, where it is none."""
         made = _READERS[node.fields["op"].value](self, node, path, node.fields["name"].value)
         return made
 
     def formula(self, node: JsonNode, path: JsonPath, key: str = "formula") -> Formula | None:
-        """Return a step that is an expression: of seed 000, or ``expr`` of seed 002."""
+        """Return a step that is an expression: of the formula form, or ``expr`` of the declarative form."""
         expr = self.texts.read(node.fields[key], (*path, key))
         if expr is None:
             return None

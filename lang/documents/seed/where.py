@@ -1,4 +1,4 @@
-"""Reads a ``where``: conditions on one extraction, lowered to expressions. Seed 002, "Filter Operators"."""
+"""Reads a ``where``: conditions on one extraction, lowered to expressions. See ``docs/design/seed.md#compute``."""
 
 import json
 import re

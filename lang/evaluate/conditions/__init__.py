@@ -1,4 +1,4 @@
-"""What conditions mean: an interpreter as the reference, and a code generator for speed. Design: GASL, "Conditions"."""
+"""What conditions mean: an interpreter as the reference, and a code generator for speed. See ``docs/design/gasl.md#conditions``."""
 
 from .binding import Bound, Unbound, bind
 from .comparing import compare

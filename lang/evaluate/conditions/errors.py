@@ -1,15 +1,17 @@
 """How evaluating a condition fails."""
 
+from ...errors import KnotworkError
+
 __all__ = ["DEEPEST", "ConditionError", "too_deep"]
 
 DEEPEST = 200
 """Levels of a condition or a value that are followed; far below Python's limit of frames."""
 
 
-class ConditionError(Exception):
+class ConditionError(KnotworkError):
     """A condition that can't be evaluated: a pattern that is none, a variable without a value, too much nesting.
 
-    Seed 003, "Error Handling". ``hint`` says what to do.
+    See ``docs/design/gasl.md#errors``. ``hint`` says what to do.
     """
 
     def __init__(self, message: str, *, hint: str = "") -> None:

@@ -1,4 +1,4 @@
-"""What an expression means: an interpreter with limits as the reference, and a code generator. Design: FORMULA_SEED."""
+"""What an expression means: an interpreter with limits as the reference, and a code generator. See ``docs/design/seed.md#expressions``."""
 
 from .costs import clause_costs, weight
 from .equality import equal

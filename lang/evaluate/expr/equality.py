@@ -39,6 +39,8 @@ def equal(meter: Meter, left: Any, right: Any, depth: int = 0) -> bool:
     if len(left) != len(right):
         return False
     meter.elements(len(left))
+    if left is right:  # a value has no NaN, so it equals itself; looking at a million elements would take long
+        return True
     if first == "list":
         return _same_list(meter, left, right, depth)
     if first == "set":

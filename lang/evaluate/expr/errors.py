@@ -3,6 +3,7 @@
 from typing import Literal
 
 from ...diagnostic import Diagnostic
+from ...errors import KnotworkError
 from ...source import NOWHERE, Span
 
 __all__ = ["ExprError", "Kind"]
@@ -11,8 +12,8 @@ Kind = Literal["division", "type", "name", "key", "index", "value", "limit", "ov
 """What went wrong: ``limit`` is a limit of the host, ``result`` a value that is none of JSON, the others are of the data."""
 
 
-class ExprError(Exception):
-    """An expression that can't be evaluated with these values. FORMULA_SEED, "Expressions".
+class ExprError(KnotworkError):
+    """An expression that can't be evaluated with these values. See ``docs/design/seed.md#expressions``.
 
     ``message`` is one sentence with the operands, shortened; ``hint`` says what to do, or is empty; ``span`` is the place
     in the expression's text, None until the interpreter knows it.

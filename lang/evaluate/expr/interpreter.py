@@ -50,7 +50,7 @@ def evaluate(
     context: Mapping[str, Any] | None = None,
     meter: Meter | None = None,
 ) -> Any:
-    """Return the JSON value of ``expr``. FORMULA_SEED, "Expressions".
+    """Return the JSON value of ``expr``. See ``docs/design/seed.md#expressions``.
 
     ``names`` are the values by their names (``extractions`` is one of them), ``row`` has the mappings ``"extraction"`` and
     ``"meta"`` of the extraction at hand, ``context`` what ``context.f`` stands for. ``meter`` counts across evaluations; a

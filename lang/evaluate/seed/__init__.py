@@ -1,1 +1,4 @@
-"""What the compute steps of a seed mean: a plain interpreter as the reference, and one fused function. Design: FORMULA_SEED."""
+"""What the compute steps of a seed mean: a plain interpreter as the reference, and one fused function.
+
+See ``docs/design/seed.md#compute``.
+"""

@@ -1,7 +1,7 @@
 """Why a value is what it is: each step that it needs, with its formula, its operands, and the reviews behind it.
 
 ``explain`` gives the steps in the order in which they are told, each once: the one asked for first, then what it needs.
-``telling`` writes them out. Design: FORMULA_SEED, "results".
+``telling`` writes them out. See ``docs/design/seed.md#results``.
 """
 
 from collections.abc import Iterator, Mapping, Sequence

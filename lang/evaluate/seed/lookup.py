@@ -1,4 +1,4 @@
-"""What a lookup finds: which keys of its table a text, or each text of a list, matches. Seed 002, "lookup"."""
+"""What a lookup finds: which keys of its table a text, or each text of a list, matches. See ``docs/design/seed.md#compute``."""
 
 from typing import Any
 

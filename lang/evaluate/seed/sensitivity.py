@@ -1,7 +1,7 @@
 """How firm the results are: which single extractions change an output when they are left out, or read otherwise.
 
 Each distinct row is left out once; then each enum and each boolean of it takes each other value that is listed. What changes
-no output that is asked for is not told. Design: FORMULA_SEED, "sensitivity".
+no output that is asked for is not told. See ``docs/design/seed.md#sensitivity``.
 """
 
 import json

@@ -44,21 +44,23 @@ def check(
     measures: Collection[str] | None = None,
     variables: Collection[str] = (),
     models: Collection[str] | None = None,
+    fields: Mapping[str, tuple[str, ...]] | None = None,
 ) -> list[Diagnostic]:
     """Return what is wrong with ``program``, in the order of place: what reading it found and what the rules find.
 
     ``schema`` is the graph's, ``state`` the declared keys with their types, ``ceiling`` the most that a cap may be (by name,
     with or without ``adapter.caps.``), ``measures`` the engine's algorithms, ``models`` the names that the host offers, None
-    where nothing is known of them; ``variables`` are bound before the program runs. Never raises for what a program says.
+    where nothing is known of them; ``variables`` are bound before the program runs, ``fields`` has all fields of the items of such
+    variables, where they are known. Never raises for what a program says.
     """
-    return diagnose(Context(program, schema, state, ceiling, measures, variables, models))
+    return diagnose(Context(program, schema, state, ceiling, measures, variables, models, fields or {}))
 
 
 def check_plan(read: "PlanRead", **options: Any) -> list[Diagnostic]:
     """Return what is wrong with a plan, placed in its JSON: what reading it found and what the rules find.
 
     ``options`` are those of ``check``. Where the plan's ``stop_on_error`` is false, a name that nothing binds and a key that nobody
-    declares are warnings: that step ends with ``binding_failure``, and the plan goes on. Seed 003, "Phase 2".
+    declares are warnings: that step ends with ``binding_failure``, and the plan goes on. See ``docs/design/gasl.md#the-plan-object``.
     """
     plan = read.plan or read.draft
     if plan is None:

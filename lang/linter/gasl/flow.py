@@ -147,7 +147,8 @@ def trace(
     for name in perhaps:
         scope.names[name] = ((Binding(name, NOWHERE, None, "unknown"),), False)
     for name in given:
-        scope.names[name] = ((Binding(name, NOWHERE, None, "unknown", known.get(name)),), True)
+        kind: Kind = "rows" if name in known else "unknown"
+        scope.names[name] = ((Binding(name, NOWHERE, None, kind, known.get(name)),), True)
     walker.block(items, scope)
     return walker.flow
 

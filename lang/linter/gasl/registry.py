@@ -23,7 +23,7 @@ class Context:
     """A program under check. Everything the rules share is found once.
 
     ``schema``, ``state``, ``ceiling``, ``measures`` and ``models`` are None where nothing is known of them; ``variables``
-    are bound before the program runs.
+    are bound before the program runs, ``fields`` has all fields of their items where they are known.
     """
 
     program: Program
@@ -33,6 +33,7 @@ class Context:
     measures: Collection[str] | None = None
     variables: Collection[str] = ()
     models: Collection[str] | None = None
+    fields: Mapping[str, tuple[str, ...]] = {}
     _suggestions: Suggestions = attrs.field(factory=Suggestions, init=False, eq=False, repr=False)
 
     def found(
@@ -81,7 +82,7 @@ class Context:
     def flow(self) -> Flow:
         """The variables of the program as it runs."""
         perhaps = () if self.is_whole else _names_behind_as(self.program.source.text)
-        return trace(self.program.items, self.variables, perhaps, schema=self.schema)
+        return trace(self.program.items, self.variables, perhaps, schema=self.schema, fields=self.fields)
 
     @property
     def steps(self) -> list[Step]:

@@ -9,14 +9,14 @@ from collections.abc import Collection, Mapping
 from typing import Any
 
 from ...diagnostic import Diagnostic, sort_key
-from ...lwt import Script
+from ...lwt import MISSING, Script
 from ...operations import BUILTIN, Signature
 from . import answers, calls, expressions, options, programs, references, strings, structure
 from .ignores import silence
 from .references import input_path
-from .registry import ABSENT, MISSING, Context, Lint
+from .registry import Context, Lint
 
-__all__ = ["ABSENT", "LINTS", "MISSING", "Context", "check", "diagnose", "input_faults"]
+__all__ = ["LINTS", "Context", "check", "diagnose", "input_faults"]
 
 LINTS: tuple[Lint, ...] = (
     *structure.LINTS,
@@ -44,7 +44,7 @@ def check(
     ``input`` is the JSON value that the run will get (without it paths into the input aren't checked; ``ABSENT``: the run
     has none, and a reference to it is an error), ``models`` the
     names that the host offers (None: any), ``given`` the steps that ran before, in a session, and may be referred to. Never
-    raises for what a script says. Design: LWT, sections "Syntax" and "Meaning".
+    raises for what a script says. See ``docs/design/lwt.md#meaning``.
     """
     return diagnose(Context(script, input, operations, models, given))
 

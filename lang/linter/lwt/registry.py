@@ -3,7 +3,7 @@
 import re
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, Final, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import attrs
 
@@ -32,12 +32,7 @@ from ...source import Source, Span
 if TYPE_CHECKING:
     from ...parse.expr import ExprRead
 
-__all__ = ["ABSENT", "MISSING", "Context", "Lint", "RawString", "Use", "lint"]
-
-MISSING: Final = object()
-"""Nothing is known of the input (None is an input: JSON's null)."""
-ABSENT: Final = object()
-"""The script is to run without an input."""
+__all__ = ["Context", "Lint", "RawString", "Use", "lint"]
 
 _HEAD_LINE = re.compile(rf"^[ \t]*+\((?P<id>{ID})\)[ \t]*+=", re.MULTILINE)
 _SUGGESTIONS = 50

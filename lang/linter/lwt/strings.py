@@ -8,13 +8,13 @@ import re
 from collections.abc import Iterator
 
 from ...diagnostic import Diagnostic, Edit
-from ...lwt import Reference, Template, Text, Word
+from ...lwt import ABSENT, MISSING, Reference, Template, Text, Word
 from ...parse.lwt.lookalikes import path_of
 from ...parse.lwt.reference_slips import SLIPS
 from ...parse.lwt.shapes import ID
 from ...source import Span
 from .expressions import expression_strings
-from .registry import ABSENT, MISSING, Context, Lint, lint
+from .registry import Context, Lint, lint
 
 __all__ = ["LINTS"]
 

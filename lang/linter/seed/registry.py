@@ -52,6 +52,7 @@ class Context:
     looking: Looking | None = None
     """Which steps are to be looked at; None: all, by all rules."""
     _suggestions: Suggestions = attrs.field(factory=lambda: Suggestions(near=_near), init=False, eq=False, repr=False)
+    _nodes: dict[int, Mapping[str, Node]] = attrs.field(factory=dict, init=False, eq=False, repr=False)
 
     # What is told
 
@@ -204,7 +205,9 @@ class Context:
 
     def use(self, index: int, name: str) -> Node:
         """Return the node that names ``name`` first in the step at ``index``."""
-        return uses_of(self.seed.steps[index])[name]
+        if (nodes := self._nodes.get(index)) is None:
+            nodes = self._nodes[index] = uses_of(self.seed.steps[index])
+        return nodes[name]
 
     @cached_property
     def are_filters(self) -> Mapping[str, bool]:

@@ -14,7 +14,7 @@ from .registry import Context, Lint, lint
 __all__ = ["LINTS", "PLACEHOLDERS"]
 
 PLACEHOLDERS = ("review_text", "review_date", "review_stars", "review_useful")
-"""What stands in braces in a prompt. Seed 000, "Placeholder Variables"."""
+"""What stands in braces in a prompt. See ``docs/design/seed.md#extraction``."""
 _MOST = 100
 """Keywords that are told of; of more there is one cause."""
 _PLACEHOLDER = re.compile(r"\{(review_\w{0,40}|[a-z_]{0,20}review\w{0,20}|text|stars|date|useful)\}", re.IGNORECASE)

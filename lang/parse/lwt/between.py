@@ -11,6 +11,7 @@ from .shapes import (
     BRACKETED_HEAD,
     COLON_HEAD,
     ELISION,
+    EMPTY_LINES,
     FENCE,
     HEAD,
     ID,
@@ -107,6 +108,10 @@ def explain_lines(text: str, start: int, stop: int) -> tuple[list[Fault], int]:
 
     at = start
     while at < stop:
+        if blank := EMPTY_LINES.match(text, at, stop):
+            flush()
+            at = blank.end()
+            continue
         end = text.find("\n", at, stop)
         if end < 0:
             end = stop

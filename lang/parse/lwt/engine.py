@@ -19,7 +19,7 @@ from ...source import Span
 from ..ahead import Automaton, Follower, States
 from .builder import MAX_DEPTH, Builder, Unbuildable
 
-__all__ = ["MAX_OPTIONS", "Failure", "StepRead", "automaton", "follow", "read_script", "read_step", "reference_pattern"]
+__all__ = ["MAX_TOKENS", "Failure", "StepRead", "automaton", "follow", "read_script", "read_step", "reference_pattern"]
 
 
 @frozen
@@ -86,8 +86,9 @@ _COMMENT = re.compile(r"^[ \t]*+(?P<comment>#[^\n]*)", re.MULTILINE)
 _DEEPEST = 12 * MAX_DEPTH
 """More states than the parser stacks for a value of ``MAX_DEPTH``; of a text with more, the steps tell what is wrong."""
 
-MAX_OPTIONS = 10_000
-"""The most options of a step, those of calls inside its own among them. Each costs five tokens, and no operation has as many."""
+MAX_TOKENS = 30_000
+"""Maximum number of tokens of a step: brackets, commas, numbers, names, strings and their parts. Some 0.02 ms each; data that is larger
+belongs into the input or a file."""
 
 
 def read_script(text: str) -> tuple[Step | Comment, ...] | None:
@@ -96,16 +97,13 @@ def read_script(text: str) -> tuple[Step | Comment, ...] | None:
         return tuple(_comment(found.start("comment"), found["comment"]) for found in _COMMENT.finditer(text))
     lexer = LexerThread.from_text(_lwt().parser.lexer, TextSlice(text, 0, len(text)))
     parser = _lwt().parser.parser.parse_interactive(lexer, "start")
-    state, token, options = parser.parser_state, None, 0
+    state, token, tokens = parser.parser_state, None, 0
     stack, feed = state.state_stack, state.feed_token
     try:
         for token in lexer.lex(state):  # type: ignore[no-untyped-call]
             feed(token)
-            if token.type == "_EQUALS":
-                options += 1
-            elif token.type == "HEAD":
-                options = 0
-            if options > MAX_OPTIONS or len(stack) > _DEEPEST:
+            tokens = 1 if token.type == "HEAD" else tokens + 1
+            if tokens > MAX_TOKENS or len(stack) > _DEEPEST:
                 return None
         items: Any = parser.feed_eof(token)
     except (UnexpectedInput, Unbuildable):
@@ -160,12 +158,16 @@ def read_step(text: str, start: int, stop: int | None = None) -> StepRead | Fail
     parser = lark.parser.parser.parse_interactive(thread, "start")
     after, quote, opened, first_string, end = "head", "", 0, -1, start
     brackets: list[str] = []
-    options = 0
+    tokens = 0
     feed = parser.parser_state.feed_token
     try:
         for token in thread.lex(parser.parser_state):  # type: ignore[no-untyped-call]
             feed(token)
             kind, end = token.type, token.end_pos
+            tokens += 1
+            if tokens > MAX_TOKENS:
+                message = f"the step has more than {MAX_TOKENS:,} tokens (values, names, commas, brackets); this is one too many"
+                return Failure(end, after, unbuildable=("LWT011", message, Span(token.start_pos, end)))
             if quote:
                 if kind == quote:
                     in_key = brackets[-1:] == ["{"] and after in ("object", "comma")
@@ -176,12 +178,7 @@ def read_step(text: str, start: int, stop: int | None = None) -> StepRead | Fail
                 first_string = opened if first_string < 0 else first_string
                 continue
             after = _AFTER.get(kind, "value")
-            if kind == "_EQUALS":
-                options += 1
-                if options > MAX_OPTIONS:
-                    message = f"the step has more than {MAX_OPTIONS:,} options; this is one too many"
-                    return Failure(end, after, unbuildable=("LWT011", message, Span(token.start_pos, end)))
-            elif kind in _OPENING:
+            if kind in _OPENING:
                 brackets.append(_OPENING[kind])
                 if len(brackets) > 2 * MAX_DEPTH:  # no value of so many is built, and each is read again for every mend
                     message = f"values are nested deeper than {MAX_DEPTH} here"

@@ -29,7 +29,8 @@ def explain_step(text: str, start: int, stop: int, failure: Failure) -> Fault:
     """Explain why the step with its head at ``start`` can't be read. ``stop`` is where the next head stands."""
     if failure.unbuildable:
         code, message, span = failure.unbuildable
-        return fault(code, message, span.start, span.end)
+        hint = "larger data belongs in the input: --input FILE, {(input)}" if "tokens" in message else ""
+        return fault(code, message, span.start, span.end, hint)
     step = Broken(text, start, stop, failure)
     for explain in _EXPLAINERS:
         found = explain(step)

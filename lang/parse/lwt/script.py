@@ -2,7 +2,7 @@
 
 Strict: the text as it stands; every fault is found, and the steps that can be read are there. Lenient, for text from a
 model: what a fault's edits can put right is put right and reported as a warning, then the repaired text is read by the
-same grammar and every span is mapped back to the text as it was given. Design: LWT, sections "LWT" and "Syntax".
+same grammar and every span is mapped back to the text as it was given. See ``docs/design/lwt.md#syntax``.
 """
 
 from collections.abc import Iterable, Sequence
@@ -22,6 +22,7 @@ from .envelope import STAGES, is_wrapped
 from .faults import explain_step
 from .reference_slips import find_slips
 from .shapes import BULLET, HEAD, end_of_line, next_head, skip_blank
+from .surroundings import LINE_WITH_FENCE, MAX_FENCES
 
 __all__ = [
     "MAX_FAULTS", "Piece", "excess", "next_place", "parse_lwt", "read_piece", "read_strictly", "too_many_faults",
@@ -97,6 +98,9 @@ def excess(text: str, max_steps: int | None = MAX_STEPS) -> Diagnostic | None:
     if (openings := text.count("{(")) > MAX_OPENINGS:
         message = f"the script has {openings:,} times {{(; {MAX_OPENINGS:,} is the most"
         return Diagnostic("LWT011", "error", message, Span(0, 1))
+    if fence := next(islice(LINE_WITH_FENCE.finditer(text), MAX_FENCES, None), None):
+        message = f"the text has more than {MAX_FENCES:,} lines with a mark of a code fence; this is one too many"
+        return Diagnostic("LWT011", "error", message, Span(fence.start("mark"), fence.end("mark")))
     if max_steps is None or next(islice(HEAD.finditer(text), max_steps, None), None) is None:
         return None
     # So many places look like heads, but prompts may have some of them.

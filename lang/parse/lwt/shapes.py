@@ -6,8 +6,8 @@ Every pattern is linear on any text: runs of blanks are possessive and everythin
 import re
 
 __all__ = [
-    "BAD_HEAD", "BRACKETED_HEAD", "BULLET", "COLON_HEAD", "ELISION", "FENCE", "HEAD", "ID", "INVISIBLE", "LOOSE_HEAD", "OPERATION",
-    "SMART_QUOTES",
+    "BAD_HEAD", "BRACKETED_HEAD", "BULLET", "COLON_HEAD", "ELISION", "EMPTY_LINES", "FENCE", "HEAD", "ID", "INVISIBLE", "LOOSE_HEAD",
+    "OPERATION", "SMART_QUOTES",
     "end_of_line", "first_shown", "next_head", "skip_blank", "start_of_line",
 ]  # fmt: skip
 
@@ -64,6 +64,7 @@ SMART_QUOTES = "\u201c\u201d\u201e\u201f\u00ab\u00bb\u2018\u2019\u201a\u201b"
 
 INVISIBLE = r"\u00a0\u00ad\u1680\u180e\u2000-\u200f\u2028-\u202f\u205f-\u2064\u2066-\u206f\u3000\ufeff"
 """Spaces that are none of a script's, and characters that show nothing, as in a character class."""
+EMPTY_LINES = re.compile(r"\n++")
 _BLANKS = re.compile(rf"[ \t\r{INVISIBLE}]*")
 
 

@@ -1,7 +1,7 @@
 """Lines around the steps of a script that a model wrote: labels before heads, fences, prose in any language.
 
 The lenient reading makes remarks of what holds no step. What may be a step, or a part of one, stays and is an error, unless all
-steps stand inside of code fences and it outside. Design: LWT, section "Syntax".
+steps stand inside of code fences and it outside. See ``docs/design/lwt.md#syntax``.
 """
 
 import re
@@ -15,9 +15,25 @@ from ...source import Span
 from ..fault import shown
 from .between import ends_a_call, explain_bad_head, is_text
 from .engine import StepRead, read_step
-from .shapes import BAD_HEAD, BULLET, ELISION, HEAD, ID, INVISIBLE, OPERATION, end_of_line, first_shown, next_head
+from .shapes import (
+    BAD_HEAD,
+    BULLET,
+    ELISION,
+    EMPTY_LINES,
+    HEAD,
+    ID,
+    INVISIBLE,
+    OPERATION,
+    end_of_line,
+    first_shown,
+    next_head,
+)
 
-__all__ = ["MOST_BROKEN", "Stage", "take_off_lines", "warned"]
+__all__ = ["LINE_WITH_FENCE", "MAX_FENCES", "MOST_BROKEN", "Stage", "take_off_lines", "warned"]
+
+
+MAX_FENCES = 10_000
+"""Maximum number of lines of a text that open or close a code fence. The lines around each are explained by themselves."""
 
 
 MOST_BROKEN = 200
@@ -48,7 +64,10 @@ _STEP_WORD = re.compile(r"(?i)steps?\b")
 _FENCE_PREFIX = re.compile(r"[ \t]*(?:[-*+>\u2022]|\d{1,3}[.)])[ \t]+(?=`{3,}|~{3,})")
 _PLAIN = re.compile(rf"([ \t\r{INVISIBLE}]*+)[^\W\d_][^\n(]*+(?=\n|\Z)")
 """A line that begins with a letter and has no parenthesis: text, for neither a head nor a fence nor a comment looks like that."""
-_FENCE_MARK = re.compile(r"[ \t]*(?P<mark>`{3,}|~{3,})[ \t]*(?P<info>[^\n`]*)$", re.MULTILINE)
+_FENCE_MARK = re.compile(r"[ \t]*+(?P<mark>`{3,}+|~{3,}+)[ \t]*+(?P<info>[^\n`]*+)$", re.MULTILINE)
+_FENCE_LINE = re.compile("^" + _FENCE_MARK.pattern, re.MULTILINE)
+LINE_WITH_FENCE = re.compile(r"^[^\n]*?(?P<mark>`{3}|~{3})", re.MULTILINE)
+"""A line that may open or close a code fence. It is found in linear time: the search begins at no place but a line's first."""
 _HEADING = re.compile(rf"#{{1,6}}[ \t]*[^\n(]{{0,60}}(?=\({ID}\)[ \t]*=[ \t]*[A-Za-z]\w*[ \t]*\()")
 _CALL_BEHIND = re.compile(r"[ \t]*(?:\w+[ \t]*\(|[\"'\[{(]|-?\d|$|\Z)", re.MULTILINE)
 
@@ -111,6 +130,9 @@ class _Lines:
                 end = plain.end()
                 self.found.append(_Line("text", at, plain.end(1), end, self.within))
                 at = end + 1
+                continue
+            if blank := EMPTY_LINES.match(text, at):
+                at = blank.end()
                 continue
             end = end_of_line(text, at)
             first = first_shown(text, at, end)
@@ -185,9 +207,7 @@ class _Lines:
         stop = next_head(text, head)
         if self.fence:
             depth = 0
-            for mark in _FENCE_MARK.finditer(text, end_of_line(text, head), stop):
-                if text[mark.start() - 1 : mark.start()] not in ("", "\n"):
-                    continue
+            for mark in _FENCE_LINE.finditer(text, end_of_line(text, head), stop):
                 depth += 1 if mark["info"].strip() else -1
                 if depth < 0:
                     stop = mark.start()

@@ -6,8 +6,7 @@ from collections.abc import Iterator, Mapping
 from functools import partial
 from typing import Any
 
-from ...linter.lwt import MISSING
-from ...lwt import RESERVED, Call, Option, Word
+from ...lwt import MISSING, RESERVED, Call, Option, Word
 from ...operations import OptionSpec, Signature
 from ...parse.lwt import parse_lwt
 from ...parse.lwt.shapes import ID

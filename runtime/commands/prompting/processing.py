@@ -18,6 +18,7 @@ from ...results import Failed
 from ...session import Session
 from ..bindings import Rows, refusing, rows_of
 from ..evidence import derived, united
+from ..excerpts import clipped
 from .answers import Fault, Judged, Row, rows
 from .asking import Answer, Asker, Unanswered
 from .showing import Shown, batches, shown
@@ -69,6 +70,11 @@ class _Work:
     cite: str
     batches: list[_Batch] = field(factory=list)
 
+    @property
+    def incomplete(self) -> str:
+        """Why the items are not all that there are, for the prompt."""
+        return clipped("; ".join(self.rows.value.incomplete), 800)
+
     async def do(self, number: int) -> None:
         """Ask about one batch; about its halves where it is too much for the model at once."""
         await self._do(self.batches[number], number)
@@ -115,7 +121,9 @@ class _Work:
         references = [self.shown.references[index] for index in batch.indices]
         lines = "\n".join(self.shown.line(index) for index in batch.indices)
         columns = self.command.returning
-        prompt = build_process_prompt(lines, self.command.instruction, columns, cite=self.cite, first=references[0])
+        prompt = build_process_prompt(
+            lines, self.command.instruction, columns, cite=self.cite, first=references[0], incomplete=self.incomplete
+        )
         if round_:
             prompt = build_again_prompt(prompt, round_)
         schema = process_schema(columns, references, cite=self.cite)

@@ -1,4 +1,4 @@
-"""What PROCESS, CLASSIFY and ANALYZE say to a model, and the JSON Schemas of what they want back. Seed 003, ``prompting.py``.
+"""What PROCESS, CLASSIFY and ANALYZE say to a model, and the JSON Schemas of what they want back. See ``docs/design/gasl.md#prompts``.
 
 Data is lines of JSON, an item each, between fences that it can't contain, and is called data; an answer is read as JSON and
 checked, never as anything that runs. References (``i1``) are how an answer says where it is from.
@@ -32,11 +32,19 @@ _FAULTS = 20
 
 
 def build_process_prompt(
-    data_excerpt: str, instruction: str, columns: Sequence[Column] = (), *, cite: str = "ids", first: str = "i1"
+    data_excerpt: str,
+    instruction: str,
+    columns: Sequence[Column] = (),
+    *,
+    cite: str = "ids",
+    first: str = "i1",
+    incomplete: str = "",
 ) -> str:
     """Return the prompt of one batch. ``data_excerpt`` has an item a line, each after its reference; ``cite`` is the rows'
-    field for references, ``first`` the first of them.
+    field for references, ``first`` the first of them. ``incomplete`` says why the items are not all that there are.
     """
+    if incomplete:
+        data_excerpt += f"\n… [the data is incomplete: {incomplete}]"
     fields = [f'"{column.name}": {_TYPES[column.type]}' for column in columns] or ["... the fields that are asked for"]
     lines = [
         f'- "{cite}" has the references of the items that the row is drawn from: at least one, and only such as stand above.',

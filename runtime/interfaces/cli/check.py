@@ -35,7 +35,5 @@ def check(
         from .shared.programs import look_at
 
         against = look_at(graph, state, raw)
-    results = check_files(
-        files, "lenient" if lenient else "strict", input_file, against, seeds=True, max_steps=max_steps
-    )
+    results = check_files(files, "lenient" if lenient else "strict", input_file, against, max_steps=max_steps)
     return report(results, output_format)

@@ -19,6 +19,7 @@ from attrs import define, field, frozen
 from ....adapters.llm_answers import read_json
 from ....adapters.permissions import private_folder
 from ....lang.diagnostic import printable
+from ....lang.errors import KnotworkError
 from .gate import Who
 
 __all__ = ["PREFIX", "Key", "Keys", "KeysError", "add_key", "read_keys", "remove_key"]
@@ -30,7 +31,7 @@ _LONGEST_KEY = 200
 """Characters of a shown key that are looked at; ours are shorter."""
 
 
-class KeysError(Exception):
+class KeysError(KnotworkError):
     """The keys can't be read, or not be changed as asked. ``hint`` says what to do."""
 
     def __init__(self, message: str, hint: str = "") -> None:

@@ -5,7 +5,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 
 from lsprotocol import types
 
-from ....lang.diagnostic import Diagnostic, Edit, printable
+from ....lang.diagnostic import Diagnostic, Edit, compatible, printable
 from ....lang.rules import RULES
 from ....lang.source import Span
 from .documents import Snapshot
@@ -77,17 +77,9 @@ def _said(text: str) -> str:
 
 
 def fix_all(found: Iterable[Diagnostic]) -> list[Edit]:
-    """Return the edits of all diagnostics together; of two fixes that meet the first by place is taken, each whole or not at all."""
-    taken: list[Edit] = []
-    for each in found:
-        if each.edits and not any(_meet(edit, other) for edit in each.edits for other in taken):
-            taken += each.edits
+    """Return the edits of all diagnostics that can be made together, by place."""
+    taken = [edit for each in compatible(found) for edit in each.edits]
     return sorted(taken, key=lambda edit: (edit.span.start, edit.span.end))
-
-
-def _meet(one: Edit, other: Edit) -> bool:
-    a, b = one.span, other.span
-    return a == b or (a.start < b.end and b.start < a.end) or (a.start == b.start)
 
 
 def _touches(found: Diagnostic, span: Span) -> bool:

@@ -1,16 +1,8 @@
 """Says what is wrong with a text: by the parsers and linters that everything here uses, of what was read already."""
 
-from collections.abc import Iterable
-from typing import TYPE_CHECKING
-
-from attrs import evolve
-
 from ....lang.diagnostic import Diagnostic, sort_key
-from ....lang.linter.lwt import MISSING
+from ....lang.lwt import MISSING
 from ....lang.service import Known, Reading, diagnose
-
-if TYPE_CHECKING:
-    from ....lang.lwt import Script
 
 __all__ = ["check"]
 
@@ -29,37 +21,19 @@ def check(reading: Reading, known: Known) -> tuple[Diagnostic, ...]:
 
 
 def _check_script(reading: Reading, known: Known) -> tuple[Diagnostic, ...]:
-    script = reading.script
-    found = diagnose("lwt", reading, _with_plugins(script, known))
-    if any(step.call.options and step.call.option("file") is not None for step in script.steps):
-        from ...facade.workshop import folder_of
-        from ...operations.beside import faults_of_files
+    from ...api.checked import check_script
 
-        if (folder := folder_of(script)) is not None:
-            return tuple(sorted([*found, *faults_of_files(script, folder)], key=sort_key))
-    return found
-
-
-def _with_plugins(script: "Script", known: Known) -> Known:
-    """Return what is known, with the operations of the plugins that a script names; most name none."""
-    from ...operations import OPERATIONS, signatures
-
-    named = {step.call.operation for step in script.steps}
-    return evolve(known, operations=signatures(named)) if named - OPERATIONS.keys() else known
+    return check_script(reading.script, input=known.input, models=known.models, given=known.variables).found
 
 
 def _check_seed(reading: Reading, known: Known) -> tuple[Diagnostic, ...]:
+    from ...api.checked import check_seed
     from ...formulas.reviews import ContextError
-    from ...formulas.seeds import check as check_seed
 
-    read = reading.seed
-    seed = read.seed or read.draft
-    found: Iterable[Diagnostic] = ()
-    if known.input is MISSING:
-        found = diagnose("seed", reading, known)
-    elif seed is not None:
+    if known.input is not MISSING:
         try:
-            found = check_seed(seed, known.input)
-        except ContextError:  # the input beside it is no context: said of the input, not of the seed
-            found = check_seed(seed)
-    return tuple(sorted(dict.fromkeys((*found, *read.diagnostics)), key=sort_key))
+            return check_seed(reading.seed, known.input).found
+        except ContextError:  # the input beside the seed is no context: that is a fault of the input
+            pass
+    found = diagnose("seed", reading, known)
+    return tuple(sorted(dict.fromkeys((*found, *reading.seed.diagnostics)), key=sort_key))

@@ -15,7 +15,7 @@ from typing import Any, Literal
 from attrs import define, field, frozen
 
 from ....lang.diagnostic import printable
-from ....lang.linter.lwt import MISSING
+from ....lang.lwt import MISSING
 from ....lang.schema import Schema
 from ....lang.service import Known, StateKey
 from .settings import Settings

@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from ....lang.linter.lwt import MISSING
+from ....lang.lwt import MISSING
 from ....lang.schema import Schema
 from ....lang.service import Known, StateKey, Variable
 from .commands import counted

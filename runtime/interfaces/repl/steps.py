@@ -6,11 +6,11 @@ from attrs import evolve
 
 from ....lang.dependencies import step_references
 from ....lang.diagnostic import Diagnostic, has_errors
-from ....lang.lwt import RESERVED, Script
-from ....lang.parse.lwt import parse_lwt
+from ....lang.lwt import ABSENT, RESERVED, Script
+from ...api.checked import check_script
 from ...operations.workshop import Workshop
 from ...results import Run, StepResult, coercions, plain
-from ...scripts import planned
+from ...script_plan import ScriptPlan
 from ...scripts import run as run_script
 from ..counting import Calls
 from .commands import counted, refused, warnings
@@ -27,10 +27,9 @@ _STATUSES: dict[str, Status] = {"complete": "done", "partial": "partial", "faile
 
 async def run(piece: Piece, desk: Desk, cancel: asyncio.Event) -> Outcome:
     """Run steps, side by side where they don't need each other. Those that are done are bound, whatever becomes of the others."""
-    script = parse_lwt(piece.source)
-    plan = planned(script, desk.input, tuple(desk.models), desk.values.names())
-    if has_errors(plan.diagnostics):
-        return refused(checked(piece, desk)[1], script.source)
+    script, found, plan = _checked(piece, desk)
+    if has_errors(found):
+        return refused(found, script.source)
     wanted = {reference.name for step in script.steps for reference in step_references(step)} - RESERVED
     before = desk.values.before(sorted(wanted)).without({step.id for step in script.steps})
     shop = None if desk.adapter is None else Workshop(desk.executor_on, desk.state)
@@ -48,15 +47,22 @@ async def run(piece: Piece, desk: Desk, cancel: asyncio.Event) -> Outcome:
     for step_id, result in made.steps.items():
         if step_id in ids and result.is_good:
             desk.values.ran(ids[step_id], result)
-    found = warnings([d for d in plan.diagnostics if d.code not in _OF_SCRIPTS])
-    return evolve(_outcome(script, made, calls), diagnostics=found, source=script.source)
+    return evolve(_outcome(script, made, calls), diagnostics=warnings(found), source=script.source)
 
 
 def checked(piece: Piece, desk: Desk) -> tuple[Script, list[Diagnostic]]:
     """Return the script of a piece and what is wrong with it here. Nothing is run."""
-    script = parse_lwt(piece.source)
-    plan = planned(script, desk.input, tuple(desk.models), desk.values.names())
-    return script, [d for d in plan.diagnostics if d.code not in _OF_SCRIPTS]
+    return _checked(piece, desk)[:2]
+
+
+def _checked(piece: Piece, desk: Desk) -> tuple[Script, list[Diagnostic], ScriptPlan]:
+    made = check_script(
+        piece.source,
+        input=ABSENT if desk.input is None else desk.input,
+        models=tuple(desk.models),
+        given=desk.values.names(),
+    )
+    return made.script, [each for each in made.diagnostics if each.code not in _OF_SCRIPTS], made.plan
 
 
 def _outcome(script: Script, run: Run, calls: Calls) -> Outcome:

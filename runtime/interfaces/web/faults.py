@@ -10,7 +10,7 @@ from starlette.exceptions import HTTPException
 from starlette.responses import Response
 from starlette.routing import Match
 
-from ....lang.diagnostic import as_json, nearest, printable
+from ....lang.diagnostic import all_as_json, nearest, printable
 from ...refusals import RequestError
 from ...results import ScriptError
 from ..http.problems import Problem, problem_response
@@ -42,7 +42,7 @@ def add_handlers(app: FastAPI) -> None:
 
     async def refused(request: Request, error: Exception) -> Response:
         assert isinstance(error, ScriptError)  # noqa: S101
-        return problem_response(refused_script([as_json(found, error.source) for found in error.diagnostics]))
+        return problem_response(refused_script(all_as_json(error.diagnostics, error.source)))
 
     async def of_http(request: Request, error: Exception) -> Response:
         assert isinstance(error, HTTPException)  # noqa: S101

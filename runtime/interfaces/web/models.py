@@ -21,7 +21,7 @@ from .settings import Model, RunLimits
 __all__ = ["ForRun", "Offered"]
 
 SEED_DEFAULT = "gpt-4o"
-"""What seed 004's request has for a model where the client names none."""
+"""The model of a request in which the client names none."""
 
 _LISTED = 50
 

@@ -72,6 +72,7 @@ documents = st.lists(written, min_size=1, max_size=4) | st.dictionaries(
 )
 
 
+@pytest.mark.slow
 @given(documents, st.sampled_from([None, 1]))
 @settings(max_examples=200, deadline=None)
 def test_what_is_mended_is_what_was_written(value, indent):

@@ -5,10 +5,12 @@ from pathlib import Path
 from typing import get_args
 
 import pytest
-from knotwork import gasl, grammar
+from knotwork import gasl, grammar, lwt
 from knotwork.lang import gasl as tree
 from knotwork.lang.node import walk
 from knotwork.lang.printer.gasl import format_command
+from knotwork.lang.source import Source
+from knotwork.runtime.api.file_kinds import kind_of
 from knotwork.runtime.commands import RUNNERS
 from knotwork.runtime.report.words import in_words
 
@@ -50,3 +52,15 @@ def test_a_command_has_every_place(command: type, written: dict[type, tree.Comma
     assert (command in RUNNERS) != (command in CONTROL)
     if command is not tree.Cancel:  # it would end the example
         assert command in documented, "docs/reference/gasl.md has no example that runs"
+
+
+@pytest.mark.parametrize("command", COMMANDS, ids=lambda command: command.__name__)
+def test_a_command_is_known_wherever_words_are_listed(command: type, written: dict[type, tree.Command]) -> None:
+    text = format_command(written[command])
+    word = text.split()[0]
+    assert kind_of(Source(text, "<stdin>")) == "program", "runtime/api/file_kinds.py does not know it"
+    script = lwt.check(f"(final)=GASL('''{text}''')")
+    unknown = [each for each in script if each.code == "LWT042" and "there is no command" in each.message]
+    assert not unknown, "a prompt script does not know it"
+    coloured = (ROOT / "docs/editors/vscode/syntaxes/gasl.tmLanguage.json").read_text(encoding="utf-8")
+    assert word in coloured, "python docs/editors/generate.py writes it"

@@ -65,11 +65,13 @@ def test_a_draft_of_a_usual_length_goes_back_whole() -> None:
 
 
 def faults(length: int, places: list[tuple[int, int]], edits: int = 0, hint: str = "h") -> list[Diagnostic]:
-    made = tuple(Edit(Span(0, 1), "y" * 40) for _ in range(edits))
     return [
-        Diagnostic("SEED002", "error", "m" * 900, Span(min(a, length), min(b, length)), (hint,) * 20, made)
+        Diagnostic(
+            "SEED002", "error", "m" * 900, Span(min(a, length), min(b, length)), (hint,) * 20,
+            tuple(Edit(Span(a, a + 1), "y" * 40) for _ in range(edits)),
+        )
         for a, b in places
-    ]
+    ]  # fmt: skip
 
 
 @pytest.mark.parametrize("length", [LONGEST_SHOWN + 1, 60_000, 200_000])
@@ -97,7 +99,7 @@ def test_what_is_told_has_a_bound_and_edits_are_offered_whole_or_not() -> None:
     source = Source("x" * 100, "<seed>")
     few, many = shown(faults(100, [(0, 1)], 20), source), shown(faults(100, [(0, 1)], 200), source)
     assert (len(few[0]["edits"]), len(many[0]["edits"])) == (20, 0)
-    listed = shown(faults(100, [(0, 1)] * 30, 70), source)
+    listed = shown(faults(100, [(number, number + 1) for number in range(30)], 70), source)
     assert 1 <= len(listed) < 30
     assert len(json.dumps(listed, ensure_ascii=False)) <= LONGEST_TOLD
 

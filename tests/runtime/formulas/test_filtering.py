@@ -1,13 +1,12 @@
 """Which reviews a filter keeps."""
 
-import time
-
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from knotwork.lang.seed import FormulaSeed, Keep
 from knotwork.runtime.formulas.filtering import FilterError, Keeper, keyword_counts
 from knotwork.runtime.formulas.reviews import Review, read_context
+from support.cpu_time import within
 
 
 def keeps(text: str, *keywords: str, match: str = "substring") -> bool:
@@ -64,9 +63,7 @@ def test_a_pattern_that_cant_be_used_is_refused(pattern: str) -> None:
 
 
 def test_a_pattern_takes_linear_time() -> None:
-    began = time.process_time()
-    assert not keeps("a" * 100_000, "(a+)+$b", match="regex")
-    assert time.process_time() - began < 1
+    assert not within(1, lambda: keeps("a" * 100_000, "(a+)+$b", match="regex"))
 
 
 def test_counts_are_by_keyword_and_together() -> None:

@@ -181,6 +181,7 @@ def test_each_count_of_a_counter_has_the_evidence_of_its_own_rows() -> None:
     assert {each["key"]: each["more"] for each in pieces if "more" in each} == {"even": 36, "null": 33}
 
 
+@pytest.mark.slow
 def test_a_counter_of_many_keys_has_bounded_evidence_and_says_so() -> None:
     rows = [{"kind": f"k{number}", "count": 50} for number in range(2_000)]
     proof = [[piece(f"{number}.{at}") for at in range(50)] for number in range(2_000)]

@@ -450,3 +450,39 @@ def test_two_sittings_number_their_commands_on(tmp_path: Path) -> None:
         with executor(state=tmp_path / "run") as opened:
             assert opened.execute_one(PEOPLE).step == first
             opened.execute_one("BRANCH IF LEN ${people} > 0 THEN COUNT people AS n")
+
+
+@pytest.mark.parametrize(
+    ("command", "path", "fields"),
+    [
+        ("AGGREGATE j BY nonsense COMPUTE count() AS x", "nonsense", "right.weight"),
+        ("AGGREGATE j BY source COMPUTE sum(right.wight) AS x", "right.wight", "right.weight"),
+        ("RANK e BY wight AS x", "wight", "source, target, weight"),
+        ("SELECT e FIELDS source, wight AS x", "wight", "source, target, weight"),
+        ("SELECT e WHERE wight > 1 AS x", "wight", "source, target, weight"),
+        ("COUNT e BY wight AS x", "wight", "source, target, weight"),
+        ("JOIN e WITH j ON wight AS x", "wight", "source, target, weight"),
+    ],
+)
+def test_fields_of_variables_of_earlier_commands_are_checked_before_the_next_one(
+    command: str, path: str, fields: str
+) -> None:
+    with executor(graph=nx.les_miserables_graph()) as opened:
+        for before in ("FIND edges AS e", "JOIN e WITH e ON source AS j"):
+            assert opened.execute_one(before).status == "success"
+        record = opened.execute_one(command)
+        assert record.error is not None
+        found = record.error["diagnostic"]
+        assert (record.status, found["code"]) == ("schema_mismatch", "GASL073") and found["message"].endswith(
+            f"no field {path}"
+        )
+        assert fields in record.error["hint"], record.error
+        assert opened.execute_one(command.replace("wight", "weight").replace("nonsense", "target")).status != "error"
+
+
+def test_a_field_that_only_other_nodes_have_is_not_refused() -> None:
+    with executor() as opened:
+        opened.execute_one('FIND nodes WHERE entity_type = "PERSON" AS people')
+        lacking = sorted({*opened.adapter.schema.node_attributes} - {*opened.context.fields("people")})
+        assert lacking, "the people lack a field that other nodes have"
+        assert opened.execute_one(f"SELECT people WHERE {lacking[0]} IS NULL AS s").status == "success"

@@ -8,6 +8,7 @@ import pytest
 from knotwork import gasl
 from knotwork.adapters.graph import Caps
 from knotwork.runtime.records import plan_status
+from support.clients import Scripted
 
 CUT = "e was cut short by max_results (3) at 3 items"
 
@@ -173,3 +174,12 @@ def test_an_order_by_an_unknown_field_is_an_error(command: str) -> None:
         assert record.status == "error"
         assert record.error["diagnostic"]["code"] == "GASL070"
         assert not executor.context.exists("x")
+
+
+def test_a_model_that_processes_a_part_is_told_so() -> None:
+    client = Scripted(default='{"rows": []}')
+    with opened(llm=client) as executor:
+        executor.execute_one('PROCESS e USING "who" AS x RETURNING (name TEXT)')
+        executor.execute_one('PROCESS whole USING "who" AS y RETURNING (name TEXT)')
+    cut, whole = client.prompts[0], client.prompts[-1]
+    assert f"[the data is incomplete: {CUT}]" in cut and "incomplete" not in whole

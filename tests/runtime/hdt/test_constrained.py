@@ -4,7 +4,7 @@ import asyncio
 import json
 
 import pytest
-from knotwork.runtime.facade.ask import ask, ask_sync
+from knotwork.runtime.api.ask import ask, ask_sync
 from support.model_server import KEY, ModelServer
 from support.strict_rules import in_strict_form, strict_faults
 

@@ -6,8 +6,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from knotwork.runtime.api.ask import RequestError, ask
 from knotwork.runtime.events import Events
-from knotwork.runtime.facade.ask import RequestError, ask
 from knotwork.runtime.folders import RunError
 from knotwork.runtime.hdt.keeping import AskRecorder, asks, open_asks
 from knotwork.runtime.journal import Journal

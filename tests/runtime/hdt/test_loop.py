@@ -7,8 +7,8 @@ from typing import Any
 import pytest
 from knotwork import gasl
 from knotwork.adapters.llm import BadAnswer, Unavailable, WrongKey
+from knotwork.runtime.api.ask import RequestError, ask_sync
 from knotwork.runtime.events import DecisionMade, Events, HypothesisFormed, RepairAsked
-from knotwork.runtime.facade.ask import RequestError, ask_sync
 from support.executing import library
 from support.traversing import Planning, asked, done, plan
 
@@ -166,7 +166,7 @@ def test_a_budget_that_ends_inside_of_a_plan_ends_the_loop() -> None:
 @pytest.mark.parametrize("during", ["planning", "work"])
 def test_cancelling_ends_what_is_under_way(during: str) -> None:
     async def go() -> Any:
-        from knotwork.runtime.facade.ask import ask
+        from knotwork.runtime.api.ask import ask
 
         cancel = asyncio.Event()
         work = plan("FIND nodes AS people", 'CLASSIFY people BY "age" INTO ("a", "b") AS x')

@@ -133,6 +133,7 @@ def comparisons_of_words(draw: st.DrawFn) -> tuple[str, str, list[str]]:
     return draw(st.sampled_from(NAMES)), operator, words
 
 
+@pytest.mark.slow
 @settings(max_examples=200)
 @given(worlds(), comparisons_of_words(), st.booleans())
 def test_no_name_is_made_a_text_or_another_name(
@@ -199,6 +200,7 @@ def flat(condition: Condition) -> Condition:
     return kind(tuple(part for each in inner for part in (each.operands if isinstance(each, kind) else (each,))))
 
 
+@pytest.mark.slow
 @settings(max_examples=300)
 @given(slips())
 def test_a_slip_that_is_mended_leads_back_to_what_was_written(slip: tuple[str, str]) -> None:

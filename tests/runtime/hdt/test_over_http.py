@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from knotwork.runtime.facade.ask import ask
+from knotwork.runtime.api.ask import ask
 from support.executing import library
 from support.model_server import KEY, ModelServer
 from support.wondering import Wondering, kind_of

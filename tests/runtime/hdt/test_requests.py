@@ -5,7 +5,7 @@ import json
 from typing import Any
 
 import pytest
-from knotwork.runtime.facade.ask import RequestError, ask
+from knotwork.runtime.api.ask import RequestError, ask
 from knotwork.runtime.search import Settings
 from support.traversing import Planning, asked, plan
 

@@ -165,7 +165,7 @@ def test_a_plan_that_the_budget_ended_goes_on_with_the_command_that_was_not_paid
 def test_a_plan_that_was_cancelled_goes_on(tmp_path: Path) -> None:
     import asyncio
 
-    from knotwork.runtime.facade.ask import ask
+    from knotwork.runtime.api.ask import ask
 
     state = tmp_path / "s"
 

@@ -9,8 +9,8 @@ from typing import Any
 import pytest
 from knotwork import gasl
 from knotwork.adapters.llm import Completion, WrongKey
+from knotwork.runtime.api.ask import RequestError, ask
 from knotwork.runtime.events import BranchClosed, BranchOpened, Events, HypothesisFormed
-from knotwork.runtime.facade.ask import RequestError, ask
 from knotwork.runtime.search import Settings
 from support.executing import library
 from support.traversing import Planning, asked, done, plan

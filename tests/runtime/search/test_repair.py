@@ -38,6 +38,7 @@ def held(made: list[tuple[Trial, Trial]]) -> None:
     assert all(before.repairs == 0 for before, _ in made)
 
 
+@pytest.mark.slow
 def test_repairs_bring_back_what_slips_cost():
     held(trials(45, 1))
 

@@ -1,7 +1,7 @@
 """What of a seed's steps goes into a shared loop over the rows: aggregates, and formulas such as ``sum(1 for e in extractions)``.
 
-Both become reductions over the fields of one row, so that ``e["severity"]`` of seed 000 and ``extraction.severity`` of seed
-002 are the same condition, tested once.
+Both become reductions over the fields of one row, so that ``e["severity"]`` of the formula form and ``extraction.severity`` of
+the declarative form are the same condition, tested once.
 """
 
 from collections.abc import Collection, Mapping, Sequence

@@ -50,7 +50,21 @@ def explain(text: str, failure: Failure) -> tuple[Diagnostic, ...]:
             diagnostics[0] = evolve(diagnostics[0], edits=(Edit(Span(0, len(text)), whole),))
     elif tree is None:
         diagnostics = _mending(text, diagnostics)
-    return tuple(sorted(map(_shown, _once(diagnostics)[:MOST_FAULTS]), key=sort_key))
+    return tuple(sorted(map(_shown, _once(_uncovered(diagnostics))[:MOST_FAULTS]), key=sort_key))
+
+
+def _uncovered(diagnostics: list[Diagnostic]) -> list[Diagnostic]:
+    """Return the diagnostics without those that say the same of a part that another one's edit writes anew, or of its attributes."""
+    written = [(edit.span, each.code, each.message) for each in diagnostics for edit in each.edits if edit.text]
+
+    def is_covered(one: Diagnostic, span: Span) -> bool:
+        return any(
+            whole.start <= span.start and span.end <= whole.end and (message == one.message or one.code == "EXPR012")
+            for whole, code, message in written
+            if code == "EXPR007"
+        )
+
+    return [one for one in diagnostics if one.edits or one.span is None or not is_covered(one, one.span)]
 
 
 _LONGEST_SHOWN = 160

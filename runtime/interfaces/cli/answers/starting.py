@@ -2,7 +2,7 @@
 
 import sys
 
-from ..shared.checked import Checked
+from ....api.checked import Checked
 from ..shared.checking import show
 from ..shared.exit import Exit
 from ..shared.files import Unreadable

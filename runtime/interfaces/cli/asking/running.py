@@ -11,6 +11,7 @@ from attrs import evolve
 
 from .....adapters.llm import NotConfigured
 from .....adapters.state import StoreError
+from ....api.checked import Checked
 from ....debuglog import DebugLog, level
 from ....events import Events
 from ....folders import RunError
@@ -23,7 +24,6 @@ from ....wiring import default_spec, open_graph
 from ...counting import Calls
 from ..execution.interrupt import cancelling
 from ..programs.opening import Opened, open_executor
-from ..shared.checked import Checked
 from ..shared.checking import show
 from ..shared.display import Display
 from ..shared.exit import Exit, Misused

@@ -3,10 +3,11 @@
 import asyncio
 import sys
 
+from ....api.checked import Checked, folder_of
+from ....api.workshop import on_graph
 from ....debuglog import DebugLog, level
 from ....eventlog import logged
 from ....events import Events
-from ....facade.workshop import folder_of, on_graph
 from ....grounds.values import Models, close_models
 from ....operations.workshop import Workshop
 from ....results import Run, ScriptError
@@ -14,7 +15,6 @@ from ....runs import Recorder, start
 from ....scripts import run as run_script
 from ...models import open_models
 from ...opening import in_words_of_options
-from ..shared.checked import Checked
 from ..shared.checking import show
 from ..shared.display import Display
 from ..shared.exit import Exit
@@ -53,7 +53,7 @@ def execute(asked: Asked, job: Job, spec: str | None, named: dict[str, str]) -> 
             with logged(events, recorder.path):
                 run = asyncio.run(_executed(asked, job, models, events, recorder, screen, workshop))
     except ScriptError as error:  # the run's own check has the last word
-        show([Checked(error.diagnostics, error.source, job.script)], sys.stderr)
+        show([Checked(error.diagnostics, error.source)], sys.stderr)
         return Exit.ERRORS
     finally:
         if screen is not None:
@@ -94,6 +94,7 @@ async def _executed(
                 job.script, input=job.given, llm=models.default, models=models.named, schedule=asked.schedule,
                 max_concurrency=asked.max_concurrency, all_steps=asked.all_steps, events=events, record=recorder,
                 cancel=cancel, workshop=workshop, folder=folder_of(job.script), spec=models.spec, strict_types=asked.strict_types,
+                plan=job.checked.plan,
             )  # fmt: skip
         finally:
             await close_models(models)

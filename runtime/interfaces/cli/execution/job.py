@@ -5,8 +5,8 @@ from typing import Any
 from attrs import frozen
 
 from .....lang.lwt import Script
+from ....api.checked import CheckedScript
 from ....runs import Stored
-from ..shared.checked import Checked
 
 __all__ = ["Job"]
 
@@ -15,7 +15,11 @@ __all__ = ["Job"]
 class Job:
     """What is to be run: the checked script and its input, and the earlier run where one is resumed."""
 
-    checked: Checked
-    script: Script
+    checked: CheckedScript
     given: Any
     stored: Stored | None
+
+    @property
+    def script(self) -> Script:
+        """The script that was checked."""
+        return self.checked.script

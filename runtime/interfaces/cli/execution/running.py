@@ -7,20 +7,17 @@ from typing import Any
 from attrs import evolve
 
 from .....lang.dependencies import step_references
-from .....lang.linter.lwt import MISSING
-from .....lang.lwt import Call, Mode, Script
+from .....lang.lwt import MISSING, Call, Mode, Script
 from .....lang.node import walk
-from .....lang.parse.lwt import parse_lwt
 from .....lang.source import Source
+from ....api.checked import Checked, CheckedScript, check_script
 from ....runs import RunError, Stored, load
 from ...asked import Ground
 from ...models import named_specs
-from ..shared.checked import Checked
 from ..shared.checking import show
 from ..shared.exit import Exit, Misused
 from ..shared.files import Unreadable, read_input
 from ..shared.output import complain, say
-from ..shared.scripts import check_script
 from ..shared.states import graph_of_state
 from .asked import Asked
 from .job import Job
@@ -84,9 +81,8 @@ def _job(asked: Asked, source: Source | None, stored: Stored | None, named: dict
             given = kept
     except Unreadable as error:
         return Checked((error.diagnostic,), error.source)
-    script = parse_lwt(source, mode, asked.max_steps)
-    checked = check_script(script, given, sorted(named) if named else None)
-    return checked if checked.failed else Job(checked, script, None if given is MISSING else given, stored)
+    checked = check_script(source, mode, max_steps=asked.max_steps, input=given, models=sorted(named))
+    return checked if checked.failed else Job(checked, None if given is MISSING else given, stored)
 
 
 def refused(checked: Checked, asked: Asked) -> int:
@@ -97,7 +93,7 @@ def refused(checked: Checked, asked: Asked) -> int:
 
         print(refusal(checked))
     say("nothing was run")
-    if checked.script is not None and not asked.lenient and checked.diagnostics[0].code.startswith("LWT00"):
+    if isinstance(checked, CheckedScript) and not asked.lenient and checked.diagnostics[0].code.startswith("LWT00"):
         say("if a model wrote this script, try --lenient")
     return Exit.ERRORS
 

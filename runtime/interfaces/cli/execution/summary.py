@@ -3,11 +3,11 @@
 import sys
 from typing import Any
 
-from .....lang.diagnostic import as_json, printable
+from .....lang.diagnostic import all_as_json, printable
+from ....api.checked import Checked
 from ....results import Run, StepResult, coercions, run_json
 from ....runs import Recorder
 from ...counting import dollars
-from ..shared.checked import Checked
 from ..shared.exit import Exit
 from ..shared.output import colour, is_terminal, json_text, paint, say, write
 from ..shared.telling import raising
@@ -118,7 +118,7 @@ def refusal(checked: Checked) -> str:
         "calls": 0, "cached": 0, "prompt_tokens": 0, "completion_tokens": 0, "cost": None, "seconds": 0.0,
         "critical_path_seconds": 0.0,
     }  # fmt: skip
-    found = [as_json(diagnostic, checked.source) for diagnostic in checked.diagnostics]
+    found = all_as_json(checked.diagnostics, checked.source)
     return json_text(
         {
             "status": "refused", "output": None, "value": None, "final": None, "steps": {}, "usage": usage,

@@ -1,13 +1,12 @@
 """What ``run`` does first: reads the file and hands it to what runs its language."""
 
+from ....api.checked import Checked
 from ...models import named_specs
 from ..execution.asked import Asked
 from ..execution.running import perform as run_script
 from ..execution.running import refused
-from ..shared.checked import Checked
 from ..shared.exit import Misused
-from ..shared.files import Unreadable, only_one_stdin, read_source
-from ..shared.kinds import language_of
+from ..shared.files import Unreadable, only_one_stdin, read_source, required
 
 __all__ = ["perform"]
 
@@ -23,9 +22,11 @@ def perform(asked: Asked) -> int:
         source = read_source(asked.file)
     except Unreadable as error:
         return refused(Checked((error.diagnostic,), error.source), asked)
-    language = language_of(source)
-    if language == "lwt":
+    kind = required(
+        source, ("script", "program", "plan"), "this command takes scripts (.lwt), programs (.gasl) and plans"
+    )
+    if kind == "script":
         return run_script(asked, source)
     from .running import run_program
 
-    return run_program(source, language, asked, named_specs(asked.models))
+    return run_program(source, "plan" if kind == "plan" else "gasl", asked, named_specs(asked.models))

@@ -9,6 +9,7 @@ from collections.abc import Sequence
 from .....lang.diagnostic import has_errors, printable
 from .....lang.parse.gasl import parse_gasl
 from .....lang.source import Source
+from ....api.checked import Checked
 from ....debuglog import DebugLog, level
 from ....events import Events
 from ....executor import GASLExecutor
@@ -16,7 +17,6 @@ from ....grounds.values import Models, close_models
 from ....records import ExecutionRecord, plan_status
 from ...asked import Ground, Limits
 from ..execution.interrupt import cancelling
-from ..shared.checked import Checked
 from ..shared.checking import show
 from ..shared.exit import Exit, Misused
 from ..shared.output import complain, say

@@ -4,23 +4,23 @@ import asyncio
 import sys
 from typing import Any, Literal
 
-from .....lang.diagnostic import as_json, has_errors, printable
+from .....lang.diagnostic import all_as_json, has_errors, printable
 from .....lang.documents.plan import Plan
 from .....lang.gasl import Program
 from .....lang.source import Source
+from ....api.checked import Checked, check_program, read_program
 from ....debuglog import DebugLog, level
 from ....events import Events
 from ....executor import GASLExecutor, PlanError
+from ....executor.planning import Ready
 from ....grounds.values import close_models
 from ....records import ExecutionRecord, plan_status
 from ...counting import Calls
 from ..execution.asked import Asked
 from ..execution.interrupt import cancelling
-from ..shared.checked import Checked
 from ..shared.checking import show
 from ..shared.exit import Exit, Misused
 from ..shared.output import colour, json_text, paint, say, write
-from ..shared.programs import check_program
 from .opening import asks_a_model, open_executor
 from .progress import CommandLines
 from .showing import code_of, document, failed, show_value
@@ -39,10 +39,10 @@ def run_program(source: Source, language: Literal["gasl", "plan"], asked: Asked,
         if getattr(asked, name):
             hint = "EXPLAIN before a command says how it would run" if name == "dry_run" else ""
             raise Misused(f"{option} is for prompt scripts (.lwt); {source.name} is a {_NOUNS[language]}", hint)
-    read = check_program(source, language, None)
-    if read.failed or read.program is None:  # before a graph is loaded: it may take a while
-        return _refused(read, asked)
-    program = read.program.program if isinstance(read.program, Plan) else read.program
+    read = read_program(source, language)
+    if read.failed:  # before a graph is loaded: it may take a while
+        return _refused(check_program(source, language), asked)
+    program = read.program
     events, calls = Events(), Calls()
     lines = None if level() else CommandLines()
     for subscriber in (calls, lines or DebugLog(level())):
@@ -54,12 +54,12 @@ def run_program(source: Source, language: Literal["gasl", "plan"], asked: Asked,
     )  # fmt: skip
     try:
         try:
-            records = asyncio.run(executed(opened.executor, read.program, opened.models, note))
+            ready, records = asyncio.run(executed(opened.executor, read.runnable, opened.models, note))
         except PlanError as error:
             return _refused(Checked(error.diagnostics, error.source), asked)
         status = plan_status(records)
         if asked.form == "json":
-            found = [as_json(d, source) for d in read.diagnostics]
+            found = all_as_json(ready.remarks, source)
             write(json_text(document(records, status, opened.state.hash, found)))
         elif not failed(status):
             show_value(records, asked.form)
@@ -74,12 +74,15 @@ def run_program(source: Source, language: Literal["gasl", "plan"], asked: Asked,
 _NOUNS = {"gasl": "program", "plan": "plan"}
 
 
-async def executed(executor: GASLExecutor, plan: "Plan | Program", models: Any, note: Any) -> list[ExecutionRecord]:
-    """Run the plan; the first Ctrl-C ends it in order. Raises ``PlanError``, before anything was run."""
+async def executed(
+    executor: GASLExecutor, plan: "Plan | Program", models: Any, note: Any
+) -> tuple[Ready, list[ExecutionRecord]]:
+    """Check the plan and run it; the first Ctrl-C ends it in order. Raises ``PlanError``, before anything was run."""
     cancel = asyncio.Event()
     with cancelling(cancel, note):
         try:
-            return await executor.arun_plan(plan, cancel=cancel)
+            ready = await executor.prepare(plan)
+            return ready, await executor.arun_plan(ready, cancel=cancel)
         finally:
             await close_models(models)
 
@@ -89,7 +92,7 @@ def _refused(checked: Checked, asked: Asked) -> int:
     errors = Checked(tuple(d for d in checked.diagnostics if d.severity != "info"), checked.source)
     show([errors], sys.stderr)
     if asked.form == "json":
-        found = [as_json(d, checked.source) for d in checked.diagnostics]
+        found = all_as_json(checked.diagnostics, checked.source)
         write(json_text({**document((), "refused", "", found)}))
     say("nothing was run")
     return Exit.ERRORS if has_errors(checked.diagnostics) else Exit.FAILED

@@ -6,10 +6,10 @@ from collections.abc import Sequence
 from attrs import evolve
 
 from .....lang.diagnostic import Diagnostic
+from ....api.checked import Checked
 from ....planner.keeping import RunError, load
 from ....planner.running import MAX_ITERATIONS, check_requests, prepare
 from ....refusals import RequestError
-from ..shared.checked import Checked
 from ..shared.checking import show
 from ..shared.exit import Exit, Misused
 from ..shared.files import Unreadable, only_one_stdin, read_input, read_source
@@ -24,7 +24,7 @@ _ITEMS = '[{"name": "Milkcrate"}, ...], or {"items": [...]}'
 _OF_SCRIPTS = "knotwork run SCRIPT --input -"
 _LINE = '{"request": "cafe with drive-thru"}'
 _KEYS = ("request", "context", "query", "question", "text")
-"""What a line of requests may call the request; "context" is seed 001's word."""
+"""What a line of requests may call the request; "context" is the older name."""
 
 
 def perform(asked: RankAsked) -> int:

@@ -9,11 +9,11 @@ from typing import Any
 from attrs import evolve
 
 from .....lang.diagnostic import printable
+from ....api.checked import Checked
 from ...repl.desk import Mode, Settings
 from ...repl.outcome import NOTHING, Outcome, Page
 from ...repl.showing import Lines, shown
 from ...repl.showing.forms import Form
-from ..shared.checked import Checked
 from ..shared.checking import show
 from ..shared.output import colour, complain, is_terminal, paint, say
 from .filing import Unfit, add

@@ -5,6 +5,7 @@ import sys
 from attrs import define, field
 
 from .....lang.diagnostic import printable
+from ....api.checked import Checked
 from ....commands.excerpts import clipped
 from ....compiler.results import PHASES, Compiled
 from ....events import (
@@ -18,7 +19,6 @@ from ....events import (
     Warned,
 )  # fmt: skip
 from ..answers.telling import figures
-from ..shared.checked import Checked
 from ..shared.checking import show
 from ..shared.output import colour, paint, say
 from ..shared.output import shown as for_terminal

@@ -13,6 +13,9 @@ from attrs import frozen
 from .....adapters.llm_means import means_of
 from .....lang.diagnostic import printable
 from .....lang.source import Source
+from ....api.checked import Checked
+from ....api.compile import ANSWER_TOKENS, checker
+from ....api.file_kinds import kind_of
 from ....calls import Caller
 from ....compiler.compiling import compile_task
 from ....compiler.keeping import CompileRecorder, start
@@ -23,7 +26,6 @@ from ....compiler.seeds import Check
 from ....debuglog import DebugLog, level
 from ....eventlog import logged
 from ....events import Events
-from ....facade.compiling import ANSWER_TOKENS, checker
 from ....folders import RunError, cache_file
 from ....formulas.reviews import ContextError
 from ....grounds.values import Models, close_models
@@ -35,11 +37,9 @@ from ...counting import Calls
 from ...models import open_models
 from ...replacing import is_stream, replace_file
 from ..execution.interrupt import cancelling
-from ..shared.checked import Checked
 from ..shared.checking import show
 from ..shared.exit import Exit, Misused
 from ..shared.files import STDIN, Unreadable, only_one_stdin, read_source, writable
-from ..shared.kinds import is_seed
 from ..shared.output import complain, say, write
 from .compile_lines import Lines, finished, show_draft
 from .incoming.contexts import Contexts
@@ -142,7 +142,7 @@ def _task(name: str) -> Source:
     source = read_source(name, like="*.md", missing=words if any(map(str.isspace, name)) else _EXAMPLE)
     if not source.text.strip():
         raise Misused(f"{source.name}: the task is empty", _EXAMPLE)
-    if is_seed(source):
+    if kind_of(source) == "seed":
         raise Misused(f"{source.name} is a Formula Seed already", f"it is checked by: knotwork check {source.name}")
     if source.name.lower().endswith((".csv", ".tsv", ".lwt", ".gasl")) or _is_document(source.text):
         raise Misused(f"{source.name} is no task in words", f"{_EXAMPLE}; contexts are given with --example FILE")

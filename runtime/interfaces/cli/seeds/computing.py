@@ -3,8 +3,8 @@
 import sys
 
 from .....lang.diagnostic import printable
+from ....api.checked import Checked
 from ....formulas.computing import Computing
-from ..shared.checked import Checked
 from ..shared.exit import Exit
 from ..shared.files import STDIN, Unreadable, only_one_stdin
 from ..shared.output import colour, complain, paint, say

@@ -3,6 +3,7 @@
 import sys
 
 from .....lang.lwt import Mode
+from ....api.checked import CheckedSeed
 from ..shared.checking import check_files, show
 from ..tasks.planning import Form, show_plan
 
@@ -11,8 +12,9 @@ __all__ = ["plan_of_any"]
 
 def plan_of_any(name: str, form: Form, mode: Mode, input_name: str | None, max_steps: int) -> int:
     """Write the plan of a script or a seed to stdout; diagnostics go to stderr."""
-    results = check_files([name], mode, input_name, seeds=True, max_steps=max_steps)
-    seed = results[-1].seed
+    results = check_files([name], mode, input_name, max_steps=max_steps)
+    last = results[-1]
+    seed = last.seed if isinstance(last, CheckedSeed) else None
     if seed is None or any(result.failed for result in results):
         return show_plan(results, form)
     show([result.without_remarks for result in results], sys.stderr)

@@ -5,8 +5,8 @@ from pathlib import Path
 from typing import Any, Literal
 
 from .....lang.diagnostic import printable
+from ....api.checked import Checked
 from ...replacing import replace_file
-from ..shared.checked import Checked
 from ..shared.checking import show
 from ..shared.exit import Exit, Misused
 from ..shared.files import STDIN, writable

@@ -11,8 +11,8 @@ from .....lang.evaluate.seed.fused.compute import Compute
 from .....lang.evaluate.seed.sensitivity import Flip, Sensitivity, sensitivity
 from .....lang.evaluate.seed.telling import as_json, as_text
 from .....lang.seed import DefineFilter, FormulaSeed
+from ....api.checked import Checked
 from ....formulas.computing import Computing
-from ..shared.checked import Checked
 from ..shared.exit import Exit, Misused
 from ..shared.files import Unreadable, only_one_stdin
 from ..shared.output import colour, complain, json_text, paint, say

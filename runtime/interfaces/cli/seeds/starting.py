@@ -1,6 +1,6 @@
 """What ``seed run`` does before anything is spent: the seed checked, the contexts found, the arguments put in order."""
 
-from ..shared.checked import Checked
+from ....api.checked import Checked
 from ..shared.exit import Misused
 from ..shared.files import Unreadable, only_one_stdin
 from .asked import SeedAsked

@@ -7,15 +7,15 @@ from shutil import get_terminal_size
 from typing import TYPE_CHECKING, Any, Literal, TextIO
 
 from .....lang.diagnostic import WIDTH, as_json, picture, printable, sort_key
-from .....lang.lwt import MAX_STEPS, Mode
-from .checked import Checked
-from .exit import Exit
-from .files import Unreadable, only_one_stdin, read_input, read_source
-from .kinds import is_seed, language_of
+from .....lang.lwt import MAX_STEPS, MISSING, Mode
+from .....lang.source import Source
+from ....api.checked import Checked, CheckedScript, CheckedSeed, check_program, check_script, check_seed
+from .exit import Exit, Misused
+from .files import Unreadable, only_one_stdin, read_input, read_source, required
 from .output import colour, is_terminal, json_text, picture_in_colour
 
 if TYPE_CHECKING:
-    from .programs import Against
+    from ....api.checked import Surroundings
 
 __all__ = ["check_files", "report", "show"]
 
@@ -24,15 +24,14 @@ def check_files(
     names: Sequence[str],
     mode: Mode,
     input_name: str | None = None,
-    against: "Against | None" = None,
+    against: "Surroundings | None" = None,
     *,
-    seeds: bool = False,
     max_steps: int = MAX_STEPS,
 ) -> list[Checked]:
     """Read and check every file, against the input if one is named. An input that can't be read comes first.
 
-    ``against`` has the graph and the state that programs are checked against. ``seeds``: Formula Seeds are checked too, their
-    input is a context or a list of them; else they are refused with ``Misused``. ``max_steps``: the most steps of a script.
+    ``against`` has the graph and the state that programs are checked against. The input of a seed is a context or a list of them.
+    ``max_steps``: the most steps of a script. Raises ``WrongFile`` for a file of another kind.
     """
     only_one_stdin([*names, input_name])
     results: list[Checked] = []
@@ -42,30 +41,39 @@ def check_files(
             given = (read_input(input_name),)
         except Unreadable as error:
             results.append(Checked((error.diagnostic,), error.source))
-    return results + [_check_file(name, mode, given, against, seeds, max_steps) for name in names]
+    return results + [_check_file(name, mode, given, against, max_steps) for name in names]
 
 
 def _check_file(
-    name: str, mode: Mode, given: tuple[Any, ...], against: "Against | None", seeds: bool, max_steps: int
+    name: str, mode: Mode, given: tuple[Any, ...], against: "Surroundings | None", max_steps: int
 ) -> Checked:
     """Read and check one file, in the language that it is in; what checks the others is not loaded."""
     try:
         source = read_source(name)
     except Unreadable as error:
         return Checked((error.diagnostic,), error.source)
-    if seeds and is_seed(source):
-        from .seeds import check_seed
+    match required(source, ("script", "program", "plan", "seed"), TAKEN):
+        case "seed":
+            return seed_against(source, *given)
+        case "program":
+            return check_program(source, "gasl", against)
+        case "plan":
+            return check_program(source, "plan", against)
+    return check_script(source, mode, max_steps=max_steps, input=given[0] if given else MISSING)
 
-        return check_seed(source, *given)
-    language = language_of(source)
-    if language != "lwt":
-        from .programs import check_program
 
-        return check_program(source, language, against)
-    from .scripts import check_text
+def seed_against(source: Source, given: Any = None) -> CheckedSeed:
+    """Check a seed, against a context or a list of contexts. Raises ``Misused`` for an input that is neither."""
+    from ....formulas.reviews import ContextError
 
-    return check_text(source, mode, max_steps, *given)
+    try:
+        return check_seed(source, given)
+    except ContextError as error:
+        hint = 'the input of a seed is a context, or a list of them: {"name": "Cafe", "reviews": [{"text": "..."}]}'
+        raise Misused(str(error), hint) from None
 
+
+TAKEN = "this command takes scripts (.lwt), programs (.gasl), plans and seeds (.seed.json)"
 
 _DRAWN = 50
 """Diagnostics drawn for one file; nobody reads more at once, and most of them have one cause."""
@@ -108,9 +116,7 @@ def _summary(results: Sequence[Checked]) -> str:
     files = _many(len(results), "file")
     sizes = [
         (
-            sum(
-                result.size for result in results if has_steps == (result.script is not None or result.seed is not None)
-            ),
+            sum(result.size for result in results if has_steps == isinstance(result, CheckedScript | CheckedSeed)),
             noun,
         )
         for has_steps, noun in ((True, "step"), (False, "command"))

@@ -4,9 +4,9 @@ import json
 import os
 import stat
 import sys
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from pathlib import Path
-from typing import Any, NoReturn
+from typing import TYPE_CHECKING, Any, NoReturn
 
 from attrs import evolve, frozen
 
@@ -15,7 +15,10 @@ from .....lang.source import Source, Span
 from ...replacing import UnknownSuffix, known_suffix
 from .exit import Misused
 
-__all__ = ["STDIN", "Unreadable", "only_one_stdin", "read_input", "read_source", "writable"]
+if TYPE_CHECKING:
+    from ....api.file_kinds import FileKind
+
+__all__ = ["STDIN", "Unreadable", "only_one_stdin", "read_input", "read_source", "required", "writable"]
 
 STDIN = "-"
 MAX_SCRIPT = 16 << 20
@@ -45,6 +48,17 @@ def writable(name: str | None, suffixes: Sequence[str]) -> None:
             known_suffix(name, suffixes)
         except UnknownSuffix as error:
             raise Misused(error.message, error.hint) from None
+
+
+def required(source: Source, taken: "Collection[FileKind]", what: str, document: "FileKind" = "plan") -> "FileKind":
+    """Return the kind of a text, one of ``taken``. Raises ``Misused``; the arguments are those of ``file_kinds.require``."""
+    from ....api.file_kinds import require
+    from ....refusals import WrongFile
+
+    try:
+        return require(source, taken, what, document)
+    except WrongFile as error:
+        raise Misused(error.message, error.hint) from None
 
 
 def read_source(name: str, *, like: str = "*.lwt", missing: str = "") -> Source:

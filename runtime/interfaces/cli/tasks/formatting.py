@@ -11,12 +11,11 @@ from .....lang.lwt import Mode, Script
 from .....lang.parse.lwt import parse_lwt
 from .....lang.printer.lwt import format_lwt
 from .....lang.source import Source
+from ....api.checked import Checked
 from ...replacing import is_stream, replace_file
-from ..shared.checked import Checked
 from ..shared.checking import show
-from ..shared.exit import Exit, Misused
-from ..shared.files import STDIN, Unreadable, only_one_stdin, read_source
-from ..shared.kinds import is_seed, language_of
+from ..shared.exit import Exit
+from ..shared.files import STDIN, Unreadable, only_one_stdin, read_source, required
 from ..shared.output import colour, complain, paint, say
 
 __all__ = ["format_files"]
@@ -49,20 +48,13 @@ def format_files(names: Sequence[str], mode: Mode, *, check: bool, diff: bool, m
 
 def _read_and_formatted(source: Source, mode: Mode, max_steps: int) -> str | None:
     """Return the formatted text; None, and why, where the text has errors."""
-    if is_seed(source):
-        hint = f"what is wrong with it, knotwork check {source.name} says"
-        raise Misused(
-            f"{source.name} is a Formula Seed; fmt formats scripts (.lwt) and programs (.gasl), no JSON", hint
-        )
-    language = language_of(source)
-    if language == "plan":
-        raise Misused(f"{source.name} is JSON; fmt formats scripts (.lwt) and programs (.gasl)")
-    read = parse_lwt(source, mode, max_steps) if language == "lwt" else _program(source)
+    kind = required(source, ("script", "program"), "fmt formats scripts (.lwt) and programs (.gasl), no JSON")
+    read = parse_lwt(source, mode, max_steps) if kind == "script" else _program(source)
     errors = tuple(d for d in read.diagnostics if has_errors([d]))
     if errors:
         show([Checked(errors, source)], sys.stderr)
         say(f"{source.name}: left as it is")
-        if mode == "strict" and language == "lwt":
+        if mode == "strict" and kind == "script":
             say("text from a model is read with --lenient")
         return None
     if isinstance(read, Script):

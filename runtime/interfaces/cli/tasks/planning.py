@@ -12,7 +12,7 @@ from .....lang.drawing import dot, mermaid
 from .....lang.gasl import Program
 from .....lang.lwt import Script
 from .....lang.printer.lwt import format_value
-from ..shared.checked import Checked
+from ....api.checked import Checked, CheckedProgram, CheckedScript
 from ..shared.checking import show
 from ..shared.exit import Exit
 from ..shared.output import colour, complain, json_text, paint
@@ -73,9 +73,9 @@ def show_plan(results: Sequence[Checked], form: Form) -> int:
     show([result.without_remarks for result in results], sys.stderr)
     if any(result.failed for result in results):
         return Exit.ERRORS
-    if last.program is not None:
-        return _show_program(last.program if isinstance(last.program, Program) else last.program.program, last, form)
-    script = last.script
+    if isinstance(last, CheckedProgram):
+        return _show_program(last.program, last, form)
+    script = last.script if isinstance(last, CheckedScript) else None
     plan = plan_of(script) if script is not None else None
     if plan is None or script is None:
         complain(

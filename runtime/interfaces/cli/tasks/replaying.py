@@ -5,8 +5,8 @@ import json
 from collections.abc import Iterator, Mapping
 from typing import Any, Literal
 
+from ....api import gasl
 from ....executor.rollback import ROLLBACK
-from ....facade import gasl
 from ....grounds.values import chunks_of, graph_of, raw_of
 from ....replay import Verdict
 from ....wiring import read_state

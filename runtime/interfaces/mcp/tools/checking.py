@@ -6,12 +6,14 @@ from typing import Any
 from pydantic import Field
 
 from .....lang.diagnostic import Diagnostic, has_errors
+from .....lang.lwt import MISSING
 from .....lang.printer.gasl import format_gasl
 from .....lang.printer.lwt import format_lwt
 from .....lang.service import Known, StateKey, Variable
 from .....lang.source import Source
+from ....api.checked import check_seed
 from ..shapes import Arguments, Diagnosed, Page, Session, Text
-from .reading import Language, Seen, checked_seed, read_program, read_script
+from .reading import Language, Seen, read_program, read_script
 from .tool import Call, Tool, source_of
 
 __all__ = ["CHECK", "NAMES", "seen_by"]
@@ -75,11 +77,13 @@ async def _check(call: Call, asked: CheckArguments) -> Checked:
 def _checked(source: Source, asked: CheckArguments, seen: Seen) -> tuple[Sequence[Diagnostic], str | None]:
     """Return what was found, and the text formatted."""
     if asked.language == "seed":
-        return checked_seed(source)[2], None
+        return check_seed(source).diagnostics, None
     formatted = None
     found: Sequence[Diagnostic]
     if asked.language == "lwt":
-        script, found = read_script(source, asked.lenient, asked.input, seen)
+        given = MISSING if asked.input is None else asked.input
+        checked = read_script(source, asked.lenient, given, seen)
+        found, script = checked.diagnostics, checked.script
         formatted = None if has_errors(script.diagnostics) else format_lwt(script)
     else:
         program = read_program(source, asked.language, seen)

@@ -7,20 +7,20 @@ from attrs import evolve
 from pydantic import Field
 
 from .....lang.dependencies import critical_path, final_step, layers, needed, step_dependencies
-from .....lang.diagnostic import has_errors
 from .....lang.evaluate.seed.drawing import needed_steps, step_graph
 from .....lang.evaluate.seed.words import step_in_words
-from .....lang.lwt import Script
+from .....lang.lwt import MISSING, Script
 from .....lang.rules import find_rule, nearest_rule
 from .....lang.seed import FormulaSeed
 from .....lang.source import Source
+from ....api.checked import check_seed
 from ....context import ContextStore
 from ....executor.explaining import explain
 from ..refusals import Refused
 from ..running import Late, run_beside
 from ..shapes import Arguments, Diagnosed, Page, Session, Text
 from .checking import NAMES, seen_by
-from .reading import Language, checked_seed, read_program, read_script
+from .reading import Language, read_program, read_script
 from .tool import Call, Told, Tool, source_of
 
 __all__ = ["EXPLAIN"]
@@ -78,14 +78,14 @@ async def _explain(call: Call, asked: ExplainArguments) -> Explained:
     if asked.language in ("gasl", "plan"):
         return await _of_program(call, asked, source)
     if asked.language == "seed":
-        _, readable, found = await call.reading(source, checked_seed, source)
-        told = call.told(found, source, asked.text)
-        refused = readable is None or has_errors(found)
-        return Explained(**told) if refused else _of_seed(call, cast(FormulaSeed, readable), told)
+        seed = await call.reading(source, check_seed, source)
+        told = call.told(seed.diagnostics, source, asked.text)
+        refused = seed.seed is None or seed.failed
+        return Explained(**told) if refused else _of_seed(call, cast(FormulaSeed, seed.seed), told)
     seen = await seen_by(call, asked.session)
-    script, found = await call.reading(source, read_script, source, False, None, seen)
-    told = call.told(found, source, asked.text)
-    return Explained(**told) if has_errors(found) else _of_script(call, script, told)
+    script = await call.reading(source, read_script, source, False, MISSING, seen)
+    told = call.told(script.diagnostics, source, asked.text)
+    return Explained(**told) if script.failed else _of_script(call, script.script, told)
 
 
 def _rule(code: str) -> dict[str, Any]:

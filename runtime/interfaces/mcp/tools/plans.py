@@ -12,9 +12,11 @@ from .....adapters.state import StoreError
 from .....lang.diagnostic import printable
 from .....lang.gasl import Program
 from .....lang.source import Source
+from ....api.checked import CheckedProgram, Surroundings
 from ....events import Event
 from ....executor import ExecutionError, GASLExecutor, PlanError
 from ....executor.guards import handles
+from ....executor.planning import ready_of
 from ....records import ExecutionRecord, cut, excerpt, last_with_value, plan_status, storable
 from ..ground import NO_MODEL
 from ..paging import LIMIT
@@ -24,7 +26,7 @@ from ..refusals import Refused
 from ..running import Late, run_beside
 from ..shapes import Arguments, Budget, Diagnosed, Page, Session, Spent, Text
 from .checking import NAMES, seen_by
-from .reading import ReadProgram, read_program
+from .reading import read_program
 from .spending import LIMIT_HINT, budget_of, spent_of
 from .tool import Call, Told, Tool, source_of
 
@@ -144,7 +146,7 @@ async def _run(
     executor = ground.session(call.session(name))
 
     def work(cancel: asyncio.Event) -> Coroutine[Any, Any, _Outcome]:
-        return _records(executor, ground.purse, read, source, cancel, hear)
+        return _records(executor, ground.purse, read, seen.surroundings, source, cancel, hear)
 
     async with reported(call.tell) as hear:
         try:
@@ -159,7 +161,7 @@ async def _run(
 
 
 async def _records(
-    executor: GASLExecutor, purse: Purse, ready: ReadProgram, source: Source, cancel: asyncio.Event,
+    executor: GASLExecutor, purse: Purse, ready: CheckedProgram, surroundings: Surroundings, source: Source, cancel: asyncio.Event,
     hear: Callable[[Event], None],
 ) -> _Outcome:  # fmt: skip
     """Run a plan as a whole, or commands one after the other until one fails: those go on with the session's variables.
@@ -170,7 +172,8 @@ async def _records(
     executor.events.subscribe(hear)
     try:
         if ready.plan is not None:
-            records = await executor.arun_plan(ready.plan, cancel=cancel)
+            plan = ready_of(ready.plan, ready.found, surroundings)
+            records = await executor.arun_plan(plan, cancel=cancel)
         else:
             records = await _one_by_one(executor, ready.program, source, cancel)
     finally:
@@ -191,7 +194,7 @@ async def _one_by_one(
 
 
 def _told(
-    call: Call, outcome: _Outcome, read: ReadProgram, executor: GASLExecutor, limit: int,
+    call: Call, outcome: _Outcome, read: CheckedProgram, executor: GASLExecutor, limit: int,
     told: Told, late: Late,
 ) -> PlanRan:  # fmt: skip
     records = outcome.records

@@ -9,9 +9,9 @@ from pydantic import BaseModel, Field
 from .....adapters.llm import BudgetExceeded, Tally
 from .....adapters.llm_layers import Client
 from .....adapters.state import StateStore, StoreError
-from .....lang.diagnostic import has_errors, printable
+from .....lang.diagnostic import printable
+from .....lang.lwt import ABSENT, Script
 from .....lang.lwt import Call as LwtCall
-from .....lang.lwt import Script
 from .....lang.node import walk
 from .....lang.source import Source
 from ....context import ContextStore
@@ -20,7 +20,6 @@ from ....executor import GASLExecutor
 from ....operations.workshop import Workshop
 from ....records import cut, excerpt, storable
 from ....results import Run, ScriptError, StepResult, coercions, plain
-from ....scripts import planned
 from ....scripts import run as run_script
 from ..ground import NO_MODEL, Ground
 from ..paging import LIMIT
@@ -85,21 +84,22 @@ class ScriptRan(Diagnosed):
 async def _run_lwt(call: Call, asked: RunLwtArguments) -> ScriptRan:
     source = Source(asked.script, NAMES["lwt"])
     seen = await seen_by(call, "")
-    script, found = await call.reading(source, read_script, source, asked.lenient, asked.input, seen)
-    told = call.told(found, source, runs=True)
-    if has_errors(found):
+    given = ABSENT if asked.input is None else asked.input
+    checked = await call.reading(source, read_script, source, asked.lenient, given, seen)
+    script = checked.script
+    told = call.told(checked.diagnostics, source, runs=True)
+    if checked.failed:
         return ScriptRan(**told, budget=budget_of(call))
     ground, late, events, purse = call.ground, Late(), Events(), Purse()
     default, named = across(ground.models, purse)
     on_graph = _uses_graph(script)
-    plan = await call.reading(source, planned, script, asked.input, tuple(named))
     await ground.current()
     workshop = _workshop(ground, default, named, events) if on_graph else None
 
     def work(cancel: asyncio.Event) -> Coroutine[Any, Any, Run]:
         return run_script(
             script, input=asked.input, llm=default, models=named, events=events, cancel=cancel, all_steps=asked.all_steps,
-            spec=ground.models.spec, plan=plan, workshop=workshop,
+            spec=ground.models.spec, plan=checked.plan, workshop=workshop,
         )  # fmt: skip
 
     async with reported(call.tell) as hear:

@@ -7,21 +7,20 @@ from typing import Any, Literal
 from attrs import asdict
 from pydantic import BaseModel, Field
 
-from .....lang.diagnostic import Diagnostic, has_errors, nearest, printable, sort_key
+from .....lang.diagnostic import Diagnostic, has_errors, nearest, printable
 from .....lang.evaluate.seed.explaining import explain
 from .....lang.evaluate.seed.sensitivity import sensitivity
 from .....lang.seed import FormulaSeed
 from .....lang.source import Source
-from ....facade.seed import compute
+from ....api.checked import check_seed
+from ....api.seed import compute
 from ....formulas.results import ResultFault, SeedResult
 from ....formulas.reviews import ContextError
-from ....formulas.seeds import check as check_against
 from ....records import cut, excerpt, storable
 from ..refusals import Refused
 from ..running import Late, run_beside
 from ..shapes import Arguments, Diagnosed, Page, Text
 from .checking import NAMES
-from .reading import checked_seed
 from .tool import Call, Told, Tool, source_of
 
 __all__ = ["SEED_CHECK", "SEED_COMPUTE"]
@@ -67,16 +66,13 @@ async def _check(call: Call, asked: SeedCheckArguments) -> SeedChecked:
 
 
 def _checked(source: Source, contexts: list[Any] | None) -> tuple[FormulaSeed | None, Sequence[Diagnostic]]:
-    read, readable, found = checked_seed(source)
-    if contexts is None or readable is None:
-        return readable, found
     try:
-        tried = check_against(readable, contexts)
+        checked = check_seed(source, contexts)
     except ContextError as error:
         raise Refused(
             "arguments", f"contexts: {error}", 'one is {"name": "Cafe", "reviews": [{"text": "..."}]}'
         ) from None
-    return readable, sorted(dict.fromkeys((*tried, *read.diagnostics)), key=sort_key)
+    return checked.seed, checked.diagnostics
 
 
 class SeedComputeArguments(Arguments):
@@ -125,9 +121,9 @@ class SeedComputed(Diagnosed):
 
 async def _compute(call: Call, asked: SeedComputeArguments) -> SeedComputed:
     source = source_of(asked.seed, NAMES["seed"])
-    read, _, every = await call.reading(source, checked_seed, source)
-    told, seed = call.told(every, source, asked.seed), read.seed
-    if seed is None or has_errors(every):
+    checked = await call.reading(source, check_seed, source)
+    told, seed = call.told(checked.diagnostics, source, asked.seed), checked.seed
+    if seed is None or checked.failed:
         return SeedComputed(**told)
     if asked.explain is not None and asked.explain not in seed.step_by_name:
         like = nearest(asked.explain, seed.step_by_name)

@@ -1,4 +1,4 @@
-"""What clients send and get: seed 004's request and response models, with ours beside them, and the runs of the history.
+"""What clients send and get: the request and response models of an answer, and the runs of the history.
 
 Bounds, defaults and descriptions of the seed's parameters are the seed's. Unknown names are refused, and nothing is taken for what
 it is not: "3" is no whole number, ``true`` no number.
@@ -29,7 +29,7 @@ REQUEST: dict[str, Any] = {
     "iter_max": 5,
     "score_threshold": 0.85,
 }
-"""Seed 004's own example."""
+"""The example of the documentation."""
 
 _CHECKED: dict[str, Any] = {
     "instruct": "Say in one sentence what a hash is.",

@@ -3,19 +3,15 @@
 from collections.abc import Collection, Iterator
 from typing import Any
 
-from attrs import frozen
-
-from .....lang.diagnostic import Diagnostic, as_json, has_errors, sort_key
-from .....lang.linter.lwt import MISSING, check
-from .....lang.lwt import Call, Script
+from .....lang.diagnostic import Diagnostic, all_as_json
+from .....lang.lwt import ABSENT, Call, Script
 from .....lang.node import walk
 from .....lang.operations import BUILTIN
-from .....lang.parse.lwt import parse_lwt
 from .....lang.source import Source
-from ....scripts import Plan, planned
+from ....api.checked import CheckedScript, check_script
 from ..faults import refused_script
 
-__all__ = ["ALLOWED", "Ready", "checked"]
+__all__ = ["ALLOWED", "ready"]
 
 ALLOWED = ("LLM", "CONST", "EXPR", "EACH", "ANSWER")
 """Operations that need no file, graph or code of the server's."""
@@ -24,29 +20,16 @@ NAME = "script"
 """The file that diagnostics name."""
 
 
-@frozen
-class Ready:
-    """A script that may run, and the plan that its check has come to."""
-
-    script: Script
-    plan: Plan
-
-
-def checked(text: str, input: Any, lenient: bool, models: Collection[str]) -> Ready:
+def ready(text: str, input: Any, lenient: bool, models: Collection[str]) -> CheckedScript:
     """Read and check a script. Raises ``Problem`` (422) with its diagnostics where it has errors. ``models``: offered names."""
-    script = parse_lwt(Source(text, NAME), "lenient" if lenient else "strict")
-    refused = list(_refused(script))
-    if (
-        refused
-    ):  # no plan is made: that would look for an unknown operation among the plugins, which are not for everybody
-        found = check(script, input=MISSING if input is None else input, models=models)
-        told = {diagnostic.span.start for diagnostic in found if diagnostic.severity == "error" and diagnostic.span}
-        found += [each for each in refused if each.span is None or each.span.start not in told]
-        raise refused_script([as_json(diagnostic, script.source) for diagnostic in sorted(found, key=sort_key)])
-    plan = planned(script, input, models)
-    if has_errors(plan.diagnostics):
-        raise refused_script([as_json(diagnostic, script.source) for diagnostic in plan.diagnostics])
-    return Ready(script, plan)
+    # The operations are the language's own: plugins, which others would be looked for among, are not for everybody.
+    checked = check_script(
+        Source(text, NAME), "lenient" if lenient else "strict", input=ABSENT if input is None else input, models=models,
+        operations=BUILTIN, reads_files=False, restrict=_refused,
+    )  # fmt: skip
+    if checked.failed:
+        raise refused_script(all_as_json(checked.diagnostics, checked.source))
+    return checked
 
 
 def _refused(script: Script) -> Iterator[Diagnostic]:

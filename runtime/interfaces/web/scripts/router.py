@@ -14,7 +14,7 @@ from ..answers.following import Following, followed
 from ..answers.telling import STREAMED
 from ..parts import Parts, TheCaller, TheParts
 from ..routing import Route
-from .checking import checked
+from .checking import ready
 from .running import ScriptRun
 from .schemas import RunScriptRequest, RunScriptResponse
 
@@ -73,8 +73,8 @@ async def _begun(asked: RunScriptRequest, parts: Parts, who: Who) -> ScriptRun:
     models = parts.offered.for_run(asked.model)
     place = parts.gate.take(who)  # before the check: checking a large script is work too
     try:
-        ready = await asyncio.to_thread(checked, asked.script, asked.input, asked.lenient, parts.offered.names)
-        run = ScriptRun(ready, asked.input, models, place, parts.settings.run.seconds)
+        checked = await asyncio.to_thread(ready, asked.script, asked.input, asked.lenient, parts.offered.names)
+        run = ScriptRun(checked, asked.input, models, place, parts.settings.run.seconds)
         run.begin()
     except BaseException:
         place.leave()

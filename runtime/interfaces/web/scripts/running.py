@@ -7,6 +7,7 @@ from typing import Any
 
 from attrs import define, field
 
+from ....api.checked import CheckedScript
 from ....beside import Across, beside
 from ....events import CallFinished, Event, Events
 from ....results import Run, run_json
@@ -16,7 +17,6 @@ from ...http.gate import Place
 from ...http.problems import OUT_OF_TIME, OVER_BUDGET, SHUTTING_DOWN, Problem
 from ..answers.stream import Stream
 from ..models import ForRun
-from .checking import Ready
 from .weighing import Overdue, Weighing
 
 __all__ = ["ScriptRun"]
@@ -32,7 +32,7 @@ class ScriptRun:
     ``seconds``: the most time that it gets. The place is given back at the end.
     """
 
-    ready: Ready
+    ready: CheckedScript
     input: Any
     models: ForRun
     place: Place

@@ -39,6 +39,7 @@ def agree(text: str, **names: Any) -> str:
     return wanted
 
 
+@pytest.mark.slow
 @settings(max_examples=100)
 @given(expressions(row=False, context=False), data())
 def test_code_is_the_interpreter(expr: Expr, values: Data) -> None:

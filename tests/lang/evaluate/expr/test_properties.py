@@ -6,7 +6,7 @@ import math
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from knotwork import expr as facade
+from knotwork import expr as public
 from knotwork.lang.evaluate.expr import ExprError, Limits, Meter, evaluate
 from knotwork.lang.parse.expr import parse_expr
 from knotwork.lang.printer.expr import format_expr
@@ -105,8 +105,8 @@ def test_the_compiled_form_gives_the_same(text):
     def of(run):
         try:
             return repr(run())
-        except facade.ExprError as error:
+        except public.ExprError as error:
             return (error.kind, str(error))
 
     values = {"x": 0.25, "i": 7}
-    assert of(lambda: facade.evaluate(text, values)) == of(lambda: facade.compile(text)(values))
+    assert of(lambda: public.evaluate(text, values)) == of(lambda: public.compile(text)(values))

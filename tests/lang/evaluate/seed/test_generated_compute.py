@@ -44,6 +44,7 @@ def agree(seed: FormulaSeed, rows: Any, context: Any = CONTEXT, *, quick: bool |
     return wanted
 
 
+@pytest.mark.slow
 @settings(max_examples=70)
 @given(seeds(), any_rows(), any_rows(), contexts)
 def test_the_function_is_the_interpreter(seed: FormulaSeed, rows: Any, others: Any, context: Any) -> None:

@@ -40,6 +40,7 @@ def test_both_forms_give_the_outputs(rows: list[Any], expected: dict[str, Any]) 
     assert {name: values[name] for name in OLD.outputs} == expected
 
 
+@pytest.mark.slow
 @given(st.integers(0, 2**32), st.integers(0, 40))
 def test_both_forms_are_the_same_over_random_rows_in_any_order(seed: int, count: int) -> None:
     rows = random_rows(seed, count)

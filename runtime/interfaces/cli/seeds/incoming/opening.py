@@ -4,12 +4,11 @@ import io
 import sys
 
 from ......lang.seed import FormulaSeed
-from ...shared.checked import Checked
+from .....api.checked import Checked, check_seed
 from ...shared.checking import show
 from ...shared.exit import Exit, Misused
-from ...shared.files import Unreadable, read_source
+from ...shared.files import Unreadable, read_source, required
 from ...shared.output import say
-from ...shared.seeds import check_seed
 from .streaming import NotJSON, values
 
 __all__ = ["open_seed", "refused"]
@@ -32,6 +31,7 @@ def open_seed(name: str, order: str, *, warn: bool = False) -> FormulaSeed | Che
             _compare(name, _beginning(name), order)
         return Checked((error.diagnostic,), error.source)
     _compare(source.name, source.text[:_LOOKED_AT].encode("utf-8", "replace"), order)
+    required(source, ("seed", "script", "table"), "this command takes a Formula Seed (.seed.json)", "seed")
     checked = check_seed(source)
     if checked.failed or checked.seed is None:
         return checked

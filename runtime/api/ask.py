@@ -1,4 +1,4 @@
-"""``knotwork.ask``: a question about a graph, answered by hypothesis-driven traversal. Seed 003."""
+"""``knotwork.ask``: a question about a graph, answered by hypothesis-driven traversal. See ``docs/design/loops.md#traversal``."""
 
 from collections.abc import Mapping
 from pathlib import Path
@@ -48,6 +48,7 @@ async def ask(
     max_tokens: int | None = None,
     max_cost: float | None = None,
     price: Any = None,
+    rate: float | None = None,
     cache: "str | Path | None" = None,
     max_concurrency: int = 8,
     options: Mapping[str, Any] | None = None,
@@ -71,7 +72,8 @@ async def ask(
 
     It ends with the answer, or after ``max_steps`` plans (those of earlier attempts too), ``max_calls``, ``max_tokens``, ``max_cost``
     (US dollars; needs ``price``), ``time_limit`` (seconds), or when ``cancel`` is set: ``status`` says so, and nothing is raised for
-    it. ``max_calls`` are those of this attempt, the plans' own too; None: no limit. ``max_repairs``: how often a refused plan goes back to
+    it. ``max_calls`` are those of this attempt, the plans' own too; None: no limit. ``rate`` is calls a minute.
+    ``max_repairs``: how often a refused plan goes back to
     the model, at most 20. ``prompt_characters``: the most that a prompt has. ``options``
     are the planner's calls' (``temperature``, ``max_tokens`` ...); ``as_json`` asks for JSON by schema. ``choose`` picks among several
     next actions; the most confident one without.
@@ -118,7 +120,7 @@ async def ask(
     if (kept := answered_before(wanted, lambda: _hash_of(graph, raw))) is not None:
         return kept
     warned = Warnings(events)
-    async with Clients(llm, (), warned, **limits, price=price, cache=cache) as models:
+    async with Clients(llm, (), warned, **limits, price=price, rate=rate, cache=cache) as models:
         with gasl.open(
             graph, state, models.llm, chunks=chunks, caps=caps, ceiling=ceiling, query=question, events=events,
             max_concurrency=max_concurrency, force=force, raw=raw,

@@ -6,6 +6,7 @@ Everything is loaded when it is first used. Nothing of an expression reaches Pyt
 from collections.abc import Callable, Collection, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, NoReturn
 
+from ...lang.errors import KnotworkError
 from .shared import when_named
 
 if TYPE_CHECKING:
@@ -29,7 +30,7 @@ def __dir__() -> list[str]:
     return sorted(__all__)
 
 
-class ExprError(Exception):
+class ExprError(KnotworkError):
     """An expression that can't be read, or can't be evaluated with these values.
 
     ``kind`` is "text" for a text that is no expression, else what went wrong: "division", "type", "name", "key", "index",
@@ -43,7 +44,9 @@ class ExprError(Exception):
         self.kind = kind
         self.message = first.message
         self.hint = first.hints[0] if first.hints else ""
-        self.diagnostics = tuple(diagnostics)
+        from ...lang.diagnostic import compatible
+
+        self.diagnostics = compatible(diagnostics)
         self.source = source
 
     def picture(self) -> str:
@@ -76,14 +79,14 @@ def check(
     ``names`` are the values it may name, None where they are not known. ``row``: it is evaluated for each extraction of a
     seed, with ``extraction.`` and ``meta.``; ``fields`` are the seed's, ``context_keys`` those of the context.
     """
-    from ...lang.diagnostic import sort_key
+    from ...lang.diagnostic import compatible, sort_key
     from ...lang.linter.expr import check_expr
 
     read = parse(source)
     if read.expr is None:
-        return list(read.diagnostics)
+        return list(compatible(read.diagnostics))
     found = check_expr(read.expr, names=names, row=row, fields=fields, context_keys=context_keys)
-    return sorted([*read.diagnostics, *found], key=sort_key)
+    return list(compatible(sorted([*read.diagnostics, *found], key=sort_key)))
 
 
 def format(source: "Source | str | Expr") -> str:

@@ -200,7 +200,7 @@ def test_run_sync_inside_a_loop_says_what_to_write() -> None:
     asyncio.run(work())
 
 
-def test_the_facade_names_what_it_has() -> None:
+def test_the_module_names_what_it_has() -> None:
     assert "seed" in dir(knotwork)
     for name in seed.__all__:
         assert getattr(seed, name) is not None

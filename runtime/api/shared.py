@@ -1,4 +1,4 @@
-"""What all facades share: names that are loaded when they are first used, and async functions for code that is not async."""
+"""What all modules of the API share: names that are loaded when they are first used, and async functions for code that is not async."""
 
 from collections.abc import Callable, Coroutine, Mapping
 from importlib import import_module

@@ -42,9 +42,9 @@ _NAMES = {
     "Events": "runtime.events", "ExecutionError": "runtime.executor", "GASLExecutor": "runtime.executor",
     "ParseError": "runtime.executor", "PlanError": "runtime.executor", "ExecutionRecord": "runtime.records",
     "ExecutionResult": "runtime.records", "plan_status": "runtime.records", "Verdict": "runtime.replay",
-    "Condition": "runtime.facade.programs", "GASLParser": "runtime.facade.programs",
-    "Program": "runtime.facade.programs",
-    "LLMClient": "adapters.llm:LLM",  # as seed 003 calls it
+    "Condition": "runtime.api.programs", "GASLParser": "runtime.api.programs",
+    "Program": "runtime.api.programs",
+    "LLMClient": "adapters.llm:LLM",  # its public name
 }  # fmt: skip
 
 __getattr__ = when_named(__name__, _NAMES)
@@ -83,13 +83,10 @@ def check(
     ``schema`` is that of a graph (``adapter.schema``), ``state`` the declared keys with their types, ``ceiling`` the most
     that SET may ask for, by its keys, ``variables`` what is bound before the program begins.
     """
-    from ...lang.gasl import Program as Tree
-    from ...lang.linter.gasl import check as lint
+    from .checked import Surroundings, check_program
 
-    read = program if isinstance(program, Tree) else parse(program)
-    return lint(
-        read, schema=schema, state=state, ceiling=ceiling, measures=measures, variables=variables, models=models
-    )
+    known = Surroundings(schema, state, ceiling, measures, variables, models)
+    return list(check_program(program, surroundings=known).diagnostics)
 
 
 def format(program: "Program | Source | str") -> str:

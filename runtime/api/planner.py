@@ -1,4 +1,4 @@
-"""``knotwork.planner``: rankings in Python. ``knotwork.rank`` is ``planner.rank``. Seed 001, ANoT.
+"""``knotwork.planner``: rankings in Python. ``knotwork.rank`` is ``planner.rank``. See ``docs/design/loops.md#ranking``.
 
 Everything is loaded when it is first used.
 """
@@ -32,6 +32,7 @@ if TYPE_CHECKING:
         max_tokens: int | None
         max_cost: float | None
         price: Any
+        rate: float | None
         cache: str | Path | None
         time_limit: float | None
         temperature: float
@@ -39,13 +40,13 @@ if TYPE_CHECKING:
         cancel: asyncio.Event
 
 
-__all__ = ["Phase", "Ranked", "RequestError", "RunError", "ToolUse", "rank", "rank_many", "rank_sync"]
+__all__ = ["Phase", "Ranked", "RequestError", "RunError", "ToolUse", "rank", "rank_many", "rank_many_sync", "rank_sync"]
 
 _TYPES = {
     "Phase": "runtime.planner.results", "Ranked": "runtime.planner.results", "ToolUse": "runtime.planner.results",
     "RequestError": "runtime.refusals", "RunError": "runtime.folders",
 }  # fmt: skip
-_CLIENTS = ("max_calls", "max_tokens", "max_cost", "price", "cache")
+_CLIENTS = ("max_calls", "max_tokens", "max_cost", "price", "rate", "cache")
 _WORK = ("max_iterations", "max_concurrency", "time_limit")
 _REST = ("models", "record", "resume", "force", "temperature", "events", "cancel")
 
@@ -68,7 +69,7 @@ async def rank(items: Any, request: str, llm: Any = None, **settings: "Unpack[Se
     - ``max_iterations`` of the expansion (10). ``max_concurrency``: steps at a time (8).
     - ``max_calls`` (100 for each request; None: no limit), ``max_tokens``, ``max_cost`` (US dollars; needs ``price``), ``time_limit``
       (seconds a request), ``cancel``.
-    - ``cache``: a file of answers of models, for models named by spec.
+    - ``rate``: calls a minute (no limit). ``cache``: a file of answers of models, for models named by spec.
     - ``record=True`` keeps the run in a folder; ``resume`` goes on with one, by id or folder; ``force`` though items or request changed.
     - ``events``: what happens, as it happens.
 
@@ -178,6 +179,13 @@ def _listed(requests: Any) -> list[str]:
     if not listed:
         raise RequestError("requests", "there are none")
     return listed
+
+
+def rank_many_sync(
+    items: Any, requests: Sequence[str], llm: Any = None, **settings: "Unpack[Settings]"
+) -> "list[Ranked]":
+    """Rank from code that is not async; in code that is (a notebook too), ``await planner.rank_many(...)``."""
+    return run_here(lambda: rank_many(items, requests, llm, **settings), "planner.rank_many")
 
 
 def _models(llm: Any, models: Any) -> Mapping[str, Any]:

@@ -51,11 +51,10 @@ class Program(tree.Program):
         models: Collection[str] | None = None,
     ) -> list[Diagnostic]:
         """Return all that is wrong, by place; the more is known of where it is to run, the more is checked."""
-        from ...lang.linter.gasl import check
+        from .checked import Surroundings, check_program
 
-        return check(
-            self, schema=schema, state=state, ceiling=ceiling, measures=measures, variables=variables, models=models
-        )
+        known = Surroundings(schema, state, ceiling, measures, variables, models)
+        return list(check_program(self, surroundings=known).diagnostics)
 
 
 def program(source: Source | str) -> Program:
@@ -100,7 +99,7 @@ def condition(source: Source | str) -> Condition:
 
 
 class GASLParser:
-    """Seed 003's parser: one command's text to its tree."""
+    """The parser: one command's text to its tree."""
 
     def parse(self, command: str) -> tree.Command:
         """Return the command. Raises ``ParseError`` with all faults, also where there is no command or more than one."""

@@ -2,28 +2,17 @@
 
 from collections.abc import Iterator
 from contextlib import contextmanager
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 from .shared import heard
 
 if TYPE_CHECKING:
-    from ...lang.lwt import Script
     from ..events import Events
     from ..grounds.opening import Telling
     from ..grounds.values import Ground, Models
     from ..operations.workshop import Workshop
 
-__all__ = ["folder_of", "on_graph"]
-
-
-def folder_of(script: "Script") -> Path | None:
-    """Return the folder in which ``file=`` is looked for: the script's own, where it is a file. Others read no files."""
-    file = Path(script.source.name)
-    try:
-        return file.parent if file.is_file() else None
-    except (OSError, ValueError):  # a name that no file can have
-        return None
+__all__ = ["on_graph"]
 
 
 @contextmanager

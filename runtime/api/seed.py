@@ -4,7 +4,7 @@ A run filters reviews, has a model extract fields from each that is kept, and co
 used: ``seed.check`` brings no model library and no event loop with it.
 """
 
-from collections.abc import AsyncIterable, AsyncIterator, Iterable, Mapping
+from collections.abc import AsyncGenerator, AsyncIterable, AsyncIterator, Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Unpack
 
@@ -33,6 +33,7 @@ if TYPE_CHECKING:
     from ..formulas.running import Totals
     from ..formulas.seeds import FormulaSeed, SeedError
     from ..refusals import RequestError
+    from .clients import ModelOpener
 
     class RunOptions(TypedDict, total=False):
         """What else a run may be given; see ``knotwork.runtime.formulas.running.run_many``."""
@@ -45,6 +46,11 @@ if TYPE_CHECKING:
         cancel: asyncio.Event
         strict_types: bool
         allow_invalid: float
+        max_calls: int | None
+        max_tokens: int | None
+        max_cost: float | None
+        price: Any
+        rate: float | None
 
     class CompileOptions(TypedDict, total=False):
         """What else compiling may be given; ``compile`` says what each means."""
@@ -53,6 +59,7 @@ if TYPE_CHECKING:
         max_tokens: int | None
         max_cost: float | None
         price: Price | None
+        rate: float | None
         options: Mapping[str, Any]
         cache: str | Path
         events: Events
@@ -65,7 +72,7 @@ __all__ = [
     "Compiled", "CompiledStep", "ContextError", "Converted", "Counts", "Estimate", "Explanation", "Extraction",
     "FilterError", "Flip", "FormulaSeed", "Provenance", "RequestError", "ResultError", "ResultFault", "RunError",
     "SeedError", "SeedResult", "Sensitivity", "Totals", "check", "compile", "compile_sync", "compute", "convert",
-    "estimate", "explain", "load", "read_results", "run", "run_many", "run_sync", "sensitivity",
+    "estimate", "explain", "load", "read_results", "run", "run_many", "run_many_sync", "run_sync", "sensitivity",
 ]  # fmt: skip
 
 _TYPES = {
@@ -81,6 +88,9 @@ _TYPES = {
     "read_results": "runtime.formulas.results",
 }  # fmt: skip
 
+
+_LIMITS = ("max_calls", "max_tokens", "max_cost", "price", "rate")
+"""What the calls of a run may cost. ``cache`` names the extraction cache here, not that of calls."""
 
 __getattr__ = when_named(__name__, _TYPES)
 
@@ -104,13 +114,11 @@ def check(seed: Any, data: Any = None) -> "list[Diagnostic]":
 
     With a context or a list of them as ``data``, also what only they show. Raises ``ContextError``.
     """
-    from ..formulas.seeds import SeedError
-    from ..formulas.seeds import check as lint
+    from ...lang.seed import FormulaSeed as Tree
+    from ..formulas.seeds import text_of
+    from .checked import check_seed
 
-    try:
-        return lint(load(seed), data)
-    except SeedError as error:
-        return list(error.diagnostics)
+    return list(check_seed(seed if isinstance(seed, Tree) else text_of(seed), data).diagnostics)
 
 
 def compute(
@@ -130,10 +138,12 @@ def compute(
     """
     from ..formulas.computing import Computing
     from ..formulas.results import SeedResult
+    from ..formulas.seeds import require
 
     given = extractions
     found = _extractions(given)
     known = given if isinstance(given, SeedResult) else None
+    require(seed)
     values = context or {}
     return Computing.of(seed, allow_invalid).result(
         values, found, name=name or (known.name if known else str(values.get("name") or "")),
@@ -150,12 +160,19 @@ async def run(
     (``openai:MODEL``, ``local`` ...) or anything with ``async generate(prompt, **options)`` that returns a text or a
     ``Completion``; ``model`` names such a client to the extraction cache, which is used where ``cache=`` names its file.
 
-    Raises ``ContextError``, ``FilterError``, ``NotConfigured``. What fails after that, a call or a step, is in the result.
+    ``max_calls``, ``max_tokens``, ``max_cost`` (US dollars; needs ``price``), ``price`` and ``rate`` are as for ``lwt.run``: a review
+    whose call would exceed them fails. Raises ``SeedError`` for a seed with errors, before any call, and ``ContextError``,
+    ``FilterError``, ``RequestError``, ``NotConfigured``. What fails after that, a call or a step, is in the result.
     """
     from ..formulas.running import run_one
+    from ..formulas.seeds import require
+    from .clients import opener_of
 
-    async with _Model(llm, model) as asked:
-        return await run_one(seed, context, asked.client, model=asked.name, **options)
+    require(seed)
+    rest: dict[str, Any] = dict(options)
+    async with opener_of(rest, _LIMITS) as opener:
+        client, name = _opened(opener, llm, model, is_limited=len(rest) < len(options))
+        return await run_one(seed, context, client, model=name, **rest)
 
 
 def run_sync(seed: "Tree", context: Any, *, llm: Any, model: str = "", **options: "Unpack[RunOptions]") -> "SeedResult":
@@ -174,7 +191,7 @@ async def run_many(
     resume: str | Path | None = None,
     force: bool = False,
     **options: "Unpack[RunOptions]",
-) -> "AsyncIterator[SeedResult]":
+) -> "AsyncGenerator[SeedResult]":
     """Yield the result of each context as it comes, in their order unless ``ordered`` is false: ``async for result in ...``.
 
     Contexts are read as they are needed, and no more results are made than are asked for: memory does not grow with their
@@ -186,7 +203,11 @@ async def run_many(
 
     from ..formulas import keeping
     from ..formulas.running import run_many as run_all
+    from ..formulas.seeds import require
+    from .clients import opener_of
 
+    require(seed)
+    rest: dict[str, Any] = dict(options)
     keep = record if not isinstance(record, bool) else None
     if resume is not None:
         keep = keeping.load(resume).resume(seed, contexts=_hash(contexts), force=force)
@@ -195,12 +216,13 @@ async def run_many(
     async def work() -> None:
         nonlocal keep
         try:
-            async with _Model(llm, model) as asked:
+            async with opener_of(rest, _LIMITS) as opener:
+                client, name = _opened(opener, llm, model, is_limited=len(rest) < len(options))
                 if record is True and keep is None:
-                    keep = keeping.start(seed, contexts=_hash(contexts), model=asked.name)
+                    keep = keeping.start(seed, contexts=_hash(contexts), model=name)
                 await run_all(
-                    seed, contexts, asked.client, on_result=results.put, model=asked.name, ordered=ordered, record=keep,
-                    **options,
+                    seed, contexts, client, on_result=results.put, model=name, ordered=ordered, record=keep,
+                    **rest,
                 )  # fmt: skip
         finally:
             if keep is not None:
@@ -226,6 +248,37 @@ async def run_many(
         await asyncio.gather(*(task for task in (working, getting) if task is not None), return_exceptions=True)
 
 
+def run_many_sync(
+    seed: "Tree", contexts: Iterable[Any], *, llm: Any, model: str = "", ordered: bool = True,
+    record: "SeedRecorder | bool" = False, resume: str | Path | None = None, force: bool = False,
+    **options: "Unpack[RunOptions]",
+) -> "Iterator[SeedResult]":  # fmt: skip
+    """Yield results in code that is not async; in code that is (a notebook too), ``async for result in seed.run_many(...)``."""
+    import asyncio
+
+    run_here(_nothing, "seed.run_many")
+    with asyncio.Runner() as runner:
+        results = run_many(
+            seed, contexts, llm=llm, model=model, ordered=ordered, record=record, resume=resume, force=force, **options
+        )
+        try:
+            while True:
+                result = runner.run(_next(results))
+                if result is None:
+                    return
+                yield result
+        finally:
+            runner.run(results.aclose())
+
+
+async def _next(results: "AsyncIterator[SeedResult]") -> "SeedResult | None":
+    return await anext(results, None)
+
+
+async def _nothing() -> None:
+    """Do nothing: that an event loop runs here is told before anything begins."""
+
+
 async def compile(
     task: str,
     llm: Any = None,
@@ -236,19 +289,20 @@ async def compile(
     example: Iterable[Any] | None = None,
     **options: "Unpack[CompileOptions]",
 ) -> "Compiled":
-    """Have a model write the seed for ``task`` (words): conditions, computation graph, seed. Seed 000, phase 1.
+    """Have a model write the seed for ``task`` (words): conditions, computation graph, seed. See ``docs/design/seed.md#compiler``.
 
     ``llm`` and ``model`` as for ``run``; without ``llm`` it is ``KNOTWORK_LLM``, or the local model. ``name`` is the seed's task name
     ("": the model finds one). Each step is checked; what its diagnostics can mend is mended, the rest goes back to the model, at most
     ``repairs`` (0 to 10) times a step. ``example``: contexts that the seed must fit as well. ``max_calls``, ``max_tokens``, ``max_cost``
-    (US dollars; needs ``price``), ``time_limit`` (seconds) and ``cancel`` end it; ``options`` are for each call (``temperature``,
+    (US dollars; needs ``price``), ``time_limit`` (seconds) and ``cancel`` end it; ``rate`` is calls a minute;
+    ``options`` are for each call (``temperature``,
     ``max_tokens``, ``stop``, ``seed``, ``timeout``, ``retries``); ``cache`` names the file of what was compiled before. ``record=True``
     keeps the run in a folder, which ``knotwork runs`` lists and ``knotwork report`` tells.
 
     The result's ``seed`` passes ``check``; where ``status`` is "failed" it is None, and ``reason``, ``draft`` and ``diagnostics`` say how
     far it came. Raises ``RequestError``, ``ContextError``, ``NotConfigured``, and ``RunError`` for a run that can't be kept.
     """
-    from .compiling import compile_seed
+    from .compile import compile_seed
 
     return await compile_seed(task, llm, model, name, repairs, example, **options)
 
@@ -282,7 +336,7 @@ def sensitivity(seed: "Tree", extractions: Any, context: Mapping[str, Any] | Non
 
 
 def convert(seed: "Tree") -> "Converted":
-    """Return the seed in the form of seed 002, with what could not be said there."""
+    """Return the seed in the declarative form, with what could not be said there."""
     from ...lang.documents.seed import convert as rewrite
 
     return rewrite(seed)
@@ -324,23 +378,10 @@ def _hash(contexts: Any) -> str:
     return contexts_hash(contexts)
 
 
-class _Model:
-    """The client of one run. One that was opened from a spec is closed with it; a caller's own is left alone."""
+def _opened(opener: "ModelOpener", llm: Any, name: str, is_limited: bool) -> tuple[Any, str]:
+    """Return the client of a run and the name that caches know it by. A custom client without limits stays as it is."""
+    if not isinstance(llm, str):
+        return (opener.open(llm) if is_limited else llm), name
+    from ..wiring import identity_of
 
-    def __init__(self, llm: Any, name: str) -> None:
-        self._llm = llm
-        self._opened: Any = None
-        self.client: Any = llm
-        self.name = name
-
-    async def __aenter__(self) -> "_Model":
-        if isinstance(self._llm, str):
-            from ..wiring import identity_of, open_model
-
-            self.client = self._opened = open_model(self._llm)
-            self.name = self.name or identity_of(self._llm)
-        return self
-
-    async def __aexit__(self, *_: object) -> None:
-        if self._opened is not None:
-            await self._opened.aclose()
+    return opener.open(llm), name or identity_of(llm)

@@ -1,6 +1,6 @@
 """``knotwork.answers``: iterative answers in Python. An answer is written, evaluated, and written again until it is good enough.
 
-Seed 004's ``generate_answer`` and ``IterativeAnswerService``, with its names, defaults and bounds. Everything is loaded when it is
+``generate_answer`` and ``IterativeAnswerService``; see ``docs/design/loops.md#iterative-answers``. Everything is loaded when it is
 first used. ``from knotwork import generate_answer`` is the same function.
 """
 
@@ -41,6 +41,7 @@ if TYPE_CHECKING:
         max_tokens: int | None
         max_cost: float | None
         price: Price | tuple[float, float] | None
+        rate: float | None
         cache: str | Path | None
         examples: str | Path | None
         events: Events | None
@@ -99,6 +100,7 @@ async def generate_answer(
       are asked for answers ("json", "text") and scores ("unit", "ten").
     - ``max_calls``, ``max_tokens``, ``max_cost`` (US dollars; needs ``price``, of a million prompt and completion tokens), ``time_limit``
       (seconds), ``cancel`` (an ``asyncio.Event``): the best answer so far is the answer when one of them ends the run.
+    - ``rate``: calls a minute (no limit).
     - ``cache``: a file of answers of models, for models named by spec. ``examples``: a file in which accepted answers are kept, and
       shown to the model for like instructions.
     - ``events``, ``on_iteration``: what happens, as it happens. ``max_concurrency``: calls at a time (8).
@@ -174,7 +176,7 @@ def generate_answer_sync(
 
 
 class IterativeAnswerService:
-    """Seed 004's service: a threshold and settings that hold for all its answers."""
+    """A service: a threshold and settings that hold for all its answers."""
 
     def __init__(self, score_threshold: float = 0.8, **settings: "Unpack[Settings]") -> None:
         self.score_threshold = score_threshold
@@ -224,7 +226,7 @@ _ALSO_CALLED = {
 _WATCHING = ("events", "cancel", "on_iteration")
 _RUNNING = ("evaluators", "ask", "scale", "time_limit", *_WATCHING)
 """Settings that the loop itself takes."""
-_CLIENTS = ("llm", "max_calls", "max_tokens", "max_cost", "price", "cache")
+_CLIENTS = ("llm", "max_calls", "max_tokens", "max_cost", "price", "rate", "cache")
 """Settings that clients are opened with."""
 
 

@@ -40,6 +40,7 @@ _NAMES = (
     "example",
     *_LIMITS,
     "price",
+    "rate",
     "options",
     "cache",
     "events",
@@ -72,6 +73,7 @@ async def compile_seed(
     example: Iterable[Any] | None,
     *,
     price: Price | None = None,
+    rate: float | None = None,
     options: Mapping[str, Any] | None = None,
     cache: str | Path | None = None,
     events: Events | None = None,
@@ -99,7 +101,7 @@ async def compile_seed(
     if limits.get("max_tokens") is not None or limits.get("max_cost") is not None:
         asked.setdefault("max_tokens", ANSWER_TOKENS)
     warned = Warnings(events)
-    async with Clients(llm, (), warned, price=price, **limits) as models:
+    async with Clients(llm, (), warned, price=price, rate=rate, **limits) as models:
         known = model or (identity_of(models.spec) if models.spec else "")
         kept = Compilations(file_of("cache", cache), known, warn=warned) if cache is not None else None
         recorder = start(request, model=known) if record else None

@@ -3,7 +3,7 @@
 Everything is loaded when it is first used: ``lwt.check`` brings no model library and no event loop with it.
 """
 
-from collections.abc import AsyncIterator, Mapping
+from collections.abc import AsyncIterator, Iterable, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Unpack
 
@@ -13,17 +13,19 @@ if TYPE_CHECKING:
     import asyncio
     from typing import TypedDict
 
-    from ...adapters.llm import LLM
     from ...lang.diagnostic import Diagnostic
     from ...lang.lwt import Mode, Script
     from ...lang.source import Source
     from ..events import Events
+    from ..grounds.values import Chunks, Models
     from ..results import Failed, Record, Run, ScriptError, StepResult
     from ..runs import RunError
     from ..scheduler import Policy
+    from ..script_plan import ScriptPlan
+    from .clients import ModelOpener
 
     class RunOptions(TypedDict, total=False):
-        """What else a run may be given; see ``knotwork.runtime.scripts.run``."""
+        """What else a run may be given; ``run`` says what each means."""
 
         mode: Mode
         schedule: Policy
@@ -33,11 +35,19 @@ if TYPE_CHECKING:
         cancel: asyncio.Event
         prompts: bool
         strict_types: bool
+        max_calls: int | None
+        max_tokens: int | None
+        max_cost: float | None
+        price: Any
+        rate: float | None
+        cache: str | Path | bool | None
+        chunks: Chunks
+        query: str
 
 
 __all__ = [
     "Events", "Failed", "Run", "RunError", "Script", "ScriptError", "StepResult", "check", "format", "parse", "resume",
-    "run", "run_stream", "run_sync",
+    "resume_sync", "run", "run_stream", "run_stream_sync", "run_sync",
 ]  # fmt: skip
 
 _TYPES = {
@@ -71,16 +81,10 @@ def check(script: "Script | str", *, input: Any = None, max_steps: int | None = 
 
     ``max_steps`` is, as for ``parse``, about a text.
     """
-    from ...lang.linter.lwt import MISSING
-    from ...lang.linter.lwt import check as lint
-    from ...lang.operations import BUILTIN
+    from ...lang.lwt import MISSING
+    from .checked import check_script
 
-    read = _script(script, max_steps=max_steps)
-    if all(step.call.operation in BUILTIN for step in read.steps):
-        return lint(read, input=MISSING if input is None else input)
-    from ..scripts import check as check_with_plugins
-
-    return check_with_plugins(read, input)
+    return list(check_script(script, max_steps=max_steps, input=MISSING if input is None else input).diagnostics)
 
 
 def format(script: "Script | str", *, max_steps: int | None = MAX_STEPS) -> str:
@@ -116,27 +120,36 @@ async def run(
     ``local`` ...) or anything with ``async generate(prompt, **options)`` that returns a text or a ``Completion``;
     ``models`` are the ones that ``model=`` may name. ``record=True`` keeps the run in a folder, for ``resume``. ``graph`` and
     ``state`` are what ``GASL`` works on, and ``force`` and ``raw`` are, as for ``gasl.open``;
-    ``max_steps`` is, as for ``parse``. The other options are those of
-    ``knotwork.runtime.scripts.run``.
+    ``max_steps`` is, as for ``parse``. ``chunks`` (texts by chunk id) and ``query`` (kept in the state) are, as for ``gasl.open``, too.
 
-    Raises ``ScriptError`` for a script with errors, before any call. A step that fails does not raise: see ``Run``.
+    ``max_calls``, ``max_tokens`` and ``max_cost`` (US dollars; needs ``price``) bound the calls of all models together (default: no
+    limit): a step that would exceed them fails. ``price`` is US dollars for a million prompt and completion tokens, ``(0.25, 2)``;
+    ``rate`` is calls a minute. ``cache`` names the file of the call cache (default: none; True is the user's own). The other
+    options are those of ``knotwork.runtime.scripts.run``.
+
+    Raises ``ScriptError`` for a script with errors, before any call, ``RequestError`` for a limit that is not valid, and
+    ``NotConfigured``. A step that fails does not raise: see ``Run``.
     """
     from .. import scripts
-    from ..grounds.values import Ground, Models
-    from .workshop import folder_of, on_graph
+    from ..grounds.values import Ground
+    from .checked import folder_of
+    from .clients import opener_of
+    from .workshop import on_graph
 
+    rest: dict[str, Any] = dict(options)
+    chunks, query = rest.pop("chunks", None), rest.pop("query", "")
     read = _script(script, options.get("mode"), max_steps)
-    async with _Models(llm, models) as clients:
-        if record is True:  # a script that can't run leaves no folder
-            scripts.require(read, input, clients.named)
+    async with opener_of(rest) as opener:
+        clients = _opened(opener, llm, models)
+        plan = _planned(read, input, clients.named)
         keep = _recorder(read, input, llm) if record is True else record or None
         try:
-            ground, asked = Ground(graph, state, force=force, raw=raw), Models(clients.spec, clients.llm, clients.named)
+            ground = Ground(graph, state, chunks, query, force, raw=raw)
             run_id = keep.run_id if keep is not None else ""
-            with on_graph(ground, asked, options.get("events"), run_id=run_id) as workshop:
+            with on_graph(ground, clients, options.get("events"), run_id=run_id) as workshop:
                 return await scripts.run(
-                    read, input=input, llm=clients.llm, models=clients.named, record=keep, workshop=workshop,
-                    folder=folder_of(read), spec=clients.spec, **options,
+                    read, input=input, llm=clients.default, models=clients.named, record=keep, workshop=workshop,
+                    folder=folder_of(read), spec=clients.spec, plan=plan, **rest,
                 )  # fmt: skip
         finally:
             if keep is not None:
@@ -152,6 +165,8 @@ def run_sync(
     record: "Record | bool" = False,
     graph: Any = None,
     state: Any = None,
+    force: bool = False,
+    raw: bool = False,
     max_steps: int | None = MAX_STEPS,
     **options: "Unpack[RunOptions]",
 ) -> "Run":
@@ -165,6 +180,8 @@ def run_sync(
             record=record,
             graph=graph,
             state=state,
+            force=force,
+            raw=raw,
             max_steps=max_steps,
             **options,
         ),
@@ -182,15 +199,40 @@ async def run_stream(
 ) -> "Run":
     """Run a script while its text is still arriving, read leniently: each step starts when it can.
 
-    The other options are those of ``knotwork.runtime.scripts.run_stream``. A run is kept under its script, which is not
-    known before the end here, so ``record=True`` is refused.
+    Limits on calls are as for ``run``; the other options are those of ``knotwork.runtime.scripts.run_stream``. A run is kept under
+    its script, which is not known before the end here, so ``record=True`` is refused.
     """
     from .. import scripts
+    from .clients import opener_of
 
     if isinstance(options.get("record"), bool):
         raise TypeError("run_stream can't keep a run whose script is still arriving: keep the text and use run")
-    async with _Models(llm, models) as clients:
-        return await scripts.run_stream(chunks, input=input, llm=clients.llm, models=clients.named, **options)
+    async with opener_of(options) as opener:
+        clients = _opened(opener, llm, models)
+        return await scripts.run_stream(chunks, input=input, llm=clients.default, models=clients.named, **options)
+
+
+def run_stream_sync(
+    chunks: Iterable[str],
+    *,
+    input: Any = None,
+    llm: Any = None,
+    models: Mapping[str, Any] | None = None,
+    **options: Any,
+) -> "Run":
+    """Run a script that arrives, from code that is not async; in code that is, ``await lwt.run_stream(...)``.
+
+    Steps run between two chunks, not while one is waited for: a slow source is better given to ``run_stream``.
+    """
+
+    async def arriving() -> AsyncIterator[str]:
+        import asyncio
+
+        for chunk in chunks:
+            yield chunk
+            await asyncio.sleep(0)
+
+    return run_here(lambda: run_stream(arriving(), input=input, llm=llm, models=models, **options), "lwt.run_stream")
 
 
 async def resume(
@@ -215,25 +257,52 @@ async def resume(
     from ...lang.parse.lwt import parse_lwt
     from ...lang.source import Source
     from .. import runs, scripts
-    from ..grounds.values import Ground, Models
-    from .workshop import folder_of, on_graph
+    from ..grounds.values import Ground
+    from .checked import folder_of
+    from .clients import opener_of
+    from .workshop import on_graph
 
+    rest: dict[str, Any] = dict(options)
+    chunks, query = rest.pop("chunks", None), rest.pop("query", "")
     stored = runs.load(run)
     given = None if script is None else _script(script, stored.head["mode"], None)
     read = given or parse_lwt(Source(stored.script, stored.head["name"]), stored.head["mode"], None)
     data = stored.input if input is None else input
     keep = stored.resume(given, input=input, force=force)
     try:
-        async with _Models(llm if llm is not None else stored.head["model"] or None, models) as clients:
-            ground, asked = Ground(graph, state, force=force, raw=raw), Models(clients.spec, clients.llm, clients.named)
+        async with opener_of(rest) as opener:
+            clients = _opened(opener, llm if llm is not None else stored.head["model"] or None, models)
+            ground = Ground(graph, state, chunks, query, force, raw=raw)
             run_id = keep.run_id if keep is not None else ""
-            with on_graph(ground, asked, options.get("events"), run_id=run_id) as workshop:
+            with on_graph(ground, clients, options.get("events"), run_id=run_id) as workshop:
                 return await scripts.run(
-                    read, input=data, llm=clients.llm, models=clients.named, record=keep, workshop=workshop,
-                    folder=folder_of(read), spec=clients.spec, **options,
+                    read, input=data, llm=clients.default, models=clients.named, record=keep, workshop=workshop,
+                    folder=folder_of(read), spec=clients.spec, plan=_planned(read, data, clients.named), **rest,
                 )  # fmt: skip
     finally:
         keep.close()
+
+
+def resume_sync(
+    run: str | Path,
+    *,
+    script: "Script | str | None" = None,
+    input: Any = None,
+    llm: Any = None,
+    models: Mapping[str, Any] | None = None,
+    force: bool = False,
+    graph: Any = None,
+    state: Any = None,
+    raw: bool = False,
+    **options: "Unpack[RunOptions]",
+) -> "Run":
+    """Resume from code that is not async; in code that is (a notebook too), ``await lwt.resume(...)``."""
+    return run_here(
+        lambda: resume(
+            run, script=script, input=input, llm=llm, models=models, force=force, graph=graph, state=state, raw=raw, **options
+        ),
+        "lwt.resume",
+    )  # fmt: skip
 
 
 def _recorder(script: "Script", input: Any, llm: Any) -> "Record":
@@ -242,70 +311,24 @@ def _recorder(script: "Script", input: Any, llm: Any) -> "Record":
     return start(script, input=input, model=llm if isinstance(llm, str) else "")
 
 
+def _planned(script: "Script", input: Any, models: Mapping[str, Any]) -> "ScriptPlan":
+    """Check a script for its run: one that can't run leaves no folder and opens no state. Raises ``ScriptError``."""
+    from ...lang.lwt import ABSENT
+    from .checked import check_script
+
+    plan = check_script(script, input=ABSENT if input is None else input, models=tuple(models)).plan
+    plan.require(script)
+    return plan
+
+
 def _script(script: "Script | str", mode: "Mode | None" = None, max_steps: int | None = MAX_STEPS) -> "Script":
     return parse(script, mode or "strict", max_steps=max_steps) if isinstance(script, str) else script
 
 
-class _Models:
-    """The clients of one run. Those that were opened from a spec are closed with it; a caller's own are left alone."""
+def _opened(opener: "ModelOpener", llm: Any, models: Mapping[str, Any] | None) -> "Models":
+    """Open the models of a run. A model is a spec or a client."""
+    from ..grounds.values import Models
 
-    def __init__(self, llm: Any, models: Mapping[str, Any] | None) -> None:
-        self._given = (llm, models or {})
-        self._opened: list[Any] = []
-        self.llm: LLM | None = None
-        self.spec = llm if isinstance(llm, str) else ""
-        self.named: dict[str, LLM] = {}
-
-    async def __aenter__(self) -> "_Models":
-        llm, models = self._given
-        try:
-            self.llm = None if llm is None else self._client(llm)
-            self.named = {name: self._client(model) for name, model in models.items()}
-        except BaseException:
-            await self.__aexit__()
-            raise
-        return self
-
-    async def __aexit__(self, *_: object) -> None:
-        for client in self._opened:
-            await client.aclose()
-
-    def _client(self, model: Any) -> "LLM":
-        if isinstance(model, str):
-            from ..wiring import ModelSettings, open_model
-
-            opened = open_model(ModelSettings(model))
-            self._opened.append(opened)
-            return opened
-        from ...adapters.llm_layers import Own, as_client
-
-        return _Kept(model) if _is_port(model) and not isinstance(model, Own) else as_client(model)
-
-
-class _Kept:
-    """A caller's own client of the port's shape, kept to the timeout that a script asks for.
-
-    ``as_client`` would do, and sets a timer for each call; this one costs nothing where no timeout is asked for.
-    """
-
-    def __init__(self, client: "LLM") -> None:
-        self._ask = client.generate
-
-    async def generate(self, prompt: str, **options: Any) -> Any:
-        timeout = options.get("timeout")
-        if timeout is None:
-            return await self._ask(prompt, **options)
-        import asyncio
-
-        async with asyncio.timeout(timeout):
-            return await self._ask(prompt, **options)
-
-
-def _is_port(model: Any) -> bool:
-    """Say whether ``model`` has the port's own interface: ``async generate(prompt, **options)``."""
-    from inspect import iscoroutinefunction, signature
-
-    generate = getattr(model, "generate", None)
-    if not iscoroutinefunction(generate) or isinstance(model, type):
-        return False
-    return any(parameter.kind is parameter.VAR_KEYWORD for parameter in signature(generate).parameters.values())
+    default = None if llm is None else opener.open(llm, light=True)
+    named = {name: opener.open(model, light=True) for name, model in (models or {}).items()}
+    return Models(llm if isinstance(llm, str) else "", default, named)

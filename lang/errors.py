@@ -1,0 +1,27 @@
+"""The base of all public errors."""
+
+from collections.abc import Iterable
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from .diagnostic import Diagnostic
+
+__all__ = ["KnotworkError"]
+
+
+class KnotworkError(Exception):
+    """An error that knotwork raises on purpose: ``except knotwork.KnotworkError`` catches all of them.
+
+    ``message`` is one sentence, ``hint`` says what to do (it may be empty), ``diagnostics`` are the faults of the text that was refused
+    (empty where no text was).
+    """
+
+    message: str
+    hint: str
+    diagnostics: "tuple[Diagnostic, ...]"
+
+    def __init__(self, message: str = "", *, hint: str = "", diagnostics: "Iterable[Diagnostic]" = ()) -> None:
+        super().__init__(message)
+        self.message = message
+        self.hint = hint
+        self.diagnostics = tuple(diagnostics)

@@ -1,0 +1,204 @@
+"""The models of one call of the API, opened under its limits, and the warnings of files and clients meanwhile."""
+
+import math
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from ..events import Events
+
+__all__ = ["LIMITS", "Clients", "ModelOpener", "Warnings", "file_of", "opener_of"]
+
+
+class Warnings:
+    """Collects warnings, and emits each as an event."""
+
+    def __init__(self, events: "Events | None") -> None:
+        self.messages: list[str] = []
+        self._events = events
+
+    def __call__(self, message: str) -> None:
+        """Take note of a warning."""
+        self.messages.append(message)
+        if self._events:
+            from ..events import Warned
+
+            self._events.emit(Warned("", message))
+
+
+LIMITS = ("max_calls", "max_tokens", "max_cost", "price", "rate", "cache")
+"""What the calls of a run may cost, by the names of the options."""
+
+
+def opener_of(options: dict[str, Any], names: Sequence[str] = LIMITS) -> "ModelOpener":
+    """Take the limits out of the options of a run, and return what opens its models under them. Raises ``RequestError``."""
+    from .shared import heard
+
+    return ModelOpener(heard(options.get("events")), **{name: options.pop(name) for name in names if name in options})
+
+
+class ModelOpener:
+    """Opens the models of one run, all under one budget, and closes them at the end of ``async with``. A custom client is left open.
+
+    ``max_calls``, ``max_tokens`` and ``max_cost`` (US dollars; needs ``price``) end the calls of the run (None: no limit). ``price`` is US
+    dollars for a million prompt and completion tokens, ``(0.25, 2)``; ``rate`` is calls a minute. ``cache`` names the file of the call
+    cache; True is the user's own. Raises ``RequestError``.
+    """
+
+    def __init__(
+        self, warn: "Callable[[str], None] | None" = None, *, max_calls: int | None = None, max_tokens: int | None = None,
+        max_cost: float | None = None, price: Any = None, rate: float | None = None, cache: Any = None,
+    ) -> None:  # fmt: skip
+        from ...adapters.llm_budget import Ledger, Price
+        from ..refusals import RequestError, shown
+        from ..settings import check_limits
+
+        check_limits({"max_calls": max_calls, "max_tokens": max_tokens, "max_cost": max_cost})
+        if rate is not None and not (type(rate) in (int, float) and 0 < rate < math.inf):
+            raise RequestError("rate", f"{shown(rate)} is not a number of calls a minute", "a number over 0")
+        self._price = price if price is None or isinstance(price, Price) else Price(*_two(price))
+        self._rate = rate
+        self._cache = cache if cache is None or isinstance(cache, bool) else file_of("cache", cache)
+        self._limited = any(limit is not None for limit in (max_calls, max_tokens, max_cost))
+        self._ledger = Ledger(max_calls, max_tokens, max_cost)
+        self._warn = warn
+        self._opened: list[Any] = []
+
+    def open(self, model: Any, *, light: bool = False) -> Any:
+        """Return the client of a spec, or the caller's own client under the limits. Raises ``NotConfigured``, ``RequestError``.
+
+        ``light``: where nothing limits a custom client, it may be asked without the checks that loops need.
+        """
+        from ..wiring import ModelSettings, open_model
+
+        if isinstance(model, str):
+            settings = ModelSettings(model, self._cache_of(model), self._ledger, self._price, self._rate)
+            self._opened.append(open_model(settings, warn=self._warn))
+            return self._opened[-1]
+        from ...adapters.llm_budget import Budget, Priced
+        from ...adapters.llm_layers import Own, Throttled, as_client
+        from ..refusals import RequestError
+
+        if self._cache:
+            raise RequestError("cache", "a custom client has no name that a cache could know it by", "use a spec")
+        if light and not self._limited and self._rate is None and self._price is None:
+            return _Timed(model) if _is_port(model) and not isinstance(model, Own) else as_client(model)
+        client: Any = as_client(model)
+        if self._rate is not None:
+            client = Throttled(client, per_minute=self._rate)
+        if self._limited:
+            client = Budget(client, self._ledger, self._price)
+        return Priced(client, self._price) if self._price is not None else client
+
+    async def __aenter__(self) -> "ModelOpener":
+        return self
+
+    async def __aexit__(self, *_: object) -> None:
+        for client in self._opened:
+            await client.aclose()
+
+    def _cache_of(self, spec: str) -> Path | None:
+        if self._cache is True:
+            from ..folders import cache_file
+
+            return cache_file(spec)
+        return self._cache or None
+
+
+class _Timed:
+    """A custom client of the port's own shape, kept to the timeout that a script asks for.
+
+    ``as_client`` would do, and sets a timer for each call; this one costs nothing where no timeout is asked for.
+    """
+
+    def __init__(self, client: Any) -> None:
+        self._ask = client.generate
+
+    async def generate(self, prompt: str, **options: Any) -> Any:
+        """Return the client's answer."""
+        timeout = options.get("timeout")
+        if timeout is None:
+            return await self._ask(prompt, **options)
+        import asyncio
+
+        async with asyncio.timeout(timeout):
+            return await self._ask(prompt, **options)
+
+
+def _is_port(model: Any) -> bool:
+    """Say whether ``model`` has the port's own interface: ``async generate(prompt, **options)``."""
+    from inspect import iscoroutinefunction, signature
+
+    generate = getattr(model, "generate", None)
+    if not iscoroutinefunction(generate) or isinstance(model, type):
+        return False
+    return any(parameter.kind is parameter.VAR_KEYWORD for parameter in signature(generate).parameters.values())
+
+
+class Clients:
+    """The clients of one run: under one budget, which begins with it. Those that were opened from a spec are closed with it.
+
+    ``llm`` is the run's own, ``spec`` its spec ("" for a client of the caller's). ``judges`` has for each of the panel its name
+    in ``named``, None where it is the run's own. Raises ``RequestError``, and ``NotConfigured`` where it is entered.
+    """
+
+    def __init__(
+        self, model: Any, panel: Sequence[Any], warn: "Warnings", *, llm: Any = None, **limits: Any,
+    ) -> None:  # fmt: skip
+        from ..refusals import RequestError
+
+        if model is not None and llm is not None:
+            raise RequestError("model", "model and llm are both given", "llm is another name for model")
+        self._opener = ModelOpener(warn, **limits)
+        self._given = (model if model is not None else llm, panel)
+        self.llm: Any = None
+        self.spec = ""
+        self.named: dict[str, Any] = {}
+        self.judges: list[str | None] = []
+
+    async def __aenter__(self) -> "Clients":
+        from ..wiring import default_spec
+
+        model, panel = self._given
+        try:
+            model = default_spec() if model is None else model
+            self.spec = model if isinstance(model, str) else ""
+            self.llm = self._opener.open(model)
+            for number, judge in enumerate(panel, 1):
+                if judge is model or (isinstance(judge, str) and judge == self.spec):
+                    self.judges.append(None)
+                    continue
+                first = next(place for place, other in enumerate(panel, 1) if other is judge or place == number)
+                name = judge if isinstance(judge, str) else f"judge {first}"
+                if name not in self.named:
+                    self.named[name] = self._opener.open(judge)
+                self.judges.append(name)
+        except BaseException:
+            await self.__aexit__()
+            raise
+        return self
+
+    async def __aexit__(self, *_: object) -> None:
+        await self._opener.__aexit__()
+
+
+def _two(price: Any) -> tuple[float, float]:
+    """Return the two numbers of a price. Raises ``RequestError``."""
+    from ..refusals import RequestError, shown
+
+    two = tuple(price) if isinstance(price, tuple | list) else ()
+    if len(two) != 2 or not all(type(each) in (int, float) and 0 <= each < math.inf for each in two):
+        hint = "US dollars for a million prompt and completion tokens: (0.25, 2)"
+        raise RequestError("price", f"{shown(price)} is not a pair of prices", hint)
+    return two[0], two[1]
+
+
+def file_of(parameter: str, given: Any) -> Path:
+    """Return the path of a file. Raises ``RequestError``."""
+    from ..refusals import RequestError
+
+    try:
+        return Path(given)
+    except TypeError:
+        raise RequestError(parameter, f"a file is wanted, not {type(given).__name__}") from None
