@@ -1,22 +1,8 @@
-from .lang.errors import KnotworkError as KnotworkError
-from .runtime.api import answers as answers
-from .runtime.api import expr as expr
-from .runtime.api import gasl as gasl
-from .runtime.api import lwt as lwt
-from .runtime.api import planner as planner
-from .runtime.api import seed as seed
-from .runtime.api.answers import generate_answer as generate_answer
-from .runtime.api.ask import ask as ask
-from .runtime.api.gasl import ContextStore as ContextStore
-from .runtime.api.gasl import ExecutionRecord as ExecutionRecord
-from .runtime.api.gasl import ExecutionResult as ExecutionResult
-from .runtime.api.gasl import GASLExecutor as GASLExecutor
-from .runtime.api.gasl import GASLParser as GASLParser
-from .runtime.api.gasl import GraphAdapter as GraphAdapter
-from .runtime.api.gasl import LLMClient as LLMClient
-from .runtime.api.gasl import NetworkXAdapter as NetworkXAdapter
-from .runtime.api.gasl import StateStore as StateStore
-from .runtime.api.planner import rank as rank
+from .lang.errors import KnotworkError
+from .runtime.api import answers, expr, gasl, lwt, planner, seed
+from .runtime.api.answers import generate_answer
+from .runtime.api.ask import ask
+from .runtime.api.planner import rank
 
 __version__: str
 __all__ = [

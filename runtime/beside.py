@@ -11,7 +11,7 @@ from collections.abc import Callable, Coroutine
 from typing import Any, TypeVar, Unpack
 
 from ..adapters.llm import Completion, Notice, Options
-from ..adapters.llm_layers import Client, Layer
+from ..adapters.llm.middleware import Client, Layer
 
 __all__ = ["Across", "beside"]
 

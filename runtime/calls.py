@@ -10,7 +10,7 @@ from typing import Any
 from attrs import define, field, frozen
 
 from ..adapters.llm import LLM, BadAnswer, BudgetExceeded, Completion, LLMError, Notice, Usage
-from ..adapters.llm_keys import mask_keys, refuse_key
+from ..adapters.llm.keys import mask_keys, refuse_key
 from ..lang.coercion import Fit, Type, Unfit, as_type
 from ..lang.diagnostic import nearest
 from ..lang.literals import is_json

@@ -13,8 +13,8 @@ from attrs import define, field, frozen
 from ..adapters import llm as port
 from ..adapters.graph import Caps, GraphAdapter
 from ..adapters.llm import LLM, BadAnswer, Completion, LLMError, NotRecorded, Options, Truncated, Usage
-from ..adapters.llm_answers import canonical
-from ..adapters.llm_layers import Own, as_client
+from ..adapters.llm.answers import canonical
+from ..adapters.llm.middleware import Own, as_client
 from ..adapters.state import StateStore
 from ..lang.diagnostic import has_errors
 from ..lang.parse.gasl import parse_command

@@ -5,7 +5,7 @@ from typing import Any
 from attrs import define
 
 from ..adapters.llm import BudgetExceeded, Completion, LLMError, Usage
-from ..adapters.llm_layers import Client, Layer, Own, Validated, as_client
+from ..adapters.llm.middleware import Client, Layer, Own, Validated, as_client
 from .results import NO_USAGE, add_costs
 
 __all__ = ["Counted", "Spent", "checked"]

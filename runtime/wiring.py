@@ -15,14 +15,14 @@ from attrs import field, frozen
 from rapidfuzz import process
 
 from ..adapters.llm import NotConfigured
-from ..adapters.llm_budget import Budget, Ledger, Price, Priced
-from ..adapters.llm_cache import Cached
-from ..adapters.llm_keys import has_key, known_keys, mask_keys, refuse_key
-from ..adapters.llm_layers import Again, Client, ModelCheck, Throttled, Validated
+from ..adapters.llm.budget import Budget, Ledger, Price, Priced
+from ..adapters.llm.cache import Cached
+from ..adapters.llm.keys import has_key, known_keys, mask_keys, refuse_key
+from ..adapters.llm.middleware import Again, Client, ModelCheck, Throttled, Validated
 
 if TYPE_CHECKING:
     from ..adapters.graph_networkx import Loaded, NetworkXAdapter
-    from ..adapters.state_json.audit import Audit
+    from ..adapters.state_json.folder_audit import Audit
     from ..adapters.state_json.store import Durability, JSONStateStore
 
 __all__ = [
@@ -156,7 +156,7 @@ def open_adapter(spec: str, environ: Mapping[str, str] = os.environ, *, stream: 
             case "anthropic":
                 return _anthropic(rest, environ, stream)
             case "replay":
-                from ..adapters.llm_replay import ReplayModel
+                from ..adapters.llm.replay import ReplayModel
 
                 return ReplayModel(rest)
             case "record":
@@ -185,7 +185,7 @@ def _key(environ: Mapping[str, str], name: str, spec: str) -> str:
 
 
 def _openai(model: str, environ: Mapping[str, str], stream: bool) -> Client:
-    from ..adapters.llm_openai import OpenAIModel
+    from ..adapters.llm.openai import OpenAIModel
 
     key = _key(environ, "OPENAI_API_KEY", f"openai:{model}")
     return OpenAIModel(model, api_key=key, stream=stream, hide=known_keys(environ))
@@ -194,7 +194,7 @@ def _openai(model: str, environ: Mapping[str, str], stream: bool) -> Client:
 def _anthropic(model: str, environ: Mapping[str, str], stream: bool) -> Client:
     if find_spec("anthropic") is None:
         raise NotConfigured("anthropic: its extra is not installed", hint="pip install 'knotwork[anthropic]'")
-    from ..adapters.llm_anthropic import AnthropicModel
+    from ..adapters.llm.anthropic import AnthropicModel
 
     key = _key(environ, "ANTHROPIC_API_KEY", f"anthropic:{model}")
     return AnthropicModel(model, api_key=key, stream=stream, hide=known_keys(environ))
@@ -213,7 +213,7 @@ def _at_url(spec: str, environ: Mapping[str, str], stream: bool) -> Client:
         )
     if not host or not model:
         raise NotConfigured(f"{spec[:80]!r} names no model", hint="an address needs its model: https://host/v1#MODEL")
-    from ..adapters.llm_openai import OpenAIModel
+    from ..adapters.llm.openai import OpenAIModel
 
     key = environ.get("KNOTWORK_API_KEY", "").strip() or None
     return OpenAIModel(model, base_url=url, api_key=key, stream=stream, hide=known_keys(environ))
@@ -231,7 +231,7 @@ def _has_secret(address: str) -> bool:
 def _local(path: str | None) -> Client:
     if find_spec("xllamacpp") is None:
         raise NotConfigured("local: its extra is not installed", hint="pip install 'knotwork[local]'")
-    from ..adapters.llm_local import LocalModel
+    from ..adapters.llm.local import LocalModel
 
     return LocalModel(path)
 
@@ -240,7 +240,7 @@ def _record(rest: str, environ: Mapping[str, str], stream: bool) -> Client:
     path, comma, inner = rest.partition(",")
     if not path or not comma or not inner or inner.startswith("record:"):
         raise NotConfigured(f"{'record:' + rest[:80]!r}: a recording has a file and a model: record:FILE,SPEC")
-    from ..adapters.llm_replay import RecordModel
+    from ..adapters.llm.replay import RecordModel
 
     return RecordModel(open_adapter(inner, environ, stream=stream), path, inner)
 
@@ -258,7 +258,7 @@ def open_graph(source: Any, *, raw: bool = False, strict: bool = False) -> "Load
 
 def named_graphs() -> tuple[str, ...]:
     """Return the names that stand for NetworkX's own graphs: ``nx:les_miserables``; those that take numbers with ``(...)``."""
-    from ..adapters.graph_networkx.files.formats_generators import generators
+    from ..adapters.graph_networkx.files.formats import generators
 
     return tuple(f"nx:{name}" for name in generators())
 
@@ -272,14 +272,14 @@ def open_state(
     read_only: bool = False,
 ) -> "JSONStateStore":
     """Open a state: in memory, in a directory, or out of a ``state.json`` (into memory). Raises ``StoreError``."""
-    from ..adapters.state_json.opening import open_store
+    from ..adapters.state_json.open_state import open_store
 
     return open_store(path, query=query, config=config, durability=durability, read_only=read_only)
 
 
 def with_check(told: Mapping[str, Any]) -> dict[str, Any]:
     """Return the state object as it is written to a file: with a check over itself, which opening and verifying look at."""
-    from ..adapters.state_json.seedform import with_check as checked
+    from ..adapters.state_json.state_object import with_check as checked
 
     return checked(told)
 
@@ -302,14 +302,14 @@ def read_brief(path: Path | str) -> dict[str, Any]:
 
     ``answers`` counts the answers of models. Raises ``StoreError``.
     """
-    from ..adapters.state_json.brief import read_brief as read
+    from ..adapters.state_json.open_state import read_brief as read
 
     return read(Path(path))
 
 
 def fork_state(source: Path | str, into: Path | str) -> str:
     """Make a directory ``into`` with a state that begins as ``source`` is, and return its hash. Raises ``StoreError``."""
-    from ..adapters.state_json.forking import fork_directory
+    from ..adapters.state_json.open_state import fork_directory
 
     return fork_directory(Path(source), Path(into))
 
@@ -319,7 +319,7 @@ def verify_state(path: Path | str) -> "Audit":
 
     Raises ``StoreError`` only where there is nothing to look at.
     """
-    from ..adapters.state_json.audit import audit
+    from ..adapters.state_json.folder_audit import audit
 
     return audit(Path(path), _questions)
 

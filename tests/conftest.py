@@ -30,8 +30,8 @@ def pytest_sessionstart(session: pytest.Session) -> None:
 
     The weights of the local model stay the user's: they are large, and checked when they are loaded.
     """
+    from knotwork.adapters.llm.weights import models_dir
     from knotwork.adapters.permissions import private_folder
-    from knotwork.adapters.weights import models_dir
 
     weights = models_dir().absolute()
     for name in UNSET:

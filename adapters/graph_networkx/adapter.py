@@ -7,15 +7,14 @@ from typing import TYPE_CHECKING, Any, Literal
 from ...lang.conditions import Comparison, Condition, Constant, Field, Or
 from ...lang.gasl import Order
 from ..graph import DEFAULT_CAPS, MOST_TEXTS, AdapterError, Caps, Direction, Found, Item, NodeId, Plan, Schema, tree_of
-from .columnar.computed import Computed, computed, forget
-from .finding.lookup import MISSING, node_named
-from .finding.search import find, plan_of
-from .rows.items import node_item
+from .find import MISSING, find, node_named, plan_of
+from .rows import node_item
+from .tables import Computed, computed, forget
 
 if TYPE_CHECKING:
     import networkx as nx
 
-    from .pathfinding.pathsearch import PathQuery
+    from .path_search import PathQuery
 
 __all__ = ["NetworkXAdapter"]
 
@@ -80,7 +79,7 @@ class NetworkXAdapter:
 
     def texts(self, kind: Literal["nodes", "edges"], name: str, most: int = MOST_TEXTS) -> list[str]:
         """Return the different texts that a field has; see ``GraphAdapter.texts``."""
-        from .finding.texts import texts_of
+        from .find_plan import texts_of
 
         return texts_of(self.graph, self._kept(), kind, name, most)
 
@@ -122,7 +121,7 @@ class NetworkXAdapter:
 
         Ids that no node has are left out. Raises ``ConditionError``.
         """
-        from .pathfinding.pathsearch import find_paths
+        from .path_search import find_paths
 
         return find_paths(
             self.graph, self._kept(), _query(starts, ends, via, where, shortest, limit, max_length), caps, self.strict
@@ -138,13 +137,13 @@ class NetworkXAdapter:
         caps: Caps = DEFAULT_CAPS,
     ) -> Found:
         """Return the nodes around ``starts``; see ``GraphAdapter.walk``. Raises ``AdapterError``, ``ConditionError``."""
-        from .walking import walk
+        from .neighbourhood import walk
 
         return walk(self.graph, starts, via=tree_of(via), depth=depth, direction=direction, caps=caps)
 
     def subgraph(self, centers: Sequence[NodeId], radius: int, *, caps: Caps = DEFAULT_CAPS) -> Found:
         """Return what lies within ``radius`` of the centers; see ``GraphAdapter.subgraph``. Raises ``AdapterError``."""
-        from .walking import subgraph
+        from .neighbourhood import subgraph
 
         return subgraph(self.graph, centers, radius, caps=caps)
 
@@ -157,20 +156,20 @@ class NetworkXAdapter:
         caps: Caps = DEFAULT_CAPS,
     ) -> Found:
         """Return the edges between two sets; see ``GraphAdapter.connect``. Raises ``AdapterError``, ``ConditionError``."""
-        from .walking import connect
+        from .neighbourhood import connect
 
         return connect(self.graph, left, right, via=tree_of(via), caps=caps)
 
     def measure(self, algorithm: str, among: Sequence[NodeId] | None = None, *, caps: Caps = DEFAULT_CAPS) -> Found:
         """Return a measure of each node; see ``GraphAdapter.measure``. Raises ``AdapterError``."""
-        from .measuring import measure
+        from .measures import measure
 
         return measure(self.graph, algorithm, among, caps=caps)
 
     @property
     def measures(self) -> tuple[str, ...]:
         """The algorithms that ``measure`` knows."""
-        from .measuring import MEASURES
+        from .measures import MEASURES
 
         return tuple(MEASURES)
 
@@ -181,7 +180,7 @@ class NetworkXAdapter:
         """
         if kind != "paths":
             return plan_of(self.graph, self._kept(), kind, tree_of(where), self.strict)
-        from .pathfinding.pathsearch import path_plan
+        from .path_search import path_plan
 
         caps = rest.pop("caps", Caps())
         return path_plan(self.graph, self._kept(), _query(where=where, **rest), caps, self.strict)
@@ -210,7 +209,7 @@ def _query(
     limit: int | None = None,
     max_length: int | None = None,
 ) -> "PathQuery":
-    from .pathfinding.pathsearch import PathQuery
+    from .path_search import PathQuery
 
     begins, stops = (end if isinstance(end, list | tuple) or end is None else _ends(end) for end in (starts, ends))
     return PathQuery(begins, stops, tree_of(via), tree_of(where), shortest, limit, max_length)

@@ -12,9 +12,8 @@ from attrs import define, field
 from blake3 import blake3
 
 from ...lang.schema import Attribute, Schema
-from .rows.fields import reserved
-from .rows.fitting import json_value
-from .rows.jsonable import item_value, node_id
+from .json_values import item_value, json_value, node_id
+from .rows import reserved
 
 __all__ = ["graph_hash", "summarise"]
 

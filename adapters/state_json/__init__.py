@@ -1,6 +1,6 @@
 """The port to the state over a journal of JSON records."""
 
-from .opening import open_store
+from .open_state import open_store
 from .store import JSONStateStore
 
 __all__ = ["JSONStateStore", "open_store"]

@@ -4,9 +4,8 @@ from collections.abc import Iterator
 from typing import Any
 
 from ..state import Difference
-from .values.hashing import canonical
 from .values.nodes import CounterNode, DictNode, ListNode, Node, walk
-from .values.tables import Table
+from .values.tables import Table, canonical
 from .values.values import parsed, plain
 from .values.vectors import Vector
 

@@ -9,21 +9,17 @@ import orjson
 from attrs import define, evolve, field, frozen
 
 from ..state import Change, Difference, Evidence, MergeInto, ReplaceWith, Snapshot, StateError, StoreError
-from .commits import Commits
 from .difference import differences
+from .journal_records import applied, past, patch, record
 from .log.durable import Log
 from .log.files import Files
-from .moment import About, Entries, Moment, flagged, with_about
-from .patching import patch
-from .recording import applied, past, record
-from .seedform import as_json, replay_of
-from .snapshot import JSONSnapshot
-from .statefile import NAME as STATEFILE
-from .statefile import write_state
-from .summaries import summary
+from .snapshot import JSONSnapshot, summary
+from .state_object import NAME as STATEFILE
+from .state_object import as_json, replay_of, write_state
 from .values.changes import written
 from .values.nodes import DictNode
 from .values.values import parsed, whole_copy, whole_text
+from .version import About, Commits, Entries, Moment, flagged, with_about
 
 __all__ = ["Durability", "JSONStateStore", "utc_now"]
 

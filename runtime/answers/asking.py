@@ -10,8 +10,8 @@ from typing import Any
 from attrs import define, field
 from blake3 import blake3
 
-from ...adapters.llm_answers import canonical
-from ...adapters.llm_layers import asked_for
+from ...adapters.llm.answers import canonical
+from ...adapters.llm.middleware import asked_for
 from ..calls import HOPELESS, Caller, Request
 from ..events import Events
 from ..results import Failed, Outcome, StepFailed

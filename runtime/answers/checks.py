@@ -11,8 +11,8 @@ from typing import Any
 from attrs import field, frozen
 
 from ...adapters.llm import BadRequest
-from ...adapters.llm_answers import read_json, unfenced, validator
-from ...adapters.llm_schema import first_fault
+from ...adapters.llm.answers import read_json, unfenced, validator
+from ...adapters.llm.schema import first_fault
 from ...lang.evaluate.checks import MOST, CheckError
 from ...lang.evaluate.checks import Check as Written
 from ...lang.evaluate.checks import read_check as read_written

@@ -14,7 +14,7 @@ from pathlib import Path
 import orjson
 from blake3 import blake3
 
-from ...adapters.shelf import Shelf, Table
+from ...adapters.sqlite_store import Shelf, Table
 from .requests import AnswerRequest
 
 __all__ = ["ALIKE", "LONGEST", "MOST", "NEWEST", "KeptExamples"]

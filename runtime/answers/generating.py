@@ -5,7 +5,7 @@ from typing import Any, Literal
 
 from attrs import evolve, frozen
 
-from ...adapters.llm_answers import read_json
+from ...adapters.llm.answers import read_json
 from ..commands.excerpts import fenced
 from ..prompting import filled
 from ..results import Failed, StepFailed

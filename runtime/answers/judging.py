@@ -14,7 +14,7 @@ from typing import Any, Literal
 
 from attrs import frozen
 
-from ...adapters.llm_answers import read_json, unfenced
+from ...adapters.llm.answers import read_json, unfenced
 from ...lang.answers import read_object
 from ...lang.coercion import Fit, as_value
 from ...lang.literals import Unreadable

@@ -12,7 +12,7 @@ from typing import Any
 
 from attrs import evolve, field, frozen
 
-from ...adapters.llm_answers import read_json
+from ...adapters.llm.answers import read_json
 from ...lang.diagnostic import nearest
 from ..prompting import placeholders
 from ..refusals import RequestError

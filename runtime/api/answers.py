@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     import asyncio
     from typing import TypedDict
 
-    from ...adapters.llm_budget import Price
+    from ...adapters.llm.budget import Price
     from ..answers.checks import read_check
     from ..answers.generating import Ask
     from ..answers.judging import Scale

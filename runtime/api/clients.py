@@ -50,7 +50,7 @@ class ModelOpener:
         self, warn: "Callable[[str], None] | None" = None, *, max_calls: int | None = None, max_tokens: int | None = None,
         max_cost: float | None = None, price: Any = None, rate: float | None = None, cache: Any = None,
     ) -> None:  # fmt: skip
-        from ...adapters.llm_budget import Ledger, Price
+        from ...adapters.llm.budget import Ledger, Price
         from ..refusals import RequestError, shown
         from ..settings import check_limits
 
@@ -76,8 +76,8 @@ class ModelOpener:
             settings = ModelSettings(model, self._cache_of(model), self._ledger, self._price, self._rate)
             self._opened.append(open_model(settings, warn=self._warn))
             return self._opened[-1]
-        from ...adapters.llm_budget import Budget, Priced
-        from ...adapters.llm_layers import Own, Throttled, as_client
+        from ...adapters.llm.budget import Budget, Priced
+        from ...adapters.llm.middleware import Own, Throttled, as_client
         from ..refusals import RequestError
 
         if self._cache:

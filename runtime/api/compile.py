@@ -7,8 +7,8 @@ from typing import Any
 
 from attrs import evolve
 
-from ...adapters.llm_budget import Price
-from ...adapters.llm_means import means_of
+from ...adapters.llm.budget import Price
+from ...adapters.llm.strict_schema import means_of
 from ...lang.diagnostic import Diagnostic, nearest
 from ...lang.seed import FormulaSeed
 from ..calls import Caller

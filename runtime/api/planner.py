@@ -89,7 +89,7 @@ async def rank_many(
     """
     from time import perf_counter
 
-    from ...adapters.llm_means import means_of
+    from ...adapters.llm.strict_schema import means_of
     from ..calls import Caller
     from ..eventlog import EventLog
     from ..events import Events
@@ -190,7 +190,7 @@ def rank_many_sync(
 
 def _models(llm: Any, models: Any) -> Mapping[str, Any]:
     """Return the models by name. Raises ``RequestError`` where they are no mapping, or one of all is nothing that can be asked."""
-    from ...adapters.llm_layers import as_client
+    from ...adapters.llm.middleware import as_client
     from ..refusals import RequestError
 
     named = {} if models is None else models
@@ -210,7 +210,7 @@ def _models(llm: Any, models: Any) -> Mapping[str, Any]:
 
 def _read(items: Any) -> Any:
     """Return the JSON value of a file, or ``items`` as they are. Raises ``RequestError``."""
-    from ...adapters.llm_answers import read_json
+    from ...adapters.llm.answers import read_json
     from ..refusals import RequestError
 
     if not isinstance(items, str | Path):

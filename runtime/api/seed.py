@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     import asyncio
     from typing import TypedDict
 
-    from ...adapters.llm_budget import Price
+    from ...adapters.llm.budget import Price
     from ...lang.diagnostic import Diagnostic
     from ...lang.documents.seed import Converted
     from ...lang.evaluate.seed.explaining import Explanation

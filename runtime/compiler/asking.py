@@ -12,8 +12,8 @@ from attrs import define, field, frozen
 from blake3 import blake3
 
 from ...adapters.llm import BadAnswer, Completion, LLMError, Notice, Truncated
-from ...adapters.llm_answers import canonical
-from ...adapters.llm_layers import Client, Layer, NoText, Own, as_client, asked_for
+from ...adapters.llm.answers import canonical
+from ...adapters.llm.middleware import Client, Layer, NoText, Own, as_client, asked_for
 from ..calls import Caller, Request
 from ..results import Outcome, StepFailed
 from ..spending import Counted, Spent

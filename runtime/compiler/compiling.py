@@ -11,7 +11,7 @@ from typing import Any
 
 from attrs import define, evolve, field
 
-from ...adapters.llm_means import Means
+from ...adapters.llm.strict_schema import Means
 from ...lang.diagnostic import Diagnostic, has_errors
 from ...lang.documents.seed import read_seed
 from ...lang.linter.seed import check as lint

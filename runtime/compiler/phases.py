@@ -6,7 +6,7 @@ from typing import Any
 
 from attrs import define, field, frozen
 
-from ...adapters.llm_means import Means
+from ...adapters.llm.strict_schema import Means
 from ...lang.diagnostic import Diagnostic
 from ...lang.source import Source, Span
 from ..ending import Repetition

@@ -10,8 +10,8 @@ from typing import Any
 import orjson
 from blake3 import blake3
 
-from ...adapters.llm_answers import canonical
-from ...adapters.shelf import Shelf, Table
+from ...adapters.llm.answers import canonical
+from ...adapters.sqlite_store import Shelf, Table
 from .wording import version
 
 __all__ = ["Compilations"]

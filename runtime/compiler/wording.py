@@ -11,8 +11,8 @@ from typing import Any
 
 from blake3 import blake3
 
-from ...adapters.llm_answers import canonical
-from ...adapters.llm_strict import bounded_form
+from ...adapters.llm.answers import canonical
+from ...adapters.llm.strict_schema import bounded_form
 from ...lang.diagnostic import Diagnostic, as_json, compatible
 from ...lang.source import Source
 from ..commands.excerpts import clipped, fenced

@@ -15,8 +15,8 @@ from typing import Any, Unpack
 from attrs import define, field
 
 from ...adapters.llm import LLM, Completion, LLMError, Options
-from ...adapters.llm_cache import request_key
-from ...adapters.llm_layers import Own
+from ...adapters.llm.cache import request_key
+from ...adapters.llm.middleware import Own
 from ...adapters.state import StateError, StateStore
 
 __all__ = ["Remembering", "Turns", "request_of"]

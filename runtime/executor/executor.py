@@ -13,7 +13,7 @@ from attrs import evolve
 
 from ...adapters.graph import Caps, GraphAdapter
 from ...adapters.llm import LLM
-from ...adapters.llm_layers import Client, as_client
+from ...adapters.llm.middleware import Client, as_client
 from ...adapters.state import StateStore
 from ...lang.diagnostic import Diagnostic, has_errors
 from ...lang.gasl import Cancel, Program

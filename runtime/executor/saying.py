@@ -5,7 +5,7 @@ from collections.abc import Mapping
 from typing import Any
 from uuid import uuid4
 
-from ...adapters.llm_answers import unfenced
+from ...adapters.llm.answers import unfenced
 from .planning import is_document
 
 __all__ = ["answer_of", "plan_of"]

@@ -25,7 +25,7 @@ from .prompting import (
 from .reviews import Context, read_context
 
 if TYPE_CHECKING:
-    from ...adapters.llm_budget import Price
+    from ...adapters.llm.budget import Price
 
 __all__ = ["Estimate", "estimate"]
 

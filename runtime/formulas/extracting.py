@@ -11,8 +11,8 @@ from attrs import define, evolve, field, frozen
 from blake3 import blake3
 
 from ...adapters.llm import BadAnswer, Completion
-from ...adapters.llm_answers import canonical
-from ...adapters.llm_layers import Client, Layer, asked_for
+from ...adapters.llm.answers import canonical
+from ...adapters.llm.middleware import Client, Layer, asked_for
 from ...lang.seed import Extracted, FormulaSeed
 from ..calls import HOPELESS, Caller, Request
 from ..events import Events

@@ -13,7 +13,7 @@ import orjson
 from attrs import frozen
 from blake3 import blake3
 
-from ...adapters.shelf import Shelf, Table
+from ...adapters.sqlite_store import Shelf, Table
 
 __all__ = ["Kept", "Remembered"]
 

@@ -8,9 +8,9 @@ from typing import Any, Generic, Protocol, TypeVar
 
 from attrs import frozen
 
-from ...adapters.chunks import open_chunks
 from ...adapters.graph import AdapterError, GraphAdapter
 from ...adapters.state import StateStore, StoreError
+from ...adapters.text_chunks import open_chunks
 from ...lang.diagnostic import printable
 from ..executor.grounds import origins, told_of_findings
 from ..wiring import open_graph, open_state

@@ -8,7 +8,7 @@ from attrs import field, frozen
 
 if TYPE_CHECKING:
     from ...adapters.llm import LLM
-    from ...adapters.llm_budget import Ledger
+    from ...adapters.llm.budget import Ledger
     from ...adapters.state import StateStore
 
 __all__ = ["Chunks", "Ground", "Models", "Texts", "chunks_of", "close_models", "graph_of", "raw_of"]
@@ -43,7 +43,7 @@ class Ground:
 
 
 def _ledger() -> "Ledger":
-    from ...adapters.llm_budget import Ledger
+    from ...adapters.llm.budget import Ledger
 
     return Ledger()
 

@@ -15,7 +15,7 @@ from attrs import define, field, frozen
 from blake3 import blake3
 
 from ...adapters.llm import LLM, Completion, LLMError, Usage
-from ...adapters.llm_layers import Own, as_client
+from ...adapters.llm.middleware import Own, as_client
 from ..calls import Caller, Request
 from ..executor.answers import request_of
 from ..results import NO_USAGE, Failed, Outcome, Record, StepFailed

@@ -8,7 +8,7 @@ from typing import Any
 
 from attrs import field, frozen
 
-from ...adapters.llm_means import means_of
+from ...adapters.llm.strict_schema import means_of
 from ..calls import Caller
 from ..eventlog import logged
 from ..executor import GASLExecutor

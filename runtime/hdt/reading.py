@@ -11,7 +11,7 @@ from typing import Any
 
 from attrs import frozen
 
-from ...adapters.llm_answers import unfenced
+from ...adapters.llm.answers import unfenced
 from ...lang.diagnostic import has_errors
 from ...lang.literals import Reading, read
 from ...lang.parse.gasl import parse_gasl

@@ -12,7 +12,7 @@ from .asked import Limits
 from .misused import Misused
 
 if TYPE_CHECKING:
-    from ...adapters.llm_layers import Client
+    from ...adapters.llm.middleware import Client
     from ..wiring import ModelSettings, Price
 
 __all__ = ["clients", "named_specs", "open_models", "price_of"]

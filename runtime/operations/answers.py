@@ -6,7 +6,7 @@ from typing import Any
 
 from blake3 import blake3
 
-from ...adapters.llm_answers import read_json, unfenced
+from ...adapters.llm.answers import read_json, unfenced
 from ...lang.lwt import Call, Template
 from ...lang.operations import BUILTIN
 from ..answers.requests import AnswerRequest

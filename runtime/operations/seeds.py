@@ -9,7 +9,7 @@ from attrs import define
 from blake3 import blake3
 
 from ...adapters.llm import LLM, BudgetExceeded, Completion, LLMError, Notice, Usage
-from ...adapters.llm_layers import Own
+from ...adapters.llm.middleware import Own
 from ...lang.diagnostic import Diagnostic, has_errors
 from ...lang.documents.seed import read_seed
 from ...lang.linter.seed import check

@@ -5,7 +5,7 @@ from typing import Any
 
 from attrs import define, field
 
-from ...adapters.llm_means import Means
+from ...adapters.llm.strict_schema import Means
 from ..answers.asking import Asker, Losses
 from ..calls import Caller
 from ..events import BudgetReached, Events, PhaseFinished, PhaseStarted, Warned

@@ -10,7 +10,7 @@ from typing import Any
 from attrs import evolve, field, frozen
 
 from ...adapters.llm import BudgetExceeded, Completion, LLMError
-from ...adapters.llm_layers import Layer, Own, as_client
+from ...adapters.llm.middleware import Layer, Own, as_client
 from ...lang.lwt import Script
 from ..calls import Caller, Request
 from ..commands.excerpts import clipped, fenced

@@ -8,7 +8,7 @@ from typing import Any, Literal
 
 from attrs import define, field
 
-from ...adapters.llm_means import Means
+from ...adapters.llm.strict_schema import Means
 from ..answers.asking import Losses
 from ..answers.requests import LONGEST
 from ..calls import Caller

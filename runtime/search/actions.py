@@ -7,7 +7,7 @@ from typing import Any
 
 from attrs import field, frozen
 
-from ...adapters.llm_answers import json_words
+from ...adapters.llm.answers import json_words
 from ...lang.errors import KnotworkError
 from ..commands.excerpts import clipped
 

@@ -6,7 +6,7 @@ from typing import Any
 from attrs import define, field
 from blake3 import blake3
 
-from ...adapters.llm_answers import read_json
+from ...adapters.llm.answers import read_json
 from ...lang.answers import read_object
 from ...lang.literals import Unreadable
 from ..answers.asking import Asker

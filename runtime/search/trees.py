@@ -11,7 +11,7 @@ from typing import Any
 
 from attrs import asdict, field, frozen
 
-from ...adapters.llm_answers import json_words
+from ...adapters.llm.answers import json_words
 from ...lang.drawing import dot, mermaid
 from ...lang.errors import KnotworkError
 from ..records import cut

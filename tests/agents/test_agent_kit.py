@@ -8,7 +8,7 @@ from pathlib import Path
 import jsonschema
 import llguidance
 import pytest
-from knotwork.adapters.llm_strict import restored
+from knotwork.adapters.llm.strict_schema import restored
 from knotwork.lang.constrain import LANGUAGES, constrain
 from knotwork.lang.documents.plan import PLAN_SCHEMA
 from knotwork.runtime.interfaces.agentkit.contents import COMMANDS, MORE

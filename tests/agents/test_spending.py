@@ -6,9 +6,9 @@ from typing import Any
 
 import pytest
 from knotwork.adapters.llm import BudgetExceeded, Completion, Usage
-from knotwork.adapters.llm_budget import Budget, Ledger, Price, Priced
-from knotwork.adapters.llm_cache import Cached
-from knotwork.adapters.llm_layers import Again, Own, Validated
+from knotwork.adapters.llm.budget import Budget, Ledger, Price, Priced
+from knotwork.adapters.llm.cache import Cached
+from knotwork.adapters.llm.middleware import Again, Own, Validated
 from knotwork.runtime.grounds.values import Models
 from knotwork.runtime.interfaces.mcp.calling import called
 from knotwork.runtime.interfaces.mcp.ground import Ground

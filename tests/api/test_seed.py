@@ -9,7 +9,7 @@ from typing import Any
 import knotwork
 import pytest
 from knotwork import seed
-from knotwork.adapters.llm_budget import Price
+from knotwork.adapters.llm.budget import Price
 from knotwork.runtime.formulas.estimate import estimate
 from knotwork.runtime.formulas.reviews import read_context
 from support.clients import Scripted, Timed

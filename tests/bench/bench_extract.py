@@ -26,7 +26,7 @@ from time import perf_counter, process_time, sleep
 from typing import Any
 
 from knotwork import seed
-from knotwork.adapters.shelf import Shelf
+from knotwork.adapters.sqlite_store import Shelf
 from knotwork.runtime.formulas import remembering
 from knotwork.runtime.wiring import open_model
 

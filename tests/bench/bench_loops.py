@@ -20,7 +20,7 @@ from typing import Any
 import networkx as nx
 from knotwork import gasl
 from knotwork.adapters.llm import Completion
-from knotwork.adapters.llm_layers import Own
+from knotwork.adapters.llm.middleware import Own
 from knotwork.adapters.state import DeclareKey, MergeInto
 from knotwork.runtime.events import DecisionMade, Events, PlanFinished
 from knotwork.runtime.hdt.opening import Wanted, traverse

@@ -5,7 +5,7 @@ from contextlib import AbstractContextManager
 from pathlib import Path
 
 import pytest
-from knotwork.adapters import weights
+from knotwork.adapters.llm import weights
 from support.browsing import Visit
 from support.web import Address
 

@@ -238,7 +238,7 @@ def test_ctrl_c_stops_it_and_writes_nothing(folder: Path) -> None:
 
 _SLOW = """
 import asyncio, sys
-from knotwork.adapters.llm_replay import ReplayModel
+from knotwork.adapters.llm.replay import ReplayModel
 from knotwork.runtime.interfaces.cli import main
 answer = ReplayModel.generate
 async def generate(self, prompt, **options):

@@ -163,14 +163,14 @@ def test_an_exported_state_is_read_like_a_folder_and_becomes_one_by_a_fork(folde
 
 
 def test_a_fork_that_fails_leaves_nothing(folder: Path, kept: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    from knotwork.adapters.state_json import forking
+    from knotwork.adapters.state_json import open_state
 
-    class Full(forking.Files):
+    class Full(open_state.Files):
         def sync(self, file: int) -> None:
             raise OSError(28, "No space left on device")
 
     with pytest.raises(StoreError, match="no space left"):
-        forking.fork_directory(folder / kept, folder / "other", files=Full())
+        open_state.fork_directory(folder / kept, folder / "other", files=Full())
     assert sorted(path.name for path in folder.iterdir()) == ["a.gasl", "kept"]
 
 

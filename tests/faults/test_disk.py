@@ -182,8 +182,8 @@ def _half(path: Path) -> None:
 
 @pytest.mark.parametrize("damage", [_a_folder, _noise, _half])
 def test_a_damaged_call_cache_is_a_warning(tmp_path: Path, damage: Callable[[Path], None]) -> None:
-    from knotwork.adapters.llm_cache import Cached
-    from knotwork.adapters.llm_layers import as_client
+    from knotwork.adapters.llm.cache import Cached
+    from knotwork.adapters.llm.middleware import as_client
 
     damage(tmp_path / "answers.sqlite")
     said: list[str] = []
@@ -208,8 +208,8 @@ def test_a_call_cache_that_another_process_locks_for_long_holds_up_nothing_for_l
     program = f"""
         import asyncio, sys
         from pathlib import Path
-        from knotwork.adapters.llm_cache import Cached
-        from knotwork.adapters.llm_layers import as_client
+        from knotwork.adapters.llm.cache import Cached
+        from knotwork.adapters.llm.middleware import as_client
         async def whole():
             client = Cached(as_client(lambda prompt: prompt), Path({str(file)!r}), "test", warn=print, busy=0.3)
             print([(await client.generate(str(n))).text for n in range(5)])

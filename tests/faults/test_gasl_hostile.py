@@ -10,7 +10,7 @@ from typing import Any
 import networkx as nx
 import pytest
 from knotwork import gasl, lwt
-from knotwork.adapters.llm_layers import Own
+from knotwork.adapters.llm.middleware import Own
 from support.graphs import persons
 from support.scripted import Scripted
 

@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 from knotwork import gasl
-from knotwork.adapters.llm_layers import Own
+from knotwork.adapters.llm.middleware import Own
 from support.command import environment
 from support.graphs import persons
 

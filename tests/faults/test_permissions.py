@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from knotwork.adapters.weights import Weights, pull_from
+from knotwork.adapters.llm.weights import Weights, pull_from
 from support.alone import alone_in
 from support.cafe_seed import seed_model, write_seed
 from support.command import call, process

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from knotwork import lwt
 from knotwork.adapters.llm import Completion, LLMError, NotConfigured, Notice
-from knotwork.adapters.llm_keys import hidden, refuse_key
+from knotwork.adapters.llm.keys import hidden, refuse_key
 from knotwork.runtime import runs
 from knotwork.runtime.interfaces.repl.terminal import prompting
 from knotwork.runtime.script_plan import plan_of

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 from knotwork.adapters.state_json.log.durable import verify
-from knotwork.adapters.state_json.opening import open_store
+from knotwork.adapters.state_json.open_state import open_store
 from support import state_child
 from support.state_kills import killing
 

@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from knotwork.adapters.graph import AdapterError, Caps
 from knotwork.adapters.graph_networkx import NetworkXAdapter
-from knotwork.adapters.graph_networkx.finding.audit import StaleGraphWarning
+from knotwork.adapters.graph_networkx.find import StaleGraphWarning
 from knotwork.lang.conditions import And, Comparison, Condition, Constant, Field, Items, Not, NullTest, Or
 from knotwork.lang.evaluate.conditions import ConditionError
 from knotwork.lang.gasl import Order, Path

@@ -9,10 +9,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from knotwork.adapters.graph import AdapterError
-from knotwork.adapters.graph_networkx.files.formats_gexf import read_gexf
-from knotwork.adapters.graph_networkx.files.formats_gml import read_gml
-from knotwork.adapters.graph_networkx.files.formats_json import read_node_link
-from knotwork.adapters.graph_networkx.files.loading import read_graph
+from knotwork.adapters.graph_networkx.files.formats import read_gexf, read_node_link
+from knotwork.adapters.graph_networkx.files.gml import read_gml
+from knotwork.adapters.graph_networkx.files.loader import read_graph
 from support.graphs import SAMPLES, content, people, write
 
 

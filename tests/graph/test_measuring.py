@@ -11,8 +11,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from knotwork.adapters.graph import AdapterError, Caps
-from knotwork.adapters.graph_networkx import measuring
-from knotwork.adapters.graph_networkx.measuring import MEASURES, measure, power_iteration
+from knotwork.adapters.graph_networkx import measures
+from knotwork.adapters.graph_networkx.measures import MEASURES, measure, power_iteration
 from support.graphs import people
 
 DIRECTED = nx.gnp_random_graph(30, 0.1, seed=2, directed=True)
@@ -127,7 +127,7 @@ def test_communities_of_a_graph_too_large_for_the_time_are_found_another_way_and
 @pytest.mark.slow
 def test_communities_do_not_hang_on_how_texts_are_hashed() -> None:
     code = (
-        "import networkx as nx; from knotwork.adapters.graph_networkx.measuring import measure;"
+        "import networkx as nx; from knotwork.adapters.graph_networkx.measures import measure;"
         "print([i['communities'] for i in measure(nx.les_miserables_graph(), 'communities').items])"
     )
     found = {
@@ -222,7 +222,7 @@ def large() -> Any:
     "ignore::pytest.PytestUnraisableExceptionWarning"
 )  # hypothesis' own, in a collection of garbage
 def test_louvain_that_runs_out_of_time_has_its_last_level_or_says_so(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(measuring, "_LOUVAIN_STEPS_A_SECOND", 10**9)
+    monkeypatch.setattr(measures, "_LOUVAIN_STEPS_A_SECOND", 10**9)
     try:
         found = measure(large(), "communities", caps=Caps(timeout_s=1.5))
     except AdapterError as error:

@@ -4,7 +4,7 @@ import os
 from pathlib import Path
 
 import pytest
-from knotwork.adapters.graph_networkx.files.loading import read_graph
+from knotwork.adapters.graph_networkx.files.loader import read_graph
 from knotwork.adapters.graph_networkx.schema import summarise
 
 GRAPHS = Path(os.environ.get("KNOTWORK_TEST_DATA", Path(__file__).parents[2].parent / "shared/data")) / "graphs"

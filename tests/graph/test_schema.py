@@ -8,7 +8,7 @@ import networkx as nx
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from knotwork.adapters.graph_networkx.files.loading import read_graph
+from knotwork.adapters.graph_networkx.files.loader import read_graph
 from knotwork.adapters.graph_networkx.schema import MOST_DISTINCT, graph_hash, summarise
 from support.graphs import GRAPHML, people, write
 

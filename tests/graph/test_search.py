@@ -10,10 +10,9 @@ import pytest
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 from knotwork.adapters.graph import Caps
-from knotwork.adapters.graph_networkx import NetworkXAdapter
-from knotwork.adapters.graph_networkx.columnar.computed import Computed
-from knotwork.adapters.graph_networkx.finding import search
-from knotwork.adapters.graph_networkx.rows.jsonable import node_id, plain
+from knotwork.adapters.graph_networkx import NetworkXAdapter, find
+from knotwork.adapters.graph_networkx.json_values import node_id, plain
+from knotwork.adapters.graph_networkx.tables import Computed
 from knotwork.lang.conditions import And, Comparison, Condition, Constant, Field, Items, Not, NullTest
 from knotwork.lang.evaluate.conditions import evaluate, sort_key
 from knotwork.lang.gasl import Order, Path
@@ -63,8 +62,8 @@ def test_large_results_are_ordered_by_columns_as_small_ones(
     wanted = [node_id(node) for _, node in present + [p for p in keyed if p[0] == sort_key(None)]]
     for rechecked in (-1, 1024):
         with pytest.MonkeyPatch.context() as patch:
-            patch.setattr(search, "_RECHECKED", rechecked)
-            patch.setattr(search, "_SAMPLED", 1)
+            patch.setattr(find, "_RECHECKED", rechecked)
+            patch.setattr(find, "_SAMPLED", 1)
             assert [item["id"] for item in NetworkXAdapter(graph).nodes(where, order=order).items] == wanted
 
 

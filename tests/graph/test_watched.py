@@ -8,8 +8,8 @@ from collections.abc import Callable
 import networkx as nx
 import pytest
 from knotwork.adapters.graph import Caps, Stoppable
-from knotwork.adapters.graph_networkx.measuring import MEASURES, measure
-from knotwork.adapters.graph_networkx.watched import Ended, watched
+from knotwork.adapters.graph_networkx.cancellable import Ended, watched
+from knotwork.adapters.graph_networkx.measures import MEASURES, measure
 from knotwork.runtime.commands.finding import searched
 
 

@@ -4,7 +4,7 @@ import asyncio
 from collections.abc import Iterator
 
 import pytest
-from knotwork.adapters.llm_local import LocalModel
+from knotwork.adapters.llm.local import LocalModel
 
 
 @pytest.fixture(scope="session")

@@ -4,7 +4,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from knotwork.adapters.llm_local import LocalModel
+from knotwork.adapters.llm.local import LocalModel
 from knotwork.runtime.api.ask import ask_sync
 from knotwork.runtime.hdt.reading import Unreadable, read_answer
 

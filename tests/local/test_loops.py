@@ -5,8 +5,8 @@ from pathlib import Path
 
 import pytest
 from knotwork import planner, seed
-from knotwork.adapters.llm_answers import check_answer
-from knotwork.adapters.llm_local import LocalModel
+from knotwork.adapters.llm.answers import check_answer
+from knotwork.adapters.llm.local import LocalModel
 from knotwork.runtime.compiler.wording import schema_of
 
 pytestmark = pytest.mark.slow

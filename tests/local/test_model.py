@@ -14,7 +14,7 @@ from pathlib import Path
 import pytest
 from knotwork.adapters import llm
 from knotwork.adapters.llm import LLM, Usage
-from knotwork.adapters.llm_local import LocalModel, choice_grammar, is_continued
+from knotwork.adapters.llm.local import LocalModel, choice_grammar, is_continued
 
 pytestmark = pytest.mark.slow
 
@@ -232,7 +232,7 @@ def test_without_the_extra_the_error_names_it(monkeypatch: pytest.MonkeyPatch) -
 
 NEVER_CLOSED = """
 import asyncio
-from knotwork.adapters.llm_local import LocalModel
+from knotwork.adapters.llm.local import LocalModel
 model = LocalModel()
 print(asyncio.run(model.generate("Name the capital of France.")).text)
 """
@@ -240,7 +240,7 @@ print(asyncio.run(model.generate("Name the capital of France.")).text)
 INTERRUPTED = """
 import asyncio, signal
 signal.signal(signal.SIGINT, signal.default_int_handler)  # a shell's background job begins with it ignored
-from knotwork.adapters.llm_local import LocalModel
+from knotwork.adapters.llm.local import LocalModel
 async def main():
     model = LocalModel()
     await model.generate("Hello", stop=["!"])

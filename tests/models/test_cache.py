@@ -7,8 +7,8 @@ import time
 
 import pytest
 from knotwork.adapters.llm import TimedOut, Truncated, Usage
-from knotwork.adapters.llm_cache import Cached, request_key
-from knotwork.adapters.llm_layers import Again, Validated
+from knotwork.adapters.llm.cache import Cached, request_key
+from knotwork.adapters.llm.middleware import Again, Validated
 from support.scripted import Scripted
 
 

@@ -10,9 +10,9 @@ from pathlib import Path
 import psutil
 import pytest
 from knotwork.adapters.llm import LLMError
-from knotwork.adapters.llm_anthropic import AnthropicModel
-from knotwork.adapters.llm_layers import Again, Throttled
-from knotwork.adapters.llm_openai import OpenAIModel
+from knotwork.adapters.llm.anthropic import AnthropicModel
+from knotwork.adapters.llm.middleware import Again, Throttled
+from knotwork.adapters.llm.openai import OpenAIModel
 from support.model_server import AGAIN, BROKEN, KEY, RETRIED, SLOW, STREAMED, ModelServer, answer_to
 
 WHOLE = RETRIED + AGAIN + ("hang", "trickle", "endless")

@@ -12,10 +12,10 @@ from pathlib import Path
 
 import pytest
 from knotwork.adapters.llm import CALLED, LLM, Completion, EmptyAnswer, LLMError, NotConfigured, ToolCall
-from knotwork.adapters.llm_anthropic import AnthropicModel
-from knotwork.adapters.llm_layers import Client, Validated, structured
-from knotwork.adapters.llm_openai import OpenAIModel
-from knotwork.adapters.llm_replay import RecordModel, ReplayModel
+from knotwork.adapters.llm.anthropic import AnthropicModel
+from knotwork.adapters.llm.middleware import Client, Validated, structured
+from knotwork.adapters.llm.openai import OpenAIModel
+from knotwork.adapters.llm.replay import RecordModel, ReplayModel
 from support.model_calls import TOOLS
 from support.model_server import KEY, ModelServer, answer_to
 

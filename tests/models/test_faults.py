@@ -20,10 +20,10 @@ from knotwork.adapters.llm import (
     Unavailable,
     WrongKey,
 )
-from knotwork.adapters.llm_anthropic import AnthropicModel
-from knotwork.adapters.llm_budget import Budget, Ledger
-from knotwork.adapters.llm_layers import Again
-from knotwork.adapters.llm_openai import OpenAIModel
+from knotwork.adapters.llm.anthropic import AnthropicModel
+from knotwork.adapters.llm.budget import Budget, Ledger
+from knotwork.adapters.llm.middleware import Again
+from knotwork.adapters.llm.openai import OpenAIModel
 from support.model_server import AGAIN, BROKEN, KEY, RETRIED, STREAMED, ModelServer, answer_to
 
 MAKE = {

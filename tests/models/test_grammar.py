@@ -5,11 +5,11 @@ import json
 
 import pytest
 from knotwork.adapters.llm import BadAnswer, BadRequest, EmptyAnswer, LLMError
-from knotwork.adapters.llm_anthropic import AnthropicModel
-from knotwork.adapters.llm_layers import Validated
-from knotwork.adapters.llm_openai import OpenAIModel
-from knotwork.adapters.llm_replay import RecordModel, ReplayModel
-from knotwork.adapters.llm_tools import custom_tool, llguidance_text, read_grammar
+from knotwork.adapters.llm.anthropic import AnthropicModel
+from knotwork.adapters.llm.middleware import Validated
+from knotwork.adapters.llm.openai import OpenAIModel
+from knotwork.adapters.llm.replay import RecordModel, ReplayModel
+from knotwork.adapters.llm.tools import custom_tool, llguidance_text, read_grammar
 from knotwork.lang.constrain import LANGUAGES, constrain
 from support.model_server import KEY, ModelServer, answer_to
 

@@ -1,7 +1,7 @@
 """What is told of an answer that is no JSON: our words, the same for each Python, with line and column."""
 
 import pytest
-from knotwork.adapters.llm_answers import check_answer, read_json
+from knotwork.adapters.llm.answers import check_answer, read_json
 
 SCHEMA = {"type": "object"}
 

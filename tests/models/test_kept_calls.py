@@ -5,11 +5,11 @@ import json
 
 import pytest
 from knotwork.adapters.llm import CALLED, BadAnswer, Completion, LLMError, ToolCall, Usage
-from knotwork.adapters.llm_budget import Budget, Ledger
-from knotwork.adapters.llm_cache import Cached, request_key
-from knotwork.adapters.llm_layers import Validated, as_client
-from knotwork.adapters.llm_openai import OpenAIModel
-from knotwork.adapters.llm_replay import RecordModel, ReplayModel
+from knotwork.adapters.llm.budget import Budget, Ledger
+from knotwork.adapters.llm.cache import Cached, request_key
+from knotwork.adapters.llm.middleware import Validated, as_client
+from knotwork.adapters.llm.openai import OpenAIModel
+from knotwork.adapters.llm.replay import RecordModel, ReplayModel
 from support.model_calls import BAD_CALLS, READ, TOOLS, saying
 from support.model_server import ModelServer
 

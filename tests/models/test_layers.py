@@ -17,8 +17,16 @@ from knotwork.adapters.llm import (
     Unavailable,
     Usage,
 )
-from knotwork.adapters.llm_budget import Budget, Ledger, Price, Priced
-from knotwork.adapters.llm_layers import Again, ModelCheck, Throttled, Validated, as_client, is_same_model, structured
+from knotwork.adapters.llm.budget import Budget, Ledger, Price, Priced
+from knotwork.adapters.llm.middleware import (
+    Again,
+    ModelCheck,
+    Throttled,
+    Validated,
+    as_client,
+    is_same_model,
+    structured,
+)
 from support.scripted import Scripted
 
 AGE = {"type": "object", "properties": {"age": {"type": "integer", "maximum": 150}}, "required": ["age"]}

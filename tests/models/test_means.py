@@ -3,7 +3,7 @@
 from pathlib import Path
 
 import pytest
-from knotwork.adapters.llm_means import Means, means_of
+from knotwork.adapters.llm.strict_schema import Means, means_of
 
 SERVICE = Means(tools=True, grammar=True)
 SMALL = Means(grammar=True, small=True)

@@ -5,8 +5,8 @@ from collections.abc import AsyncIterator
 
 import httpx2
 import pytest
-from knotwork.adapters import llm_pools
-from knotwork.adapters.llm_pools import Pools
+from knotwork.adapters.llm import http
+from knotwork.adapters.llm.http import Pools
 
 
 class Held(httpx2.AsyncByteStream):
@@ -78,7 +78,7 @@ def test_pools_that_are_idle_are_closed_but_the_first(made: list[Counting], monk
         transport = pools(made)
         for response in [await transport.handle_async_request(request()) for _ in range(9)]:
             await response.aclose()
-        monkeypatch.setattr(llm_pools, "_IDLE", 0.0)
+        monkeypatch.setattr(http, "_IDLE", 0.0)
         await asyncio.sleep(0.01)
         await transport.handle_async_request(request())
         assert [each.closed for each in made] == [False, True, True]

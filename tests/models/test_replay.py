@@ -7,11 +7,11 @@ import time
 from io import FileIO
 
 import pytest
-from knotwork.adapters import llm_replay
 from knotwork.adapters.llm import BY_HAND, BadAnswer, Completion, NotConfigured, NotRecorded, Refused, Truncated, Usage
-from knotwork.adapters.llm_layers import Again
-from knotwork.adapters.llm_openai import OpenAIModel
-from knotwork.adapters.llm_replay import RecordModel, ReplayModel
+from knotwork.adapters.llm import replay as llm_replay
+from knotwork.adapters.llm.middleware import Again
+from knotwork.adapters.llm.openai import OpenAIModel
+from knotwork.adapters.llm.replay import RecordModel, ReplayModel
 from support.model_server import KEY, ModelServer
 from support.scripted import Scripted
 

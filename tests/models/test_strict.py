@@ -4,11 +4,11 @@ import asyncio
 import json
 
 import pytest
-from knotwork.adapters.llm_answers import answer_format, check_answer, strict_ready
-from knotwork.adapters.llm_anthropic import AnthropicModel
-from knotwork.adapters.llm_layers import Validated
-from knotwork.adapters.llm_openai import OpenAIModel
-from knotwork.adapters.llm_strict import bounded_form, restored, strict_form
+from knotwork.adapters.llm.answers import answer_format, check_answer, strict_ready
+from knotwork.adapters.llm.anthropic import AnthropicModel
+from knotwork.adapters.llm.middleware import Validated
+from knotwork.adapters.llm.openai import OpenAIModel
+from knotwork.adapters.llm.strict_schema import bounded_form, restored, strict_form
 from knotwork.runtime.answers.judging import evaluation_schema
 from knotwork.runtime.compiler.wording import schema_of
 from knotwork.runtime.hdt.reading import answer_schema

@@ -7,10 +7,10 @@ from types import MappingProxyType
 import pytest
 from attrs import evolve
 from knotwork.adapters.llm import CALLED, BadAnswer, BadRequest, LLMError, ToolCall, Truncated
-from knotwork.adapters.llm_anthropic import AnthropicModel
-from knotwork.adapters.llm_layers import Again, Validated, as_client
-from knotwork.adapters.llm_openai import OpenAIModel
-from knotwork.adapters.llm_tools import call_schema, judge_call
+from knotwork.adapters.llm.anthropic import AnthropicModel
+from knotwork.adapters.llm.middleware import Again, Validated, as_client
+from knotwork.adapters.llm.openai import OpenAIModel
+from knotwork.adapters.llm.tools import call_schema, judge_call
 from support.model_calls import BAD_CALLS, DONE, READ, TOOLS, saying
 from support.model_server import AGAIN, KEY, STREAMED, ModelServer, answer_to
 

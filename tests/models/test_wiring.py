@@ -6,9 +6,9 @@ import sys
 
 import pytest
 from knotwork.adapters.llm import BudgetExceeded, NotConfigured
-from knotwork.adapters.llm_anthropic import AnthropicModel
-from knotwork.adapters.llm_budget import Ledger, Price
-from knotwork.adapters.llm_openai import OpenAIModel
+from knotwork.adapters.llm.anthropic import AnthropicModel
+from knotwork.adapters.llm.budget import Ledger, Price
+from knotwork.adapters.llm.openai import OpenAIModel
 from knotwork.runtime import wiring
 from knotwork.runtime.wiring import SPECS, ModelSettings, default_spec, identity_of, open_adapter, open_model
 from support.model_server import KEY, ModelServer, answer_to

@@ -168,7 +168,7 @@ def test_what_is_misspelt_is_answered_with_what_is_near() -> None:
 def test_a_small_local_model_says_whether_a_description_tells_of_a_person() -> None:
     """What it achieves is printed (``-s``); asserted is only that every answer is one of the labels, or named as missing."""
     pytest.importorskip("xllamacpp")
-    from knotwork.adapters.weights import find
+    from knotwork.adapters.llm.weights import find
 
     if find() is None:
         pytest.skip("the weights are not at hand")

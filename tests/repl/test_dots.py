@@ -4,7 +4,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from knotwork.adapters.llm_budget import Price
+from knotwork.adapters.llm.budget import Price
 from knotwork.runtime.interfaces.repl.desk import Desk
 from knotwork.runtime.interfaces.repl.dots import DOTS
 from knotwork.runtime.interfaces.repl.outcome import NOTHING, Page, Table

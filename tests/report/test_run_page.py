@@ -9,7 +9,7 @@ from attrs import asdict
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from knotwork.adapters.llm import Completion, Usage
-from knotwork.adapters.llm_layers import Own
+from knotwork.adapters.llm.middleware import Own
 from knotwork.runtime.api import planner, seed
 from knotwork.runtime.calls import Caller
 from knotwork.runtime.compiler.compiling import compile_task

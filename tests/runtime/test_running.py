@@ -255,7 +255,7 @@ def test_an_answer_that_was_repaired_by_the_client_is_not_repaired_again() -> No
 
 
 def test_a_validating_client_repairs_and_the_run_does_not_repeat_it() -> None:
-    from knotwork.adapters.llm_layers import Again, Validated, as_client
+    from knotwork.adapters.llm.middleware import Again, Validated, as_client
 
     client = Scripted(default="maybe")
     result = run('(a)=LLM("x", type="yes" | "no", retries=0)', Validated(Again(as_client(client))))

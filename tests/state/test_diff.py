@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from knotwork.adapters.state import Change, DeclareKey, Difference, MergeInto, ReplaceWith, ResetKey, StateError
 from knotwork.adapters.state_json import JSONStateStore, open_store
-from knotwork.adapters.state_json.patching import patch, patched
+from knotwork.adapters.state_json.journal_records import patch, patched
 from support.state_model import Model, Refused, text
 
 GRAPH = {"kind": "graph", "nodes": ["n1"]}

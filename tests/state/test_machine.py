@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, rule, run_state_machine_as_test
 from knotwork.adapters.state import DeclareKey, MergeInto, ReplaceWith, ResetKey, StateError
 from knotwork.adapters.state_json import open_store
-from knotwork.adapters.state_json.seedform import from_json
+from knotwork.adapters.state_json.state_object import from_json
 from support.state_model import Model, Refused, text
 
 KEYS = ["a", "b", "net", "net.a", "net.b", "net.in", "net.in.c", "items", "gone"]
@@ -133,7 +133,7 @@ class Store(RuleBasedStateMachine):
         before = self.store.hash
         self.commit()
         if compact:
-            from knotwork.adapters.state_json.seedform import as_json
+            from knotwork.adapters.state_json.state_object import as_json
 
             self.store._log.compact({"hash": before, "state": as_json(self.store._kept)})
             self.order, self.marks = [before], []

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 from knotwork.adapters.state import DeclareKey, MergeInto, StateError, StoreError
-from knotwork.adapters.state_json import JSONStateStore, commits, open_store
+from knotwork.adapters.state_json import JSONStateStore, open_store, version
 
 GRAPH = {"kind": "graph", "nodes": ["n1"]}
 
@@ -209,7 +209,7 @@ def test_a_rollback_writes_what_differs(tmp_path: Path) -> None:
 
 
 def test_old_commits_are_found_in_the_journal(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(commits, "MOST", 5)
+    monkeypatch.setattr(version, "MOST", 5)
     store = open_store(tmp_path / "s", durability="plan")
     store.stage(DeclareKey("a", "LIST"))
     hashes = []

@@ -5,9 +5,8 @@ from typing import Any
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from knotwork.adapters.state_json.values.hashing import canonical
 from knotwork.adapters.state_json.values.identities import Items, identity, identity_of
-from knotwork.adapters.state_json.values.tables import BUCKET, EMPTY_TABLE, Table
+from knotwork.adapters.state_json.values.tables import BUCKET, EMPTY_TABLE, Table, canonical
 from knotwork.adapters.state_json.values.vectors import EMPTY, WIDTH
 
 SIZES = st.one_of(st.integers(0, 5), st.integers(0, 3 * WIDTH), st.sampled_from([WIDTH**2 - 1, WIDTH**2, WIDTH**2 + 1]))

@@ -1,6 +1,6 @@
 """Whether a grammar, as it is handed to a model, admits a text."""
 
-from knotwork.adapters.llm_tools import llguidance_text, read_grammar
+from knotwork.adapters.llm.tools import llguidance_text, read_grammar
 from llguidance import LLMatcher, LLTokenizer
 
 __all__ = ["admits", "matcher_of"]

@@ -12,8 +12,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from knotwork.adapters.llm_budget import Budget
-from knotwork.adapters.llm_layers import as_client
+from knotwork.adapters.llm.budget import Budget
+from knotwork.adapters.llm.middleware import as_client
 from knotwork.lang.diagnostic import apply_edits
 from knotwork.runtime.grounds.opening import Telling
 from knotwork.runtime.grounds.values import Models

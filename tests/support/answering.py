@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from knotwork.adapters.llm import Completion, Usage
-from knotwork.adapters.llm_layers import Own
+from knotwork.adapters.llm.middleware import Own
 from knotwork.runtime.answers.requests import AnswerRequest
 from knotwork.runtime.answers.results import Answered
 from knotwork.runtime.answers.running import answer

@@ -4,7 +4,7 @@ import asyncio
 import copy
 
 from knotwork.adapters.llm import Completion, Usage
-from knotwork.adapters.llm_layers import Own
+from knotwork.adapters.llm.middleware import Own
 
 
 class Scripted(Own):

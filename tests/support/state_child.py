@@ -51,7 +51,7 @@ def log_for_ever(directory: Path) -> NoReturn:
 def store_for_ever(directory: Path) -> NoReturn:
     """Commit to a state store: an item of a list and an entry of the history at a time."""
     from knotwork.adapters.state import DeclareKey, MergeInto
-    from knotwork.adapters.state_json.opening import open_store
+    from knotwork.adapters.state_json.open_state import open_store
 
     durable.SMALLEST = 30_000  # so that it is compacted every now and then
     store = open_store(directory)
@@ -72,7 +72,7 @@ def main(directory: Path, kind: str, again: bool) -> None:
     for_ever = log_for_ever if kind == "log" else store_for_ever
     if not again:
         for_ever(directory)
-    from knotwork.adapters.state_json import opening  # noqa: F401  (what is imported here no fork imports again)
+    from knotwork.adapters.state_json import open_state  # noqa: F401  (what is imported here no fork imports again)
 
     while sys.stdin.buffer.readline():
         if (child := os.fork()) == 0:

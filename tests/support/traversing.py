@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from knotwork.adapters.llm import Completion, Usage
-from knotwork.adapters.llm_layers import Own
+from knotwork.adapters.llm.middleware import Own
 from knotwork.runtime.api.ask import ask
 from knotwork.runtime.hdt.results import Asked
 

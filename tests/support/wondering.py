@@ -7,7 +7,7 @@ from collections.abc import Callable
 from typing import Any
 
 from knotwork.adapters.llm import Completion, Usage
-from knotwork.adapters.llm_layers import Own
+from knotwork.adapters.llm.middleware import Own
 from knotwork.runtime.search import Tree
 
 __all__ = ["Wondering", "action", "kind_of", "shape"]

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 from attrs import evolve
 from knotwork.adapters.llm import BudgetExceeded
-from knotwork.adapters.llm_budget import Price
+from knotwork.adapters.llm.budget import Price
 from knotwork.runtime.interfaces.http.gate import LOCAL, Gate, Who
 from knotwork.runtime.interfaces.http.keys import add_key
 from knotwork.runtime.interfaces.http.problems import Problem

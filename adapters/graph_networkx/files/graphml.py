@@ -14,7 +14,7 @@ import networkx as nx
 from attrs import define, field, frozen
 
 from ....lang.diagnostic import nearest
-from .formats_xml import fault, parse_xml
+from .xml_guard import fault, parse_xml
 
 __all__ = ["read_graphml"]
 

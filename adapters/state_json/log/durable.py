@@ -18,14 +18,9 @@ from orjson import Fragment
 
 from ...state import StoreError
 from .codec import encode, encode_again
-from .files import Files, reason
-from .journal import NOTHING, link, wrapped
-from .locking import lock
+from .files import Files, lock, reason
+from .journal import NOTHING, SEAL, Seal, encoded, link, wrapped, write_seal, write_snapshot
 from .recovery import Found, Records, begin, find, generations, journal_path, settle, snapshot_path
-from .seal import SEAL, Seal
-from .seal import write as write_seal
-from .snapshots import encoded
-from .snapshots import write as write_snapshot
 from .verify import Damage, VerifyReport, verify
 
 __all__ = ["Damage", "Log", "Recovered", "VerifyReport", "verify"]

@@ -7,20 +7,41 @@ in whatever order the disk took them.
 
 import os
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any, BinaryIO
 
-from attrs import define, frozen
+from attrs import define, field, frozen
 from blake3 import blake3
 
 from ...state import StoreError
 from .codec import decode, encode_again
+from .files import Files, open_to_read
 
 __all__ = [
-    "NOTHING", "Damaged", "Fault", "Line", "behind", "chained", "checked", "expect", "header", "lines", "link", "opened", "wrapped",
+    "NOTHING",
+    "SEAL",
+    "Damaged",
+    "Fault",
+    "Kept",
+    "Line",
+    "Seal",
+    "behind",
+    "checked",
+    "encoded",
+    "expect",
+    "header",
+    "lines",
+    "link",
+    "opened",
+    "put",
+    "read_seal",
+    "read_snapshot",
+    "wrapped",
+    "write_seal",
+    "write_snapshot",
     "written_later",
-]  # fmt: skip
+]
 
 NOTHING = "0" * 64
 """The hash before the first line."""
@@ -216,3 +237,119 @@ def _beginnings(file: BinaryIO, after: int) -> Iterator[int]:
         if len(part) < piece:
             return
         position += piece - overlap
+
+
+# A snapshot's file: a first line that carries the journal's hash chain on, and the state in a second. Written once, whole.
+
+
+_PIECE = 1 << 24
+_CHAIN = re.compile("[0-9a-f]{64}")
+
+
+@frozen
+class Kept:
+    """A snapshot as it lies on the disk: the chain's hash when it was taken, its size in bytes, and the state."""
+
+    chain: str
+    size: int
+    state: Any
+
+
+def encoded(generation: int, chain: str, state: Any) -> bytes:
+    """Return a snapshot's file. Raises ``ValueError`` for what is no JSON."""
+    first, head = link(NOTHING, header("snapshot", generation, chain=chain))
+    try:
+        return head + link(first, encode_again(state))[1]
+    except TypeError as error:
+        raise ValueError(f"it is no JSON: {error}") from error
+
+
+def write_snapshot(files: Files, path: Path, snapshot: bytes) -> None:
+    """Write a snapshot's file and wait for the disk. Raises ``OSError``."""
+    file = files.create(path)
+    try:
+        put(files, file, snapshot)
+        files.sync(file)
+    finally:
+        files.close(file)
+
+
+def put(files: Files, file: int, data: bytes, at: int = 0) -> None:
+    """Write all of it, however little the disk takes at a time. Raises ``OSError``."""
+    done = 0
+    while done < len(data):
+        done += files.write(file, data[done : done + _PIECE], at + done)
+
+
+def read_snapshot(path: Path, generation: int) -> Kept:
+    """Read a snapshot. Raises ``FileNotFoundError``, and ``StoreError`` with the byte position where it is damaged."""
+    with open_to_read(path) as file:
+        size = os.fstat(file.fileno()).st_size
+        parts = lines(file, NOTHING, 0, records=False)
+        first = expect(next(parts, None), path, 0)
+        chain = str(checked(first, path, "snapshot", generation).get("chain"))
+        second = expect(next(parts, None), path, first.end)
+    if second.end != size:
+        raise Damaged(path, Fault(second.end, "nothing should follow there"))
+    if _CHAIN.fullmatch(chain) is None:
+        raise Damaged(path, Fault(first.start, "it names no hash of the journal"))
+    try:
+        return Kept(chain, size, decode(second.body))
+    except ValueError as error:
+        raise Damaged(path, Fault(second.start, f"it is no JSON: {error}")) from error
+
+
+# The mark of a clean close: how far the journal is whole, so that damage is told from what a crash tears.
+# What it says stays true however the state goes on: up to ``end`` the journal of ``generation`` was on the disk. So nothing has to
+# clear it.
+
+
+SEAL = "CLOSED"
+"""The file's name."""
+
+
+@frozen
+class Seal:
+    """What was whole: ``end`` bytes of a generation's journal, the hash of its last line, and the hashes of files beside it."""
+
+    generation: int
+    end: int
+    hash: str
+    beside: Mapping[str, str] = field(factory=dict)
+
+
+def write_seal(files: Files, directory: Path, seal: Seal) -> None:
+    """Write the mark and put it in place at once. Raises ``OSError``."""
+    body = header("seal", seal.generation, bytes=seal.end, hash=seal.hash, beside=dict(seal.beside))
+    unfinished = directory / f"{SEAL}.new"
+    file = files.create(unfinished)
+    try:
+        put(files, file, link(NOTHING, body)[1])
+        files.sync(file)  # or a power cut might leave a mark without its bytes
+    finally:
+        files.close(file)
+    files.rename(unfinished, directory / SEAL)
+
+
+def read_seal(directory: Path) -> Seal | None:
+    """Return the mark, None where there is none. Raises ``StoreError`` where it is damaged."""
+    path = directory / SEAL
+    try:
+        with open_to_read(path) as file:
+            parts = lines(file, NOTHING, 0, records=False)
+            line = expect(next(parts, None), path, 0)
+            if next(parts, None) is not None:
+                raise Damaged(path, Fault(line.end, "nothing should follow there"))
+    except FileNotFoundError:
+        return None
+    return _seal(line, path)
+
+
+def _seal(line: Line, path: Path) -> Seal:
+    try:
+        said: Any = decode(line.body)
+        if said["version"] == VERSION and said["format"].endswith(" seal"):
+            return Seal(int(said["generation"]), int(said["bytes"]), str(said["hash"]), dict(said["beside"]))
+    except (ValueError, LookupError, TypeError, AttributeError):
+        pass
+    raise Damaged(path, Fault(0, "it is no mark of a state"))

@@ -16,11 +16,24 @@ from attrs import define, field, frozen
 
 from ...state import StoreError
 from .files import Files, open_to_read, reason
-from .journal import NOTHING, Damaged, Fault, Line, checked, expect, header, lines, link, opened, written_later
-from .seal import Seal
-from .seal import read as read_seal
-from .snapshots import Kept, put
-from .snapshots import read as read_snapshot
+from .journal import (
+    NOTHING,
+    Damaged,
+    Fault,
+    Kept,
+    Line,
+    Seal,
+    checked,
+    expect,
+    header,
+    lines,
+    link,
+    opened,
+    put,
+    read_seal,
+    read_snapshot,
+    written_later,
+)
 
 __all__ = [
     "Found",

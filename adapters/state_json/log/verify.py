@@ -7,11 +7,22 @@ from attrs import frozen
 
 from ...state import StoreError
 from .files import open_to_read, reason
-from .journal import NOTHING, Damaged, Fault, Line, behind, checked, lines, opened, written_later
+from .journal import (
+    NOTHING,
+    SEAL,
+    Damaged,
+    Fault,
+    Line,
+    Seal,
+    behind,
+    checked,
+    lines,
+    opened,
+    read_seal,
+    read_snapshot,
+    written_later,
+)
 from .recovery import Generations, generations, journal_path, snapshot_path
-from .seal import SEAL, Seal
-from .seal import read as read_seal
-from .snapshots import read as read_snapshot
 
 __all__ = ["Damage", "VerifyReport", "verify"]
 

@@ -4,16 +4,54 @@ A trie over hashes of the keys, in buckets. A part is a bucket exactly while it 
 and with it the digest, follows from the keys alone. Keys are listed in the order in which they were first set.
 """
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import cached_property
 from typing import Any, TypeAlias
 
+import orjson
 from attrs import frozen
 from blake3 import blake3
 
-from .hashing import digest, digest_of
+__all__ = ["EMPTY_TABLE", "Table", "canonical", "canonical_list", "digest"]
 
-__all__ = ["EMPTY_TABLE", "Table"]
+
+# Digests of values. What is equal as JSON has one digest, whatever the order of an object's keys and whatever led to it.
+
+
+def digest(*parts: bytes) -> bytes:
+    """Return the 32 bytes of blake3 over the parts, joined."""
+    return blake3(b"".join(parts)).digest()
+
+
+def canonical(written: bytes) -> bytes:
+    """Return the JSON text with the keys of its objects sorted. Numbers stay as written: 1 is not 1.0."""
+    if b"{" not in written:
+        return written
+    return orjson.dumps(orjson.loads(written), option=orjson.OPT_SORT_KEYS)
+
+
+def canonical_list(elements: Sequence[Any]) -> bytes:
+    """Return the canonical text of a list. An element is JSON text, or a tuple of canonical texts, which stands for a list."""
+    if elements and isinstance(elements[0], tuple):
+        return b"[%b]" % b",".join([b"[%b]" % b",".join(texts) for texts in elements])
+    return canonical(b"[%b]" % b",".join(elements))
+
+
+def digest_of(value: Any) -> bytes:
+    """Return what stands for a value inside the digest of what holds it.
+
+    A value is JSON text (bytes), a number, a tuple of canonical JSON texts, or has a ``digest`` of its own. The first byte
+    keeps the kinds apart.
+    """
+    if isinstance(value, bytes):
+        return b"j" + canonical(value)
+    if isinstance(value, int | float):
+        return b"n" + orjson.dumps(value)
+    if isinstance(value, tuple):
+        return b"t[" + b",".join(value) + b"]"
+    own: bytes = value.digest
+    return b"d" + own
+
 
 BUCKET = 32
 """Keys in a bucket; what has more is divided."""

@@ -12,7 +12,7 @@ from typing import Any, TypeAlias
 from attrs import field, frozen
 from blake3 import blake3
 
-from .hashing import canonical_list, digest
+from .tables import canonical_list, digest
 
 __all__ = ["EMPTY", "WIDTH", "Vector"]
 

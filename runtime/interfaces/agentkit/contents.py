@@ -4,7 +4,7 @@ import json
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from ....adapters.llm_strict import strict_form
+from ....adapters.llm.strict_schema import strict_form
 from ....lang.constrain import LANGUAGES, constrain
 from ..mcp.catalogue import TOOLS
 from ..mcp.references import CARDS, SCHEMAS, card, schema_of
@@ -98,8 +98,8 @@ _USE = (
 _STRICT = (
     "OpenAI's strict mode refuses the schemas above (it knows no optional keys and no objects with free keys), and takes these. An answer "
     "in their form has null for what is left out, and a list of {key, value} for an object with free keys: "
-    "`knotwork.adapters.llm_strict.restored(answer, schema)`, with the answer's text, or what an SDK has parsed of it, and the schema "
-    "from above, returns the text of the plain form, which is what the commands read."
+    "`knotwork.adapters.llm.strict_schema.restored(answer, schema)`, with the answer's text, or what an SDK has parsed of it, and the "
+    "schema from above, returns the text of the plain form, which is what the commands read."
 )
 _TOOLS = (
     "Definitions for OpenAI's Responses API, with `strict: false`: strict mode knows no free JSON values, and an input or an extraction "

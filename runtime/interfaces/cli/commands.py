@@ -113,7 +113,7 @@ def _root(
 
 def command(argv: list[str]) -> int:
     """Run one command line and return its exit code; wrong usage is told here."""
-    from ....adapters.llm_keys import mask_keys
+    from ....adapters.llm.keys import mask_keys
     from .shared.output import complain
 
     try:

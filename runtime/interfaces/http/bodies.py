@@ -10,7 +10,7 @@ import orjson
 from starlette.datastructures import Headers
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from ....adapters.llm_answers import read_json
+from ....adapters.llm.answers import read_json
 from .problems import Problem
 from .settings import Limits
 

@@ -16,7 +16,7 @@ from typing import Any
 
 from attrs import define, field, frozen
 
-from ....adapters.llm_answers import read_json
+from ....adapters.llm.answers import read_json
 from ....adapters.permissions import private_folder
 from ....lang.diagnostic import printable
 from ....lang.errors import KnotworkError

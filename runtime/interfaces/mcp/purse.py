@@ -6,7 +6,7 @@ from typing import Unpack
 from attrs import define, field
 
 from ....adapters.llm import LLM, Completion, Options, Tally
-from ....adapters.llm_layers import Client, Layer, as_client
+from ....adapters.llm.middleware import Client, Layer, as_client
 from ...beside import Across
 from ...grounds.values import Models
 

@@ -5,7 +5,7 @@ from pathlib import Path
 
 from attrs import field, frozen
 
-from ....adapters.llm_budget import Price
+from ....adapters.llm.budget import Price
 
 __all__ = ["Limits", "Settings"]
 

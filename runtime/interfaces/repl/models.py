@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any, Unpack
 
 from ....adapters.llm import Completion, Options
-from ....adapters.llm_layers import Client, Own
+from ....adapters.llm.middleware import Client, Own
 from ...wiring import Ledger, ModelSettings, Price, default_spec, open_model
 
 __all__ = ["Model", "budget_of"]

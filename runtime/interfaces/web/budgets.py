@@ -8,8 +8,8 @@ from contextvars import ContextVar
 from typing import Any, Unpack
 
 from ....adapters.llm import Completion, Notice, Options, Usage
-from ....adapters.llm_budget import Ledger, Price
-from ....adapters.llm_layers import Client, Layer
+from ....adapters.llm.budget import Ledger, Price
+from ....adapters.llm.middleware import Client, Layer
 from .settings import RunLimits
 
 __all__ = ["Charged", "RunsLedger"]

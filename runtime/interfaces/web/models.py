@@ -10,8 +10,8 @@ from pathlib import Path
 
 from attrs import field, frozen
 
-from ....adapters.llm_budget import Ledger
-from ....adapters.llm_layers import Client
+from ....adapters.llm.budget import Ledger
+from ....adapters.llm.middleware import Client
 from ....lang.diagnostic import nearest, printable
 from ...wiring import ModelSettings, open_model
 from ..http.problems import Problem

@@ -4,7 +4,7 @@ from pathlib import Path
 
 from attrs import field, frozen
 
-from ....adapters.llm_budget import Ledger, Price
+from ....adapters.llm.budget import Ledger, Price
 from ..http.settings import Limits
 
 __all__ = ["Model", "RunLimits", "ServerSettings"]

@@ -12,7 +12,7 @@ from knotwork.adapters.llm import (
     Usage,
     WrongKey,
 )
-from knotwork.adapters.llm_budget import Price
+from knotwork.adapters.llm.budget import Price
 from support.answering import Model, answered, evaluation
 
 

@@ -6,7 +6,7 @@ import json
 import pytest
 from knotwork import seed
 from knotwork.adapters.llm import Completion, Refused, Unavailable, Usage, WrongKey
-from knotwork.adapters.llm_layers import Own, Validated, as_client
+from knotwork.adapters.llm.middleware import Own, Validated, as_client
 from knotwork.runtime.calls import Caller
 from knotwork.runtime.compiler.compiling import compile_task
 from knotwork.runtime.compiler.requests import CompileRequest

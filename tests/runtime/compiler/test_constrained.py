@@ -4,8 +4,8 @@ import asyncio
 
 import pytest
 from knotwork import seed
-from knotwork.adapters.llm_answers import answer_format
-from knotwork.adapters.llm_strict import strict_form
+from knotwork.adapters.llm.answers import answer_format
+from knotwork.adapters.llm.strict_schema import strict_form
 from knotwork.runtime.compiler.wording import schema_of
 from support.compiling import ASKED_AGAIN, GOOD, PHASES, TASK, Author, phase_of, written
 from support.model_server import KEY, ModelServer

@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from knotwork.adapters.llm_answers import check_answer
+from knotwork.adapters.llm.answers import check_answer
 from knotwork.lang.seed import Extracted, ReviewHandling
 from knotwork.runtime.formulas.answers import Said, read_answer, read_choice, tidied
 from knotwork.runtime.formulas.handling import agreed, merged, parts_of

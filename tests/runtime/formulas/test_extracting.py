@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 from knotwork.adapters.llm import BudgetExceeded, Refused, TimedOut, Truncated, WrongKey
-from knotwork.adapters.llm_budget import Ledger
+from knotwork.adapters.llm.budget import Ledger
 from knotwork.lang.seed import Extracted, FormulaSeed, ReviewHandling
 from knotwork.runtime.events import CallFinished, CallRetried, CallStarted, Events
 from knotwork.runtime.formulas.extracting import Extractor

@@ -3,8 +3,8 @@
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from knotwork.adapters.llm_answers import check_answer, strict_ready
-from knotwork.adapters.llm_local import is_continued
+from knotwork.adapters.llm.answers import check_answer, strict_ready
+from knotwork.adapters.llm.local import is_continued
 from knotwork.lang.seed import Extracted
 from knotwork.runtime.formulas.prompting import (
     answer_schema,

@@ -117,7 +117,7 @@ def test_an_item_is_one_line_whatever_stands_in_it() -> None:
 @pytest.mark.slow
 def test_the_local_model_tells_glad_reviews_from_others() -> None:
     pytest.importorskip("xllamacpp")
-    from knotwork.adapters.llm_local import LocalModel
+    from knotwork.adapters.llm.local import LocalModel
 
     path = Path(__file__).parents[3] / "docs" / "examples" / "reviews" / "reviews.json"
     reviews = [{"text": review["text"]} for review in json.loads(path.read_text(encoding="utf-8"))]

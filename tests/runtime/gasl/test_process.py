@@ -18,7 +18,7 @@ from knotwork.adapters.llm import (
     Usage,
     WrongKey,
 )  # fmt: skip
-from knotwork.adapters.llm_layers import Validated, as_client
+from knotwork.adapters.llm.middleware import Validated, as_client
 from knotwork.runtime.commands.evidence import Lazy
 from knotwork.runtime.context import Value
 from knotwork.runtime.events import CallFinished, CallRetried, CallStarted, Events

@@ -6,8 +6,8 @@ from typing import Any
 
 import pytest
 from knotwork.adapters.llm import Unavailable
-from knotwork.adapters.llm_cache import Cached
-from knotwork.adapters.llm_layers import as_client
+from knotwork.adapters.llm.cache import Cached
+from knotwork.adapters.llm.middleware import as_client
 from support.clients import Scripted
 from support.processing import GOOD, NAMES, answer, by_reference, echo_rows, numbered, process
 from support.runners import evidence, plain, run, session

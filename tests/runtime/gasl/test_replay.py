@@ -11,8 +11,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from knotwork import gasl
 from knotwork.adapters.llm import BadAnswer, Completion, Unavailable
-from knotwork.adapters.llm_cache import Cached
-from knotwork.adapters.llm_layers import as_client
+from knotwork.adapters.llm.cache import Cached
+from knotwork.adapters.llm.middleware import as_client
 from support.clients import Scripted
 from support.executing import executor, library, statuses
 from support.processing import by_reference

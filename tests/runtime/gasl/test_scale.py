@@ -13,7 +13,7 @@ import networkx as nx
 import pytest
 from knotwork import gasl
 from knotwork.adapters.llm import Completion, Unavailable, Usage
-from knotwork.adapters.llm_layers import Own
+from knotwork.adapters.llm.middleware import Own
 
 COMMANDS = (
     "SET adapter.caps.max_results = {most}",

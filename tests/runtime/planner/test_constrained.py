@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 from knotwork import planner
-from knotwork.adapters.llm_tools import read_grammar
+from knotwork.adapters.llm.tools import read_grammar
 from knotwork.runtime.planner.grammar import plan_grammar
 from knotwork.runtime.planner.native import TOOLS
 from support.model_server import KEY, ModelServer

@@ -10,7 +10,7 @@ import knotwork
 import pytest
 from knotwork import planner
 from knotwork.adapters.llm import BudgetExceeded, Unavailable
-from knotwork.adapters.llm_means import Means
+from knotwork.adapters.llm.strict_schema import Means
 from knotwork.runtime.calls import Caller
 from knotwork.runtime.events import Event, Events, PhaseFinished, PhaseStarted, RepairAsked, ToolCalled
 from knotwork.runtime.planner.items import MOST_ITEMS

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from attrs import evolve
 
-from .....adapters.llm_means import means_of
+from .....adapters.llm.strict_schema import means_of
 from ....calls import Caller
 from ....debuglog import DebugLog, level
 from ....eventlog import EventLog

@@ -93,7 +93,7 @@ def _place(asked: RankAsked, parameter: str) -> str:
 
 def _requests(name: str) -> list[str]:
     """Return the requests of a file: a line each, a JSON object or a JSON string. Raises ``Unreadable`` and ``Misused``."""
-    from .....adapters.llm_answers import read_json
+    from .....adapters.llm.answers import read_json
 
     source = read_source(name, like="*.jsonl")
     found: list[str] = []

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from importlib.metadata import version
 
 from .....adapters.graph import AdapterError, GraphAdapter, Item
-from .....adapters.llm_keys import mask_keys
+from .....adapters.llm.keys import mask_keys
 from .....lang.diagnostic import printable
 from .....lang.parse.gasl import parse_gasl
 from ....grounds.values import Ground
@@ -53,7 +53,7 @@ def _state(ground: Ground, desk: Desk) -> str:
 
 def _model(model: Model) -> str:
     from .....adapters.llm import LLMError
-    from .....adapters.weights import SMOLLM2, installed
+    from .....adapters.llm.weights import SMOLLM2, installed
 
     try:
         spec = model.shown

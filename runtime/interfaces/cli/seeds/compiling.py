@@ -10,7 +10,7 @@ from pathlib import Path
 
 from attrs import frozen
 
-from .....adapters.llm_means import means_of
+from .....adapters.llm.strict_schema import means_of
 from .....lang.diagnostic import printable
 from .....lang.source import Source
 from ....api.checked import Checked

@@ -81,7 +81,7 @@ _DRAWN = 50
 
 def show(results: Iterable[Checked], out: TextIO) -> None:
     """Draw the diagnostics for a person, errors before what is cut off, a blank line between them."""
-    from .....adapters.llm_keys import mask_keys
+    from .....adapters.llm.keys import mask_keys
 
     in_colour = colour(out)
     # Beside the line's number and the marks of what was cut; what is folded by the terminal parts a caret from what it marks.

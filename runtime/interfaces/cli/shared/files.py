@@ -90,7 +90,7 @@ def read_input(name: str) -> Any:
             json.dumps(value, ensure_ascii=False).encode()
         return value
     except json.JSONDecodeError as error:
-        from .....adapters.llm_answers import json_words  # late: it brings what checks schemas
+        from .....adapters.llm.answers import json_words  # late: it brings what checks schemas
 
         span = Span(error.pos, min(error.pos + 1, len(text)))
         hint = _why_not_json(text, error.pos, shown)

@@ -86,7 +86,7 @@ def say(text: str = "") -> None:
 
 def complain(message: str, hint: str = "") -> None:
     """Write an error to stderr, with what to do about it. Keys are hidden, wherever they were typed."""
-    from .....adapters.llm_keys import hidden, known_keys, mask_keys
+    from .....adapters.llm.keys import hidden, known_keys, mask_keys
     from .....lang.diagnostic import printable
 
     message, hint = (mask_keys(hidden(text, *known_keys(os.environ))) for text in (message, hint))

@@ -17,7 +17,7 @@ T = TypeVar("T", str | None, list[str] | None)
 def no_key(given: T) -> T:
     """Take an option that names models; raise ``NotConfigured`` for a key in the place of a name, before anything repeats it."""
     if given:
-        from .....adapters.llm_keys import refuse_key
+        from .....adapters.llm.keys import refuse_key
 
         for spec in [given] if isinstance(given, str) else given:
             refuse_key(spec, os.environ)

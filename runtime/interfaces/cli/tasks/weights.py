@@ -4,8 +4,7 @@ import shlex
 from pathlib import Path
 from typing import Literal
 
-from .....adapters import weights
-from .....adapters.llm import NotConfigured
+from .....adapters.llm import NotConfigured, weights
 from ..shared.exit import Exit
 from ..shared.output import complain, json_text, say
 

@@ -7,7 +7,7 @@ from typing import Any, Literal
 from pydantic import BaseModel, Field
 
 from .....adapters.llm import BudgetExceeded, Tally
-from .....adapters.llm_layers import Client
+from .....adapters.llm.middleware import Client
 from .....adapters.state import StateStore, StoreError
 from .....lang.diagnostic import printable
 from .....lang.lwt import ABSENT, Script

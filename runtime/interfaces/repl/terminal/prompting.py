@@ -11,7 +11,7 @@ from prompt_toolkit.formatted_text import StyleAndTextTuples
 from prompt_toolkit.history import FileHistory, History, InMemoryHistory
 from prompt_toolkit.output.color_depth import ColorDepth
 
-from .....adapters.llm_keys import has_key, mask_keys
+from .....adapters.llm.keys import has_key, mask_keys
 from .....adapters.permissions import private_folder
 from .....lang.schema import Schema
 from ..desk import Desk

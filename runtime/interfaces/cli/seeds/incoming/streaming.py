@@ -12,7 +12,7 @@ from typing import Any, BinaryIO, Literal
 
 from attrs import define, frozen
 
-from ......adapters.llm_answers import json_words
+from ......adapters.llm.answers import json_words
 
 __all__ = ["MAX_VALUE", "Item", "NotJSON", "values"]
 

@@ -1,0 +1,391 @@
+"""A column of any values by number, so that a comparison is asked once of each different value."""
+
+from collections.abc import Callable, Hashable, Sequence
+from typing import Any, TypeAlias
+
+import numpy as np
+from attrs import define, frozen
+from numpy.typing import NDArray
+
+from ...lang.conditions import Comparison, NullTest, Operator, Variable
+from ...lang.evaluate.conditions import identity, sort_key
+from ...lang.evaluate.conditions.comparing import constant_of, is_of_empty_list
+from ...lang.evaluate.conditions.interpreter import leaf_test
+from .json_values import plain
+
+__all__ = ["Array", "Coded", "Leaf", "Mask", "Numbers", "numbers_of"]
+
+
+# Finding a text in many texts at once: they lie side by side in one buffer, and the search runs through that.
+
+
+_BETWEEN = b"\xff"
+"""Stands before and after each text; no byte of UTF-8 is this one, so nothing is found across two texts."""
+_LARGEST = 256 << 20
+_MANY, _FAR = 100, 2000
+"""A needle found so many times within so many bytes each is frequent."""
+
+
+@frozen(eq=False)
+class TextSearch:
+    """``buffer`` holds the texts; the i-th begins at ``first[i]``."""
+
+    buffer: bytes
+    first: NDArray[np.int64]
+
+    @classmethod
+    def fits(cls, texts: Sequence[str]) -> bool:
+        """Say whether the texts are short enough for a buffer (256 MiB)."""
+        return sum(map(len, texts)) <= _LARGEST
+
+    @classmethod
+    def of(cls, texts: Sequence[str]) -> "TextSearch":
+        """Lay ``texts`` side by side."""
+        encoded = [text.encode("utf-8", "surrogatepass") for text in texts]
+        lengths = np.fromiter(map(len, encoded), np.int64, len(encoded))
+        first = np.cumsum(lengths + 1) - lengths
+        return cls(_BETWEEN + _BETWEEN.join(encoded) + _BETWEEN, first)
+
+    def find(self, operator: Operator, wanted: str) -> NDArray[np.int64]:
+        """Return the places, rising, of the texts that contain, start with or end with ``wanted``."""
+        needle = wanted.encode("utf-8", "surrogatepass")
+        if not needle:
+            return np.arange(len(self.first))
+        before = operator == "STARTS_WITH"
+        needle = (_BETWEEN if before else b"") + needle + (_BETWEEN if operator == "ENDS_WITH" else b"")
+        places: list[int] = []
+        next_place = self._rare(needle)
+        at = next_place(0)
+        while at >= 0:
+            places.append(at)
+            if len(places) == _MANY and at < _MANY * _FAR:
+                next_place = self._frequent(needle)
+            # On with the next text, so that a text counts once however often the needle is in it.
+            at = next_place(self.buffer.find(_BETWEEN, at + 1))
+        return np.searchsorted(self.first, np.array(places, np.int64) + before, "right") - 1
+
+    def _rare(self, needle: bytes) -> Callable[[int], int]:
+        """Return ``from -> the next place of needle`` (-1: none), fast over long stretches without one."""
+        import re2
+
+        options = re2.Options()
+        options.literal = options.never_capture = True
+        options.encoding = re2.Options.Encoding.LATIN1  # bytes as they are
+        search, buffer = re2.compile(needle, options).search, self.buffer
+
+        def following(start: int) -> int:
+            match = search(buffer, start)
+            return match.start() if match is not None else -1
+
+        return following
+
+    def _frequent(self, needle: bytes) -> Callable[[int], int]:
+        """Return the same, fast where the needle is frequent."""
+        find = self.buffer.find
+        return lambda start: find(needle, start)
+
+
+# What columns ask of a comparison or a test for null, and the types they share.
+
+
+Leaf: TypeAlias = Comparison | NullTest
+Mask: TypeAlias = NDArray[np.bool_]
+Array: TypeAlias = NDArray[Any]
+
+
+def right_of(leaf: Comparison) -> Any:
+    """Return the value at the right of a comparison; a list as a tuple."""
+    assert not isinstance(leaf.right, Variable)  # noqa: S101  # conditions come bound
+    return constant_of(leaf.right)
+
+
+def holds_null(right: Any) -> bool:
+    """Say whether ``right`` is a list with a null in it."""
+    return isinstance(right, tuple | list) and any(plain(value) is None for value in right)
+
+
+def is_number(value: Any) -> bool:
+    """Say whether ``value`` is a number (a boolean is none)."""
+    return isinstance(value, int | float) and not isinstance(value, bool) and value == value
+
+
+_FEW_VALUES = 4096
+"""So many different texts are asked one by one; more lie in a buffer."""
+_FEW_ROWS = 50
+"""One row in so many is few: they are gathered, not looked up in a table."""
+
+
+@define(eq=False)
+class Coded:
+    """Values of any kind by number: 0 is null, ``code`` is ``values[code - 1]``. ``known`` gives the code of an identity."""
+
+    codes: Array
+    values: list[Any]
+    known: dict[Hashable, int]
+    text: bool
+    _counts: Array | None = None
+    _index: tuple[Array, Array] | None = None
+    _ranks: NDArray[np.float64] | None = None
+    _search: TextSearch | None = None
+    _fit: bool | None = None
+
+    def mask(self, leaf: Leaf, wanted: bool, at: Array | None) -> Mask | None:
+        """See ``Column``."""
+        codes = self.codes if at is None else self.codes[at]
+        few, holds = self._equal(leaf)
+        if few is not None and holds is wanted and len(few) <= 2:
+            mask = np.zeros(len(codes), np.bool_)
+            for code in few:
+                mask |= codes == code
+            return mask
+        if at is None and wanted and self._searchable(leaf):
+            return self._searched(leaf)
+        if at is not None and len(at) < len(self.values) and few is None and not self._searchable(leaf):
+            test, values = leaf_test(leaf), self.values
+            return np.array([test(values[code - 1] if code else None) is wanted for code in codes.tolist()], np.bool_)
+        return self._table(leaf, wanted)[codes]
+
+    def _equal(self, leaf: Leaf) -> tuple[list[int] | None, bool]:
+        """Return the codes of the values that equal what is at the right, and whether ``leaf`` is true or false of them.
+
+        None for a leaf that is no equality.
+        """
+        if isinstance(leaf, NullTest):
+            return [0], not leaf.negated
+        right, operator = right_of(leaf), leaf.operator
+        if operator in ("=", "!=") and plain(right) is not None:
+            wanted = [right]
+        elif operator in ("IN", "NOT IN") and isinstance(right, tuple | list):
+            wanted = [value for value in right if plain(value) is not None]
+        else:
+            return None, False
+        codes = {self.known.get(identity(value)) for value in wanted}
+        return sorted(code for code in codes if code is not None), operator in ("=", "IN")
+
+    def _table(self, leaf: Leaf, wanted: bool) -> Mask:
+        """Return for each code whether ``leaf`` is ``wanted`` of its value."""
+        table = np.zeros(len(self.values) + 1, np.bool_)
+        few, holds = self._equal(leaf)
+        if few is not None:
+            if holds is wanted:
+                table[few] = True
+            elif isinstance(leaf, NullTest) or leaf.operator in ("=", "!=") or not holds_null(right_of(leaf)):
+                knows_null = not isinstance(leaf, Comparison) or is_of_empty_list(leaf)
+                table[not knows_null :] = True
+                table[few] = False
+            return table
+        test = leaf_test(leaf)
+        table[0] = test(None) is wanted
+        if self._searchable(leaf):
+            found = self._texts(leaf)
+            if wanted:
+                table[found + 1] = True
+            else:
+                table[1:] = True
+                table[found + 1] = False
+        else:
+            table[1:] = [test(value) is wanted for value in self.values]
+        return table
+
+    def _texts(self, leaf: Leaf) -> Array:
+        """Return the places of the values in which a text is found."""
+        if self._search is None:
+            self._search = TextSearch.of(self.values)
+        assert isinstance(leaf, Comparison)  # noqa: S101  # searchable
+        return self._search.find(leaf.operator, right_of(leaf))
+
+    def _searched(self, leaf: Leaf) -> Mask:
+        """Return for each row whether a text is found in it; few rows are gathered by the index."""
+        codes = self._texts(leaf) + 1
+        mask: Mask = np.zeros(len(self.codes), np.bool_)
+        if int(self._counted()[codes].sum()) * _FEW_ROWS < len(mask):
+            mask[self._gathered(codes.tolist())] = True
+            return mask
+        table = np.zeros(len(self.values) + 1, np.bool_)
+        table[codes] = True
+        return table[self.codes]
+
+    def _searchable(self, leaf: Leaf) -> bool:
+        return (
+            self.text
+            and isinstance(leaf, Comparison)
+            and leaf.operator in ("CONTAINS", "STARTS_WITH", "ENDS_WITH")
+            and isinstance(right_of(leaf), str)
+            and len(self.values) > _FEW_VALUES
+            and self._fits()
+        )
+
+    def _fits(self) -> bool:
+        if self._fit is None:
+            self._fit = TextSearch.fits(self.values)
+        return self._fit
+
+    def _found(self, leaf: Leaf) -> list[int] | None:
+        """Return the codes of the values for which ``leaf`` is true, if it is an equality."""
+        codes, holds = self._equal(leaf)
+        return codes if holds else None
+
+    def _counted(self) -> Array:
+        if self._counts is None:
+            self._counts = np.bincount(self.codes, minlength=len(self.values) + 1)
+        return self._counts
+
+    def count(self, leaf: Leaf) -> int | None:
+        """See ``Column``."""
+        codes = self._found(leaf)
+        return None if codes is None else int(self._counted()[codes].sum())
+
+    def positions(self, leaf: Leaf) -> Array:
+        """See ``Column``."""
+        codes = self._found(leaf) or []
+        rows = self._gathered(codes)
+        return rows if len(codes) == 1 else np.sort(rows)
+
+    def _gathered(self, codes: Sequence[int]) -> Array:
+        """Return the rows of ``codes``, code by code."""
+        if self._index is None:
+            order = np.argsort(self.codes, kind="stable").astype(np.int32)
+            self._index = (order, np.concatenate([[0], np.cumsum(self._counted())]))
+        order, first = self._index
+        pieces = [order[first[code] : first[code + 1]] for code in codes]
+        return pieces[0] if len(pieces) == 1 else np.concatenate([np.empty(0, np.int32), *pieces])
+
+    def ranks(self, at: Array) -> NDArray[np.float64]:
+        """See ``Column``."""
+        if self._ranks is None:
+            ranks = np.full(len(self.values) + 1, np.nan)
+            order = sorted(range(len(self.values)), key=lambda code: sort_key(self.values[code]))
+            ranks[np.array(order, np.int64) + 1] = np.arange(len(order), dtype=np.float64)
+            self._ranks = ranks
+        return self._ranks[self.codes[at]]
+
+    def agrees(self, at: int, value: Any) -> bool:
+        """See ``Column``."""
+        live = plain(value)
+        return int(self.codes[at]) == (0 if live is None else self.known.get(identity(live)))
+
+
+# A column of numbers: the numbers themselves, null as NaN, and their order for ranges that few rows satisfy.
+
+
+_EXACT = 2**53 - 1
+"""Up to here a float is one integer and no other: 2**53 as a float may have been 2**53 + 1."""
+
+
+@define(eq=False)
+class Numbers:
+    """Numbers and nulls. No integer is so large that a float would not be it."""
+
+    values: NDArray[np.float64]
+    _sorted: tuple[Array, NDArray[np.float64]] | None = None
+
+    def mask(self, leaf: Leaf, wanted: bool, at: Array | None) -> Mask | None:
+        """See ``Column``."""
+        values = self.values if at is None else self.values[at]
+        if isinstance(leaf, NullTest):
+            null = np.isnan(values)
+            return null if leaf.negated is not wanted else ~null
+        right, operator = right_of(leaf), leaf.operator
+        if is_number(right):
+            return _number_mask(values, operator, right, wanted) if not _inexact(right) else None
+        if operator in ("IN", "NOT IN") and isinstance(right, tuple | list):
+            return self._members(values, leaf, right, wanted)
+        # Every number gives the same answer to a value of another type.
+        answer = leaf_test(leaf)(0.5)
+        return ~np.isnan(values) if answer is wanted else np.zeros(len(values), np.bool_)
+
+    def _members(self, values: Array, leaf: Comparison, right: Sequence[Any], wanted: bool) -> Mask | None:
+        if not right:
+            return np.full(len(values), (leaf.operator == "NOT IN") is wanted)
+        numbers = [value for value in right if is_number(value)]
+        if any(map(_inexact, numbers)):
+            return None
+        inside: Mask = np.isin(values, np.array(numbers, np.float64))
+        if wanted is (leaf.operator == "IN"):
+            return inside
+        # Not a member only where no null might be it.
+        return np.zeros(len(values), np.bool_) if holds_null(right) else ~inside & ~np.isnan(values)
+
+    def _order(self) -> tuple[Array, NDArray[np.float64]]:
+        if self._sorted is None:
+            order = np.argsort(self.values, kind="stable").astype(np.int32)
+            self._sorted = (order, self.values[order])
+        return self._sorted
+
+    def _slices(self, leaf: Leaf) -> list[tuple[int, int]] | None:
+        """Return where in the sorted values the rows are for which ``leaf`` is true."""
+        if isinstance(leaf, NullTest):
+            return None
+        right, operator = right_of(leaf), leaf.operator
+        wanted = [right]
+        if operator == "IN" and isinstance(right, tuple | list):
+            wanted = sorted({value for value in right if is_number(value)})
+        elif operator not in ("=", "<", "<=", ">", ">=") or not is_number(right):
+            return None
+        if any(map(_inexact, wanted)):
+            return None
+        ordered = self._order()[1]
+        first, last = (
+            np.searchsorted(ordered, wanted, "left").tolist(),
+            np.searchsorted(ordered, wanted, "right").tolist(),
+        )
+        if operator in ("=", "IN"):
+            return list(zip(first, last, strict=True))
+        if operator in ("<", "<="):
+            return [(0, first[0] if operator == "<" else last[0])]
+        known = int(np.searchsorted(ordered, np.nan, "left"))
+        return [(last[0] if operator == ">" else first[0], known)]
+
+    def count(self, leaf: Leaf) -> int | None:
+        """See ``Column``."""
+        slices = self._slices(leaf)
+        return None if slices is None else sum(last - first for first, last in slices)
+
+    def positions(self, leaf: Leaf) -> Array:
+        """See ``Column``."""
+        order = self._order()[0]
+        slices = self._slices(leaf) or []
+        return np.sort(np.concatenate([np.empty(0, np.int32), *(order[first:last] for first, last in slices)]))
+
+    def ranks(self, at: Array) -> NDArray[np.float64]:
+        """See ``Column``."""
+        return self.values[at]
+
+    def agrees(self, at: int, value: Any) -> bool:
+        """See ``Column``."""
+        live, kept = plain(value), float(self.values[at])
+        return kept != kept if live is None else is_number(live) and live == kept
+
+
+def numbers_of(raw: Sequence[Any], integers: bool) -> NDArray[np.float64] | None:
+    """Return ``raw`` as floats, None as NaN; None where an integer is too large for one. ``integers``: there are some."""
+    try:
+        values = np.array(raw, np.float64)  # None becomes NaN
+    except OverflowError:
+        return None
+    with np.errstate(invalid="ignore"):
+        large = integers and bool((np.abs(values) > _EXACT).any())
+    return None if large else values
+
+
+def _inexact(number: float) -> bool:
+    """Say whether ``number`` is an integer that no float may be."""
+    return isinstance(number, int) and abs(number) > _EXACT
+
+
+def _number_mask(values: Array, operator: Operator, right: float, wanted: bool) -> Any:
+    """Compare with a number. No comparison is true or false of NaN, which is null."""
+    match operator, wanted:
+        case ("=", True) | ("!=", False):
+            return values == right
+        case ("!=", True) | ("=", False):
+            return (values < right) | (values > right)
+        case ("<", True) | (">=", False):
+            return values < right
+        case ("<=", True) | (">", False):
+            return values <= right
+        case (">", True) | ("<=", False):
+            return values > right
+        case (">=", True) | ("<", False):
+            return values >= right
+    return np.zeros(len(values), np.bool_)  # the other operators are unknown of a number

@@ -1,1 +1,0 @@
-"""The graph by position: tables, columns and adjacency as arrays, kept beside it until it changes."""

@@ -1,0 +1,325 @@
+"""``FIND nodes`` and ``FIND edges``: which rows of the graph satisfy a condition, in what order, and how that was found out."""
+
+import warnings
+from collections.abc import Callable, Mapping, Sequence
+from random import Random
+from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar
+
+import attrs
+from attrs import frozen
+
+from ...lang.conditions import Condition, Field
+from ...lang.evaluate.conditions import Predicate, Reader, compiled, simplified, sort_key
+from ...lang.gasl import Order
+from ..graph import AdapterError, Caps, Found, Item, Plan
+from .find_plan import Decision, column_of_field, decide, fields_of, selected
+from .json_values import node_id, plain
+from .rows import Deadline, Items, Kind, edge_item, node_item, readers_of, rows_of, scan
+from .tables import Computed, Table, forget
+
+if TYPE_CHECKING:
+    from .columns import Column
+
+__all__ = ["MISSING", "StaleGraphWarning", "find", "node_named", "plan_of", "positions_of", "predicate_of"]
+
+
+# ``ORDER BY``: several fields, each up or down, null last either way, otherwise the order there was.
+
+
+Row = TypeVar("Row", bound=tuple[Any, ...])
+
+
+def ordered(rows: Sequence[Row], order: Sequence[Order], readers: Callable[[Field], Reader]) -> list[Row]:
+    """Return ``rows`` sorted by the fields of ``order``, the first one first."""
+    result = list(rows)
+    for each in reversed(order):  # sorting is stable: the last field first
+        read = readers(Field(each.field.parts)).read
+        keyed = [(sort_key(plain(read(*row))), row) for row in result]
+        null = sort_key(None)
+        present = sorted((pair for pair in keyed if pair[0] != null), key=lambda pair: pair[0], reverse=each.descending)
+        result = [row for _, row in present] + [row for key, row in keyed if key == null]
+    return result
+
+
+def by_columns(graph: Any, kept: Computed, kind: Kind, order: Sequence[Order], positions: Any) -> Any:
+    """Return the places of ``positions`` in the order of the fields, by their columns (an array)."""
+    import numpy as np
+
+    keys = []
+    for each in reversed(order):  # lexsort's last key is the first to sort by
+        column = column_of_field(graph, kept, kind, Field(each.field.parts))
+        if column is None:
+            raise AdapterError(f"the values of {each.field.text} nest too deep to be ordered")
+        ranks = column.ranks(positions)
+        keys.append(-ranks if each.descending else ranks)  # NaN, which is null, comes last either way
+    return np.lexsort(keys)
+
+
+# From the id that an item shows to the graph's own node, or nothing.
+
+
+MISSING: Any = object()
+"""No node has that id."""
+
+
+def node_named(graph: Any, kept: Computed, identifier: Any) -> Any:
+    """Return the node whose id is ``identifier``, or ``MISSING``. A node that is neither text nor integer goes by its text."""
+    if isinstance(identifier, bool) or not isinstance(identifier, str | int):
+        return MISSING
+    if identifier in graph:
+        return identifier
+    return _texts(graph, kept).get(identifier, MISSING) if isinstance(identifier, str) else MISSING
+
+
+def _texts(graph: Any, kept: Computed) -> Mapping[str, Any]:
+    """Return the nodes whose ids are texts of theirs, by those; of two with one text the first."""
+
+    def make() -> dict[str, Any]:
+        texts: dict[str, Any] = {}
+        for node in graph:
+            if node.__class__ is not str and node.__class__ is not int:
+                texts.setdefault(str(node_id(node)), node)
+        return texts
+
+    return kept.part("texts", make)
+
+
+# Finding out that attributes were written past NetworkX's methods, which empty no cache (NetworkX issue 7344).
+# Every search that uses columns compares a few rows of the columns it reads with the live graph; the rows move on from search to
+# search. What disagrees is warned of and made anew.
+
+
+Watched: TypeAlias = "tuple[tuple[Column, Callable[..., Any]], ...]"
+"""Columns, and how the same is read from a row of the live graph."""
+
+_ROWS = 8
+_STRIDE = 2_654_435_761
+"""Knuth's multiplier: the rows of one search after another spread over the graph."""
+
+
+class StaleGraphWarning(UserWarning):
+    """The graph's attributes were written directly, and what had been computed from them was wrong."""
+
+
+def warn_stale() -> None:
+    """Warn that what was kept disagrees with the graph."""
+    warnings.warn(
+        "attributes of the graph were written past NetworkX's methods, and indexes had not seen it; they are made anew. "
+        "Call invalidate() after such writes, or use strict=True",
+        StaleGraphWarning,
+        stacklevel=2,
+    )
+
+
+def watched(graph: Any, kept: Computed, kind: Kind, where: Condition) -> Watched:
+    """Return the columns that ``where`` reads, and how the live graph is read instead."""
+    pairs = []
+    for at in {field.path: field for field in fields_of(where)}.values():
+        column = column_of_field(graph, kept, kind, Field(at.path))
+        if column is not None:
+            pairs.append((column, readers_of(graph, kind)(at).read))
+    return tuple(pairs)
+
+
+def audited(kept: Computed, table: "Table", columns: Watched) -> bool:
+    """Say whether a few rows of the columns agree with the live graph."""
+    kept.turn += 1
+    size = len(table)
+    first = kept.turn * _STRIDE
+    some = sorted({(first + at * size // _ROWS) % size for at in range(min(_ROWS, size))})
+    rows = table.rows(some)
+    return all(column.agrees(at, read(*row)) for column, read in columns for at, row in zip(some, rows, strict=True))
+
+
+_RECHECKED = 64
+"""Hits that are asked the whole condition again at once; of more a sample is, and the others when they are read."""
+_SAMPLED = 8
+_SAMPLE = 1000
+_CHUNK = 8192
+
+
+def predicate_of(graph: Any, kind: Kind, where: Condition) -> Predicate:
+    """Return ``where`` as a predicate over rows (see ``rows_of``) of the live graph. Raises ``ConditionError``."""
+    return compiled(where, readers_of(graph, kind), arity=2 if kind == "nodes" else 4, plain=plain)
+
+
+def positions_of(
+    graph: Any, kept: Computed, kind: Kind, where: Condition, deadline: Deadline, strict: bool
+) -> tuple[Any, str, Predicate]:
+    """Return the positions of the rows for which ``where`` is true, rising; how they were found; and ``where`` made ready.
+
+    What columns found is not asked again here: that is for the caller, of the rows that it shows.
+    """
+    import numpy as np
+
+    question = _question(graph, kept, kind, where, strict)
+    decision, table = question.decision, kept.table(graph, kind)
+    candidates: Any = range(len(table))
+    if decision.way != "scan":
+        candidates = selected(graph, kept, kind, decision)
+        if decision.exact:
+            return candidates, decision.used, question.predicate
+    found: list[int] = []
+    holds = question.predicate.holds
+    for start in range(0, len(candidates), _CHUNK):
+        if deadline.passed():
+            break
+        some = [int(at) for at in candidates[start : start + _CHUNK]]
+        found += [at for at, row in zip(some, table.rows(some), strict=True) if holds(*row)]
+    return np.array(found, np.int32), decision.used, question.predicate
+
+
+def plan_of(graph: Any, kept: Computed, kind: Kind, where: Condition | None, strict: bool) -> Plan:
+    """Say how ``find`` would search. The rows are counted where an index counts them, else estimated from a sample."""
+    size = graph.number_of_nodes() if kind == "nodes" else graph.number_of_edges()
+    if where is None:
+        return Plan("scan", size, ("no condition: all of them",))
+    question = _question(graph, kept, kind, where, strict)
+    decision = question.decision
+    notes = []
+    if decision.rows is not None:
+        notes.append(f"the index gives {decision.rows:,} of {size:,}")
+    if decision.first is not None and decision.rest:
+        names = dict.fromkeys(".".join(at.path) for operand in decision.rest for at in fields_of(operand))
+        notes.append(f"then columns on {', '.join(names)}")
+    if not decision.exact:
+        notes.append("what is left is asked one by one")
+    if decision.way == "scan":
+        notes.append(f"looks at all {size:,}")
+    if decision.first is not None and not decision.rest and decision.exact:
+        return Plan(decision.used, decision.rows or 0, tuple(notes))
+    table = kept.table(graph, kind)
+    among = range(size) if decision.first is None else _index_rows(graph, kept, kind, decision)
+    # Drawn, not every n-th: attributes often repeat. The same each time, so that EXPLAIN is repeatable.
+    places = sorted(Random(0).sample(range(len(among)), min(_SAMPLE, len(among))))  # noqa: S311  # no secret
+    sample = [int(among[place]) for place in places]
+    hits = len(question.predicate.select(table.rows(sample)))
+    return Plan(decision.used, round(hits * len(among) / max(1, len(sample))), tuple(notes))
+
+
+def _index_rows(graph: Any, kept: Computed, kind: Kind, decision: Decision) -> Any:
+    return selected(graph, kept, kind, attrs.evolve(decision, rest=()))
+
+
+def find(
+    graph: Any,
+    kept: Computed,
+    kind: Kind,
+    where: Condition | None,
+    order: Sequence[Order],
+    limit: int | None,
+    caps: Caps,
+    strict: bool,
+) -> Found:
+    """Find nodes or edges. Raises ``ConditionError``.
+
+    Up to some sixty hits are asked the whole condition again on the live graph at once; of more, a sample is, and the
+    others when their items are read. Hits that fail mean that attributes were written past NetworkX's methods: what was kept
+    is forgotten with a ``StaleGraphWarning``, and the live graph is scanned.
+    """
+    deadline = Deadline.of(caps)
+    question = None if where is None else _question(graph, kept, kind, where, strict)
+    if question is None or question.decision.way == "scan":
+        return _scanned(graph, kind, None if question is None else question.predicate, order, limit, caps)
+    predicate, decision = question.predicate, question.decision
+    positions = selected(graph, kept, kind, decision)
+    examined = len(kept.table(graph, kind)) if decision.rows is None else decision.rows
+    table = kept.table(graph, kind)
+    stale = not audited(kept, table, question.columns)
+    settle = None
+    rows: Any = positions
+    if not decision.exact or len(positions) <= _RECHECKED:
+        rows = _asked(table, positions, predicate, deadline)
+        stale = stale or (decision.exact and not deadline.hit and len(rows) < len(positions))
+    else:
+        sample = table.rows(positions[:: max(1, len(positions) // _SAMPLED)].tolist())
+        stale = stale or len(predicate.select(sample)) < len(sample)
+        settle = _settling(table, predicate)
+    if stale:
+        warn_stale()
+        forget(graph)
+        return _scanned(graph, kind, predicate, order, limit, caps)
+    if order:
+        if settle is None:
+            rows = ordered(rows, order, readers_of(graph, kind))
+        else:
+            rows = positions[by_columns(graph, kept, kind, order, positions)]
+    return _within(kind, rows, settle, limit, caps, deadline, decision.used, examined)
+
+
+def _asked(table: Table, positions: Any, predicate: Predicate, deadline: Deadline) -> list[Any]:
+    found: list[Any] = []
+    for start in range(0, len(positions), _CHUNK):
+        if deadline.passed():
+            break
+        found += predicate.select(table.rows(positions[start : start + _CHUNK].tolist()))
+    return found
+
+
+def _settling(table: Table, predicate: Predicate) -> Callable[[Any], Sequence[Any]]:
+    def settle(positions: Any) -> Sequence[Any]:
+        rows = table.rows(positions.tolist())
+        found = predicate.select(rows)
+        if len(found) < len(rows):
+            warn_stale()
+        return found
+
+    return settle
+
+
+def _scanned(
+    graph: Any, kind: Kind, predicate: Predicate | None, order: Sequence[Order], limit: int | None, caps: Caps
+) -> Found:
+    deadline = Deadline.of(caps)
+    most = caps.max_results if limit is None else min(limit, caps.max_results)
+    # One more than is shown tells whether a cap cuts.
+    rows, examined = scan(rows_of(graph, kind), predicate, None if order else most + 1, deadline)
+    if order:
+        rows = ordered(rows, order, readers_of(graph, kind))
+    return _within(kind, rows, None, limit, caps, deadline, "scan", examined)
+
+
+def _within(
+    kind: Kind,
+    rows: Any,
+    settle: Callable[[Any], Sequence[Any]] | None,
+    limit: int | None,
+    caps: Caps,
+    deadline: Deadline,
+    used: str,
+    examined: int,
+) -> Found:
+    """Return ``rows`` within the limit and the caps. A limit that is no larger than the cap is not cut short by it."""
+    most = caps.max_results if limit is None else min(limit, caps.max_results)
+    capped = len(rows) > caps.max_results and (limit is None or limit > caps.max_results)
+    hit = (("max_results",) if capped else ()) + (("timeout_s",) if deadline.hit else ())
+    build = _build_node if kind == "nodes" else _build_edge
+    return Found(Items(rows[:most], build, settle), hit, used, examined)
+
+
+def _build_node(row: Any) -> Item:
+    return node_item(*row)
+
+
+def _build_edge(row: Any) -> Item:
+    return edge_item(*row)
+
+
+@frozen(eq=False)
+class _Question:
+    """A condition with all that is made ready for it: the predicate, the decision, and the columns to audit."""
+
+    predicate: Predicate
+    decision: Decision
+    columns: Watched
+
+
+def _question(graph: Any, kept: Computed, kind: Kind, condition: Condition, strict: bool) -> _Question:
+    def make() -> _Question:
+        where = simplified(condition)
+        # First of all: a condition that can't be compiled is refused before columns are made for it.
+        predicate = predicate_of(graph, kind, where)
+        decision = decide(graph, kept, kind, where, strict)
+        return _Question(predicate, decision, () if decision.way == "scan" else watched(graph, kept, kind, where))
+
+    return kept.prepared(("question", kind, strict), condition, make)

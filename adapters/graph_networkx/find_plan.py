@@ -1,0 +1,218 @@
+"""Deciding how a search runs: by an index, by columns, or by a scan of the live graph. EXPLAIN shows what is decided here.
+
+Only the operands of the outermost AND are told apart. An index is taken for the one that the fewest rows satisfy, by count,
+when those are less than a tenth of all: beyond that looking at a whole column is quicker than gathering rows one by one.
+"""
+
+from collections.abc import Iterable
+from typing import Any, Literal
+
+from attrs import frozen
+
+from ...lang.conditions import And, Comparison, Condition, Constant, Field, Items, NullTest
+from ...lang.evaluate.conditions import Bound, ConditionError
+from ...lang.node import walk
+from ..graph import AdapterError
+from .json_values import node_id, plain
+from .rows import DEGREES, Kind, attribute_reader, degree_of, readers_of, reserved, rows_of
+from .tables import Computed, keeps
+
+__all__ = ["Decision", "column_of_field", "decide", "fields_of", "selected", "texts_of"]
+
+_SMALL = 256
+"""A graph of fewer rows is looked at whole: that is quicker than making columns."""
+_SELECTIVE = 0.10
+_TELLING = 0.01
+_MOST_FIELDS = 64
+_MOST_LEAVES = 256
+"""A condition of more fields or comparisons is asked row by row, which can be stopped when the time is over."""
+
+
+@frozen
+class Decision:
+    """How a search runs. ``first`` is the operand that an index answers; ``rest`` are those that columns answer.
+
+    ``exact`` says whether they answer the whole condition; otherwise the rows that they leave are asked one by one.
+    ``rows`` is how many rows the index gives.
+    """
+
+    way: Literal["index", "columns", "scan"]
+    used: str
+    first: Comparison | None = None
+    rest: tuple[Condition, ...] = ()
+    exact: bool = True
+    rows: int | None = None
+
+
+def decide(graph: Any, kept: Computed, kind: Kind, where: Condition | None, strict: bool) -> Decision:
+    """Decide how a search for ``where`` runs. Makes the columns that it needs, which takes time once."""
+    size = graph.number_of_nodes() if kind == "nodes" else graph.number_of_edges()
+    if where is None or strict or size < _SMALL or not keeps(graph):
+        return Decision("scan", "scan")
+    operands = _operands(where)
+    answered = [operand for operand in operands if _answerable(graph, kept, kind, operand)]
+    if not answered:
+        return Decision("scan", "scan")
+    exact = len(answered) == len(operands)
+    best: Comparison | None = None
+    fewest = int(size * _SELECTIVE) + 1
+    for operand in sorted(answered, key=_promise):
+        if _promise(operand) == _HOPELESS or (_promise(operand) == _RANGE and fewest < size * _TELLING):
+            continue
+        assert isinstance(operand, Comparison) and isinstance(operand.left, Field)  # noqa: S101  # promising
+        column = column_of_field(graph, kept, kind, operand.left)
+        count = None if column is None else column.count(operand)
+        if count is not None and count < fewest:
+            best, fewest = operand, count
+    names = ", ".join(dict.fromkeys(".".join(at.path) for operand in answered for at in fields_of(operand) if at.path))
+    if best is None:
+        word = "columns" if "," in names else "column"
+        return Decision("columns", f"{word} on {names}" if names else "scan", None, tuple(answered), exact)
+    assert isinstance(best.left, Field)  # noqa: S101  # promising
+    rest = tuple(operand for operand in answered if operand is not best)
+    return Decision("index", f"index on {'.'.join(best.left.path)}", best, rest, exact, fewest)
+
+
+def selected(graph: Any, kept: Computed, kind: Kind, decision: Decision) -> Any:
+    """Return the positions, rising, of the rows that satisfy what the index and the columns answer (an array)."""
+    import numpy as np
+
+    from .columns import mask_of
+
+    def columns(at: Field) -> Any:
+        return column_of_field(graph, kept, kind, at)
+
+    rows = len(kept.table(graph, kind))
+    at = None
+    if decision.first is not None:
+        assert isinstance(decision.first.left, Field)  # noqa: S101  # an index has a field
+        at = columns(decision.first.left).positions(decision.first)
+    mask = None
+    for operand in decision.rest:
+        new = mask_of(columns, operand, True, at, rows)
+        if new is None:
+            raise AssertionError("a column that could answer can't")
+        if at is not None:
+            at = at[new]
+        else:
+            mask = new if mask is None else np.bitwise_and(mask, new, out=mask)
+    if at is not None:
+        return at
+    return np.arange(rows, dtype=np.int32) if mask is None else np.flatnonzero(mask)
+
+
+def fields_of(condition: Condition) -> Iterable[Field]:
+    """Return the fields that a condition reads."""
+    return [node for node in walk(condition) if isinstance(node, Field) and not isinstance(node, Bound)]
+
+
+def column_of_field(graph: Any, kept: Computed, kind: Kind, at: Field) -> Any:
+    """Return the column of a field, None where it can't have one (its values nest too deep)."""
+    return kept.part(("column", kind, at.path), lambda: _made(graph, kept, kind, at.path))
+
+
+def _made(graph: Any, kept: Computed, kind: Kind, path: tuple[str, ...]) -> Any:
+    from .columns import Through, column_of
+
+    if kind == "edges" and path[0] in ("source", "target"):
+        inner = column_of_field(graph, kept, "nodes", Field(path[1:] or ("id",)))
+        table = kept.edges(graph)
+        return inner and Through(inner, table.sources if path[0] == "source" else table.targets)
+    raw: list[Any]
+    if kind == "nodes" and path == ("id",):
+        raw = [node_id(node) for node in kept.nodes(graph).nodes]
+    elif kind == "nodes" and len(path) == 1 and path[0] in DEGREES:
+        raw = [degree for _, degree in degree_of(graph, path[0])]
+    elif kind == "edges" and path == ("key",) and graph.is_multigraph():
+        raw = [node_id(key) for key in kept.edges(graph).keys or ()]
+    else:
+        reader = attribute_reader(path, reserved(kind, graph.is_multigraph()), 0)
+        data_of_rows = kept.table(graph, kind).data
+        if reader.key is not None:
+            name = reader.key
+            raw = [data.get(name) for data in data_of_rows]
+        else:
+            raw = [reader.read(data) for data in data_of_rows]
+    try:
+        return column_of(raw)
+    except (ConditionError, AdapterError):
+        return None
+
+
+_EQUAL, _RANGE, _HOPELESS = 0, 1, 2
+
+
+def _promise(operand: Condition) -> int:
+    """Say how likely an index helps: an equality, a range, anything else."""
+    if not isinstance(operand, Comparison) or isinstance(operand.left, Bound) or not isinstance(operand.left, Field):
+        return _HOPELESS
+    if operand.operator in ("=", "IN"):
+        return _EQUAL
+    return _RANGE if operand.operator in ("<", "<=", ">", ">=") else _HOPELESS
+
+
+def _operands(where: Condition) -> list[Condition]:
+    found: list[Condition] = []
+    stack = [where]
+    while stack:
+        current = stack.pop()
+        if isinstance(current, And):
+            stack.extend(reversed(current.operands))
+        else:
+            found.append(current)
+    return found
+
+
+def _answerable(graph: Any, kept: Computed, kind: Kind, operand: Condition) -> bool:
+    """Say whether columns can answer ``operand``: it reads few fields that have columns, and no number is too large for one."""
+    fields = {at.path for at in fields_of(operand)}
+    leaves = [node for node in walk(operand) if isinstance(node, Comparison | NullTest)]
+    if len(fields) > _MOST_FIELDS or len(leaves) > _MOST_LEAVES or any(at.quantifier for at in fields_of(operand)):
+        return False
+    if any(column_of_field(graph, kept, kind, Field(path)) is None for path in fields):
+        return False
+    return all(map(_fits, leaves))
+
+
+def _fits(leaf: Comparison | NullTest) -> bool:
+    if isinstance(leaf, NullTest):
+        return True
+    if isinstance(leaf.right, Constant | Items):
+        from ...lang.evaluate.conditions.comparing import constant_of
+
+        right = constant_of(leaf.right)
+        values = right if isinstance(right, tuple | list) else (right,)
+        return not any(isinstance(value, int) and abs(value) >= 2**53 for value in values)
+    return False
+
+
+# The different texts that a field has in a graph: what a text which nothing equals may have been meant to be.
+
+
+def texts_of(graph: Any, kept: Computed, kind: Kind, name: str, most: int) -> list[str]:
+    """Return the first ``most`` different texts of a field, from its column if there is one, else in one pass over the graph."""
+    if most <= 0:
+        return []
+    path = tuple(name.split("."))
+    part = ("column", kind, path)
+    if kept.has(part):
+        from .column_types import Coded, Numbers
+
+        column: Any = kept.part(part, lambda: None)
+        if isinstance(column, Numbers):
+            return []
+        if isinstance(column, Coded):
+            return [value for value in column.values if isinstance(value, str)][:most]
+    read = readers_of(graph, kind)(Field(path)).read
+    found: dict[str, None] = {}
+    for row in rows_of(graph, kind):
+        value = read(*row)
+        if value.__class__ is not str:
+            value = None if value is None else plain(value)
+            if not isinstance(value, str):
+                continue
+        if value not in found:
+            found[value] = None
+            if len(found) == most:
+                break
+    return list(found)

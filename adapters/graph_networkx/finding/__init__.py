@@ -1,1 +1,0 @@
-"""FIND nodes and edges: deciding how, doing it, ordering, and telling when the graph was changed behind it."""

@@ -1,0 +1,215 @@
+"""``WALK``, ``SUBGRAPH`` and ``CONNECT``: what lies around some nodes and between two sets of them.
+
+Orders are fixed: nearest first, then as the graph's adjacency goes; edges in the graph's own order. A search that a cap cuts
+short returns what it has, and says so.
+"""
+
+from collections.abc import Iterable, Iterator, Sequence
+from itertools import islice
+from typing import Any
+
+from ...lang.conditions import And, Comparison, Condition, Field, Not, NullTest, Or
+from ...lang.evaluate.conditions import Predicate
+from ..graph import DEFAULT_CAPS, Caps, Direction, Found, Item, NodeId
+from .find import MISSING, node_named, predicate_of
+from .rows import Deadline, Items, edge_item, node_item
+from .tables import computed
+
+__all__ = ["connect", "resolved", "subgraph", "walk"]
+
+_CHUNK = 4096
+Row = tuple[Any, Any, Any, Any]
+"""Source, target, key (None without one) and attributes, as conditions on edges read them."""
+
+
+def resolved(graph: Any, ids: Iterable[NodeId]) -> list[Any]:
+    """Return the graph's nodes that items show under ``ids``, each once, in that order; ids that no node has are left out."""
+    kept = computed(graph)
+    found = (node_named(graph, kept, id) for id in ids)
+    return list(dict.fromkeys(node for node in found if node is not MISSING))
+
+
+def walk(
+    graph: Any,
+    starts: Sequence[NodeId],
+    *,
+    via: Condition | None = None,
+    depth: int = 1,
+    direction: Direction = "out",
+    caps: Caps = DEFAULT_CAPS,
+) -> Found:
+    """Return the nodes reached in 1 to ``depth`` edges that satisfy ``via``; see ``GraphAdapter.walk``."""
+    deadline = Deadline.of(caps)
+    origin = resolved(graph, starts)
+    reached, examined, hit = _spread(graph, origin, _Edges(graph, via), depth, direction, caps.max_results, deadline)
+    found = reached[len(origin) :]
+    attributes = graph.nodes
+    items = Items(found, lambda node: node_item(node, attributes[node]))
+    return Found(items, hit, "adjacency", examined)
+
+
+def subgraph(graph: Any, centers: Sequence[NodeId], radius: int, *, caps: Caps = DEFAULT_CAPS) -> Found:
+    """Return one item with the nodes within ``radius`` of a center and the edges between them; none without a center.
+
+    At most ``caps.max_results`` nodes, and as many edges. See ``GraphAdapter.subgraph``.
+    """
+    deadline = Deadline.of(caps)
+    origin = resolved(graph, centers)
+    if not origin:
+        return Found([], used="adjacency")
+    room = max(0, caps.max_results - len(origin))
+    nodes, examined, hit = _spread(graph, origin, _Edges(graph, None), radius, "both", room, deadline)
+    if len(nodes) > caps.max_results:
+        nodes, hit = nodes[: caps.max_results], _with(hit, "max_results")
+    inside = set(nodes)
+    edges: list[Item] = []
+    for row in _between(graph, inside, inside):
+        examined += 1
+        if len(edges) >= caps.max_results:
+            hit = _with(hit, "max_results")
+            break
+        if examined % _CHUNK == 0 and deadline.passed():
+            hit = _with(hit, "timeout_s")
+            break
+        edges.append(edge_item(*row))
+    item = {"nodes": [node_item(node, graph.nodes[node]) for node in nodes], "edges": edges}
+    return Found([item], hit, "adjacency", examined)
+
+
+def connect(
+    graph: Any,
+    left: Sequence[NodeId],
+    right: Sequence[NodeId],
+    *,
+    via: Condition | None = None,
+    caps: Caps = DEFAULT_CAPS,
+) -> Found:
+    """Return the edges between two sets of nodes, either way, in the graph's own order; see ``GraphAdapter.connect``."""
+    deadline = Deadline.of(caps)
+    predicate = None if via is None else predicate_of(graph, "edges", via)
+    rows = _between(graph, set(resolved(graph, left)), set(resolved(graph, right)))
+    found: list[Row] = []
+    examined = 0
+    while len(found) <= caps.max_results and not deadline.passed():
+        chunk = list(islice(rows, _CHUNK))
+        if not chunk:
+            break
+        examined += len(chunk)
+        found += chunk if predicate is None else predicate.select(chunk)
+    hit = _with((), "max_results") if len(found) > caps.max_results else ()
+    items = Items(found[: caps.max_results], lambda row: edge_item(*row))
+    return Found(items, _with(hit, "timeout_s") if deadline.hit else hit, "adjacency", examined)
+
+
+# -- how ----------------------------------------------------------------------------------------------------------------
+
+
+def _spread(
+    graph: Any,
+    origin: list[Any],
+    edges: "_Edges",
+    depth: int,
+    direction: Direction,
+    room: int,
+    deadline: Deadline,
+) -> tuple[list[Any], int, tuple[str, ...]]:
+    """Return ``origin`` and the at most ``room`` nodes around it, nearest first, the edges looked at, and the caps that cut it."""
+    reached = dict.fromkeys(origin)
+    frontier, examined = origin, 0
+    for _ in range(depth):
+        following: list[Any] = []
+        for end, seen in edges.ends(frontier, direction):
+            examined += seen
+            if end is not None and end not in reached:
+                if len(reached) - len(origin) >= room:
+                    return list(reached), examined, ("max_results",)
+                reached[end] = None
+                following.append(end)
+            if examined % 256 == 0 and deadline.passed():
+                return list(reached), examined, ("timeout_s",)
+        if not following:
+            break
+        frontier = following
+    return list(reached), examined, ()
+
+
+class _Edges:
+    """Steps along the edges that satisfy a condition."""
+
+    def __init__(self, graph: Any, via: Condition | None) -> None:
+        self._graph = graph
+        self._predicate: Predicate | None = None if via is None else predicate_of(graph, "edges", via)
+        # An undirected edge is read with the end that was added first as its source, whichever way it is walked.
+        turned = via is not None and not graph.is_directed() and _names_an_end(via)
+        self._place = {node: at for at, node in enumerate(graph)} if turned else None
+
+    def ends(self, frontier: Iterable[Any], direction: Direction) -> Iterator[tuple[Any, int]]:
+        """Yield the nodes one edge away, in order, with repetitions, and how many edges were looked at for each.
+
+        A node of None stands for edges looked at in vain.
+        """
+        steps = self._steps(frontier, direction)
+        if self._predicate is None:
+            for end, _ in steps:
+                yield end, 1
+            return
+        # Small batches first: a cap may end the walk early.
+        size = 64
+        while batch := list(islice(steps, size)):
+            size = min(_CHUNK, 2 * size)
+            hold = {id(row) for row in self._predicate.select([row for _, row in batch])}
+            for end, row in batch:
+                yield (end if id(row) in hold else None), 1
+
+    def _steps(self, frontier: Iterable[Any], direction: Direction) -> Iterator[tuple[Any, Row]]:
+        graph = self._graph
+        if not graph.is_directed():
+            sides: list[tuple[Any, bool]] = [(graph.adj, True)]
+        else:
+            sides = [(graph.succ, True)] if direction != "in" else []
+            sides += [(graph.pred, False)] if direction != "out" else []
+        for node in frontier:
+            for adjacency, forward in sides:
+                for end, data in adjacency[node].items():
+                    pairs = data.items() if graph.is_multigraph() else ((None, data),)
+                    for key, attributes in pairs:
+                        yield end, self._row(node, end, key, attributes, forward)
+
+    def _row(self, node: Any, end: Any, key: Any, attributes: Any, forward: bool) -> Row:
+        if self._place is not None:
+            forward = self._place[node] <= self._place[end]
+        return (node, end, key, attributes) if forward else (end, node, key, attributes)
+
+
+def _between(graph: Any, left: set[Any], right: set[Any]) -> Iterator[Row]:
+    """Yield the edges with an end in each set, as ``graph.edges`` would: same order, same direction."""
+    both, multi = left | right, graph.is_multigraph()
+    done: set[Any] = set()
+    for node in graph:
+        if node not in both:
+            continue
+        in_left, in_right = node in left, node in right
+        for end, data in graph.adj[node].items():
+            if end in done or not ((in_left and end in right) or (in_right and end in left)):
+                continue
+            for key, attributes in data.items() if multi else ((None, data),):
+                yield node, end, key, attributes
+        if not graph.is_directed():
+            done.add(node)
+
+
+def _names_an_end(condition: Condition) -> bool:
+    pending: list[Condition] = [condition]
+    while pending:
+        match pending.pop():
+            case And(operands=operands) | Or(operands=operands):
+                pending += operands
+            case Not(operand=operand):
+                pending.append(operand)
+            case Comparison(left=Field(path=path)) | NullTest(left=Field(path=path)) if path[0] in ("source", "target"):
+                return True
+    return False
+
+
+def _with(hit: tuple[str, ...], cap: str) -> tuple[str, ...]:
+    return hit if cap in hit else (*hit, cap)

@@ -1,1 +1,0 @@
-"""FIND paths: from conditions on whole paths to a pruned search."""

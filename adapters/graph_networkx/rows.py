@@ -1,0 +1,274 @@
+"""How a condition's fields are read from the live graph, and which names mean something of their own.
+
+Of a node, ``id`` is its id, ``degree`` its number of edges (a loop counts twice), ``in_degree`` and ``out_degree`` those that enter and
+leave it (in an undirected graph both are the degree); of an edge, ``source`` and ``target`` are
+the ids of its ends (of an undirected edge in the order in which NetworkX yields them: the end that was added first stands
+first), ``key`` its key in a multigraph, and ``source.x``, ``target.x`` the field ``x`` of an end. An attribute that bears one
+of these names is ``attr.id`` and so on.
+"""
+
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from itertools import islice
+from time import monotonic
+from typing import Any, Literal, overload
+
+from ...lang.conditions import Field
+from ...lang.evaluate.conditions import ConditionError, Predicate, Reader, look_up
+from ..graph import Caps, Item, Stoppable
+from .json_values import item_value, node_id
+
+__all__ = [
+    "DEGREES",
+    "Deadline",
+    "Items",
+    "Kind",
+    "attribute_reader",
+    "degree_of",
+    "edge_item",
+    "edge_readers",
+    "node_item",
+    "node_readers",
+    "path_item",
+    "readers_of",
+    "reserved",
+    "rows_of",
+    "scan",
+]
+
+
+# Looking at every node or edge of the live graph. Always right, whatever was written to the graph and how.
+
+
+Kind = Literal["nodes", "edges"]
+_CHUNK, _WIDE_CHUNK = 8192, 64
+"""Rows between two looks at the clock; few for a condition so wide that each row takes long."""
+
+
+class Deadline:
+    """When searching must end. ``passed`` says whether it has, and remembers. ``ended``: whether the caller wants no more of it."""
+
+    def __init__(self, seconds: float, ended: Callable[[], bool] = lambda: False) -> None:
+        self._end = monotonic() + seconds
+        self.ended = ended
+        self.hit = False
+
+    @classmethod
+    def of(cls, caps: Caps) -> "Deadline":
+        """Return the deadline of a search under ``caps`` that begins now."""
+        return cls(caps.timeout_s, caps.ended) if isinstance(caps, Stoppable) else cls(caps.timeout_s)
+
+    def passed(self) -> bool:
+        """Say whether the time is over, or nobody waits any more."""
+        self.hit = self.hit or monotonic() > self._end or self.ended()
+        return self.hit
+
+
+def rows_of(graph: Any, kind: Kind) -> Iterator[tuple[Any, ...]]:
+    """Yield ``(node, attributes)`` or ``(source, target, key, attributes)`` in the graph's own order; key None without one."""
+    if kind == "nodes":
+        return iter(graph.nodes.items())
+    if graph.is_multigraph():
+        return iter(graph.edges(keys=True, data=True))
+    return ((source, target, None, data) for source, target, data in graph.edges(data=True))
+
+
+def scan(
+    rows: Iterable[tuple[Any, ...]], predicate: Predicate | None, most: int | None, deadline: Deadline
+) -> tuple[list[tuple[Any, ...]], int]:
+    """Return the rows for which the predicate holds, at most ``most`` of them, and how many were looked at."""
+    found: list[tuple[Any, ...]] = []
+    examined = 0
+    source = iter(rows)
+    largest = _CHUNK if predicate is None or predicate.made == "code" else _WIDE_CHUNK
+    while not deadline.passed() and (most is None or len(found) < most):
+        # Small chunks at first: a small LIMIT is often satisfied by the first rows.
+        chunk = list(islice(source, min(largest, 64 + 4 * examined)))
+        if not chunk:
+            break
+        examined += len(chunk)
+        found += chunk if predicate is None else predicate.select(chunk)
+    return (found if most is None else found[:most]), examined
+
+
+DEGREES = ("degree", "in_degree", "out_degree")
+"""Fields of nodes that are counted, not kept."""
+
+Readers = Callable[[Field], Reader]
+
+
+def reserved(kind: str, multi: bool) -> frozenset[str]:
+    """Return the names that mean something of their own for ``kind`` ("nodes" or "edges")."""
+    if kind == "nodes":
+        return frozenset({"id", *DEGREES})
+    return frozenset({"source", "target", "key"} if multi else {"source", "target"})
+
+
+def degree_of(graph: Any, name: str) -> Any:
+    """Return NetworkX's view of the degree that a field of nodes is called after."""
+    return graph.degree if name == "degree" or not graph.is_directed() else getattr(graph, name)
+
+
+def attribute_reader(path: tuple[str, ...], names: frozenset[str], argument: int) -> Reader:
+    """Return how an attribute is read from the row's mapping at ``argument``."""
+    if len(path) == 1:
+        return Reader((argument,), key=path[0])
+    if len(path) == 2 and path[0] == "attr" and path[1] in names:
+        whole, name = ".".join(path), path[1]
+
+        def renamed(data: Mapping[str, Any]) -> Any:
+            return data[whole] if whole in data else data.get(name)
+
+        return Reader((argument,), function=renamed)
+    return Reader((argument,), function=lambda data: look_up(data, path))
+
+
+def node_readers(graph: Any) -> Readers:
+    """Return the readers for rows ``(node, attributes)``."""
+    degrees = {name: degree_of(graph, name) for name in DEGREES}
+
+    def read(at: Field) -> Reader:
+        if at.quantifier is not None:
+            raise ConditionError(f"{at.quantifier.upper()} {'.'.join(at.path)} is for paths")
+        if at.path == ("id",):
+            return Reader((0,), function=node_id)
+        if len(at.path) == 1 and at.path[0] in degrees:
+            degree = degrees[at.path[0]]
+            return Reader((0,), function=lambda node: degree[node])
+        return attribute_reader(at.path, reserved("nodes", False), 1)
+
+    return read
+
+
+def edge_readers(graph: Any) -> Readers:
+    """Return the readers for rows ``(source, target, key, attributes)``; the key is None in a graph without parallel edges."""
+    names = reserved("edges", graph.is_multigraph())
+    of_node, attributes = node_readers(graph), graph.nodes
+
+    def read(at: Field) -> Reader:
+        if at.quantifier is not None:
+            raise ConditionError(f"{at.quantifier.upper()} {'.'.join(at.path)} is for paths")
+        first, rest = at.path[0], at.path[1:]
+        if first in ("source", "target"):
+            end = 0 if first == "source" else 1
+            if not rest:
+                return Reader((end,), function=node_id)
+            inner = of_node(Field(rest))
+            return Reader((end,), function=lambda node: inner.read(node, attributes[node]))
+        if at.path == ("key",) and "key" in names:
+            return Reader((2,), function=node_id)
+        return attribute_reader(at.path, names, 3)
+
+    return read
+
+
+def readers_of(graph: Any, kind: Kind) -> Readers:
+    """Return the readers for the rows of ``kind``."""
+    return node_readers(graph) if kind == "nodes" else edge_readers(graph)
+
+
+# Items: what a node, an edge and a path of the graph look like outside. See ``docs/design/gasl.md#items``.
+
+
+_NODE = reserved("nodes", False)
+_IDS = frozenset({str, int})
+_SIMPLE = frozenset({str, int, bool, type(None)})
+_EDGE, _KEYED_EDGE = reserved("edges", False), reserved("edges", True)
+
+
+def node_item(node: Any, attributes: Mapping[Any, Any]) -> Item:
+    """Return ``{"id", ...attributes}``; an attribute called ``id`` or after a degree is kept as ``attr.id``, ``attr.degree``."""
+    item: Item = {"id": node if node.__class__ in _IDS else node_id(node)}
+    _add(item, attributes, _NODE)
+    return item
+
+
+def edge_item(source: Any, target: Any, key: Any, attributes: Mapping[Any, Any]) -> Item:
+    """Return ``{"source", "target", "key"?, ...attributes}``; ``key`` is None where the graph has no parallel edges."""
+    item: Item = {
+        "source": source if source.__class__ in _IDS else node_id(source),
+        "target": target if target.__class__ in _IDS else node_id(target),
+    }
+    if key is not None:
+        item["key"] = node_id(key)
+    _add(item, attributes, _EDGE if key is None else _KEYED_EDGE)
+    return item
+
+
+def _add(item: Item, attributes: Mapping[Any, Any], own: frozenset[str]) -> None:
+    """Put the attributes into an item. Most are of simple types, under names that no item has of its own."""
+    for name, value in attributes.items():
+        if value.__class__ is float:
+            value = value if value - value == 0 else None
+        elif value.__class__ not in _SIMPLE:
+            value = item_value(value)
+        if name in own:
+            item[f"attr.{name}"] = value
+        else:
+            item[name if name.__class__ is str else str(name)] = value
+
+
+def path_item(nodes: Sequence[Any], edges: Sequence[Item]) -> Item:
+    """Return ``{"source", "target", "length", "nodes": [id...], "edges": [edge...]}``."""
+    ids = [node_id(node) for node in nodes]
+    return {"source": ids[0], "target": ids[-1], "length": len(edges), "nodes": ids, "edges": list(edges)}
+
+
+class Items(Sequence[Item]):
+    """What a search found, as a sequence of items that are built when asked for.
+
+    The length is known at once. ``rows`` are what was found, ``build`` makes an item of one. ``settle``, if given, looks at
+    rows once more and returns those that hold; it sees every row before its item is handed out. If one fails, all are looked
+    at: a graph that was written past NetworkX's methods can so shorten the sequence, but never show an item that does not
+    fit.
+    """
+
+    def __init__(
+        self,
+        rows: Sequence[Any],
+        build: Callable[[Any], Item],
+        settle: Callable[[Sequence[Any]], Sequence[Any]] | None = None,
+    ) -> None:
+        self._rows = rows
+        self._build = build
+        self._settle = settle
+
+    def _settled(self) -> Sequence[Any]:
+        if self._settle is not None:
+            self._rows, self._settle = self._settle(self._rows), None
+        return self._rows
+
+    def __len__(self) -> int:
+        return len(self._rows)
+
+    @overload
+    def __getitem__(self, at: int) -> Item: ...
+
+    @overload
+    def __getitem__(self, at: slice) -> list[Item]: ...
+
+    def __getitem__(self, at: int | slice) -> Item | list[Item]:
+        if not isinstance(at, slice):
+            if not -len(self) <= at < len(self):
+                raise IndexError("there are not so many items")
+            at %= len(self)
+            return self[at : at + 1][0]
+        rows = self._rows[at]
+        if self._settle is not None:
+            chosen = self._settle(rows)
+            rows = chosen if len(chosen) == len(rows) else self._settled()[at]
+        return [self._build(row) for row in rows]
+
+    def __iter__(self) -> Iterator[Item]:
+        return map(self._build, self._settled())
+
+    def __eq__(self, other: object) -> bool:
+        if isinstance(other, Sequence) and not isinstance(other, str):
+            return len(self._settled()) == len(other) and all(
+                mine == its for mine, its in zip(self, other, strict=True)
+            )
+        return NotImplemented
+
+    __hash__ = None  # type: ignore[assignment]  # as a list's
+
+    def __repr__(self) -> str:
+        return f"<{len(self._rows):,} items>"

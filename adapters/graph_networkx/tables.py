@@ -1,0 +1,320 @@
+"""The graph's nodes and edges by position: lists and arrays that columns, indexes and the search for paths refer to.
+
+A position is the place of a node or an edge in the graph's own order, from 0. The tables hold the live attribute mappings,
+not copies: what an attribute holds is read when it is asked for.
+"""
+
+from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
+from itertools import islice
+from threading import RLock
+from typing import Any, TypeVar
+
+import numpy as np
+from attrs import define, field, frozen
+from numpy.typing import NDArray
+
+from ...lang.conditions import And, Comparison, Condition, Constant, Field, Not, NullTest, Or
+from .rows import Kind
+
+__all__ = ["Adjacency", "Computed", "Table", "computed", "distinct", "forget", "keeps"]
+
+Positions = NDArray[np.int32]
+_LOOK = 8192
+"""Rows that are read between two looks at the clock."""
+
+
+@define
+class NodeTable:
+    """All nodes: ``nodes[i]`` with the attributes ``data[i]``."""
+
+    kind: Kind
+    nodes: list[Any]
+    data: list[Mapping[Any, Any]]
+    _positions: dict[Any, int] = field(factory=dict)
+
+    @classmethod
+    def of(cls, graph: Any) -> "NodeTable":
+        """Read the nodes of ``graph``."""
+        nodes = list(graph.nodes)
+        return cls("nodes", nodes, [graph.nodes[node] for node in nodes])
+
+    def __len__(self) -> int:
+        return len(self.nodes)
+
+    @property
+    def positions(self) -> dict[Any, int]:
+        """The position of each node."""
+        if not self._positions:
+            self._positions = {node: at for at, node in enumerate(self.nodes)}
+        return self._positions
+
+    def rows(self, positions: Iterable[int]) -> list[tuple[Any, ...]]:
+        """Return ``(node, attributes)`` for each position."""
+        nodes, data = self.nodes, self.data
+        return [(nodes[at], data[at]) for at in positions]
+
+
+@define
+class EdgeTable:
+    """All edges: from ``sources[i]`` to ``targets[i]`` (positions of nodes), with the key and the attributes ``data[i]``."""
+
+    kind: Kind
+    ends: NodeTable
+    sources: Positions
+    targets: Positions
+    keys: list[Any] | None
+    data: list[Mapping[Any, Any]]
+
+    @classmethod
+    def of(cls, graph: Any, ends: NodeTable, look: Callable[[], None] = lambda: None) -> "EdgeTable":
+        """Read the edges of ``graph``, whose nodes are ``ends``. ``look`` is called now and then, and may raise to end the reading."""
+        at = ends.positions
+        if graph.is_directed() and not graph.is_multigraph():
+            targets: list[int] = []
+            data: list[Mapping[Any, Any]] = []
+            counts: list[int] = []
+            numbered = ends.nodes == list(range(len(ends)))  # then a node is its own position
+            for number, (_, neighbours) in enumerate(graph.adjacency()):
+                if number % _LOOK == 0:
+                    look()
+                counts.append(len(neighbours))
+                targets.extend(neighbours if numbered else map(at.__getitem__, neighbours))
+                data.extend(neighbours.values())
+            look()
+            sources = np.repeat(np.arange(len(ends), dtype=np.int32), counts)
+            return cls("edges", ends, sources, np.array(targets, np.int32), None, data)
+        several = graph.is_multigraph()
+        edges = iter(graph.edges(keys=True, data=True) if several else graph.edges(data=True))
+        tails: list[int] = []
+        heads: list[int] = []
+        keys: list[Any] = []
+        attributes: list[Mapping[Any, Any]] = []
+        while rows := list(islice(edges, _LOOK)):
+            look()
+            tails.extend([at[row[0]] for row in rows])
+            heads.extend([at[row[1]] for row in rows])
+            attributes.extend([row[-1] for row in rows])
+            if several:
+                keys.extend([row[2] for row in rows])
+        look()
+        return cls(
+            "edges", ends, np.array(tails, np.int32), np.array(heads, np.int32), keys if several else None, attributes
+        )
+
+    def __len__(self) -> int:
+        return len(self.data)
+
+    def rows(self, positions: Sequence[int] | Positions) -> list[tuple[Any, ...]]:
+        """Return ``(source, target, key, attributes)`` for each position; key None in a graph without parallel edges."""
+        nodes, data, keys = self.ends.nodes, self.data, self.keys
+        chosen = np.asarray(positions, np.int64)
+        sources, targets = self.sources[chosen].tolist(), self.targets[chosen].tolist()
+        return [
+            (nodes[source], nodes[target], None if keys is None else keys[at], data[at])
+            for source, target, at in zip(sources, targets, chosen.tolist(), strict=True)
+        ]
+
+
+Table = NodeTable | EdgeTable
+
+
+# Adjacency as compressed sparse rows: the edges that leave (or enter) each node, side by side in one array.
+
+
+@frozen(eq=False)
+class Adjacency:
+    """The edges of node ``i`` are ``edges[first[i]:first[i + 1]]``; they lead to the ``heads`` at the same places.
+
+    They stand in the graph's own order. In an undirected graph each edge stands with both of its ends.
+    """
+
+    first: NDArray[np.int64]
+    heads: Positions
+    edges: Positions
+
+    def degrees(self, nodes: NDArray[Any]) -> NDArray[np.int64]:
+        """Return how many edges each of ``nodes`` has here."""
+        degrees: NDArray[np.int64] = self.first[nodes + 1] - self.first[nodes]
+        return degrees
+
+    def expand(self, nodes: NDArray[Any]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+        """Return, for every edge of every one of ``nodes``, which of them it belongs to, and its place in ``heads``, ``edges``."""
+        counts = self.degrees(nodes)
+        before = np.cumsum(counts) - counts
+        owner = np.repeat(np.arange(len(nodes)), counts)
+        return owner, np.arange(len(owner)) + (self.first[nodes] - before)[owner]
+
+    def reached(self, nodes: NDArray[Any]) -> NDArray[Any]:
+        """Return the nodes that an edge of ``nodes`` leads to, each once, by position."""
+        return distinct(self.heads[self.expand(nodes)[1]])
+
+
+def distinct(positions: NDArray[Any]) -> NDArray[Any]:
+    """Return each of ``positions`` once, rising. (For a few thousand, ``np.unique`` takes ten times as long.)"""
+    ordered = np.sort(positions)
+    keep = np.ones(len(ordered), np.bool_)
+    np.not_equal(ordered[1:], ordered[:-1], out=keep[1:])
+    return ordered[keep]
+
+
+def outgoing(table: EdgeTable, directed: bool, look: Callable[[], None] = lambda: None) -> Adjacency:
+    """Return the edges that leave each node. ``look`` is called between the steps, and may raise to end the work."""
+    return _adjacency(table, table.sources, table.targets, directed, look)
+
+
+def incoming(table: EdgeTable, directed: bool, look: Callable[[], None] = lambda: None) -> Adjacency:
+    """Return the edges that enter each node, with the nodes they come from as heads. ``look``: see ``outgoing``."""
+    return _adjacency(table, table.targets, table.sources, directed, look)
+
+
+def _adjacency(
+    table: EdgeTable, tails: Positions, heads: Positions, directed: bool, look: Callable[[], None]
+) -> Adjacency:
+    look()
+    edges = np.arange(len(table), dtype=np.int32)
+    if not directed:
+        other = tails != heads  # a loop stands once
+        tails, heads, edges = (
+            np.concatenate([tails, heads[other]]),
+            np.concatenate([heads, tails[other]]),
+            np.concatenate([edges, edges[other]]),
+        )
+    if len(tails) and (np.diff(tails) < 0).any():
+        # By node, then by the edge's own place: lexsort's last key is the first to sort by.
+        look()
+        order = np.lexsort((edges, tails))
+        look()
+        tails, heads, edges = tails[order], heads[order], edges[order]
+    first = np.zeros(len(table.ends) + 1, np.int64)
+    np.cumsum(np.bincount(tails, minlength=len(table.ends)), out=first[1:])
+    return Adjacency(first, heads, edges)
+
+
+# What was computed from a graph and is kept beside it, until the graph is changed.
+# It lives in ``graph.__networkx_cache__``, which NetworkX empties whenever one of its methods changes the graph. Attributes written
+# directly (``graph.nodes[a]["x"] = 1``) leave it as it is: see ``audit``. A view of another graph is not told when that one
+# changes, so nothing is kept for it.
+
+
+_KEY = "knotwork"
+_MOST_PREPARED = 512
+_WIDE = 50
+Made = TypeVar("Made")
+
+
+class Computed:
+    """Tables, adjacency, columns and compiled conditions of one graph, each made when it is first asked for.
+
+    Reading threads may share it: whoever needs a part first makes it, the others wait. Copying or pickling a graph does not
+    take it along.
+    """
+
+    def __init__(self) -> None:
+        self._lock = RLock()
+        self._parts: dict[Hashable, Any] = {}
+        self._prepared: dict[Hashable, tuple[Condition, Any]] = {}
+        self.turn = 0
+        """Counts searches, so that each audit looks at other rows."""
+
+    def __reduce__(self) -> tuple[type["Computed"], tuple[()]]:
+        return (Computed, ())
+
+    def part(self, name: Hashable, make: Callable[[], Made]) -> Made:
+        """Return the part called ``name``, made by ``make`` if it is not there yet."""
+        if name in self._parts:
+            return self._parts[name]  # type: ignore[no-any-return]  # what `make` of this name made
+        with self._lock:
+            if name not in self._parts:
+                self._parts[name] = make()
+            return self._parts[name]  # type: ignore[no-any-return]  # the same
+
+    def has(self, name: Hashable) -> bool:
+        """Say whether the part was made."""
+        return name in self._parts
+
+    def prepared(self, name: Hashable, condition: Condition, make: Callable[[], Made]) -> Made:
+        """Return what ``make`` makes of ``condition``, kept for conditions that mean the same. The latest few hundred are kept."""
+        meaning = _meaning(condition)
+        key = (name, id(condition) if meaning is None else meaning)
+        known = self._prepared.get(key)
+        if known is not None:
+            return known[1]  # type: ignore[no-any-return]  # what `make` of this name made
+        made = make()
+        with self._lock:
+            if len(self._prepared) >= _MOST_PREPARED:
+                self._prepared.clear()
+            self._prepared[key] = (condition, made)  # the condition is held, so that no other takes its id
+        return made
+
+    def nodes(self, graph: Any) -> "NodeTable":
+        """Return the table of nodes."""
+
+        return self.part("nodes", lambda: NodeTable.of(graph))
+
+    def edges(self, graph: Any, look: Callable[[], None] = lambda: None) -> "EdgeTable":
+        """Return the table of edges. ``look`` is called now and then while it is made; what it raises ends that, and nothing is kept."""
+
+        return self.part("edges", lambda: EdgeTable.of(graph, self.nodes(graph), look))
+
+    def table(self, graph: Any, kind: str) -> "Table":
+        """Return the table of ``kind``."""
+        return self.nodes(graph) if kind == "nodes" else self.edges(graph)
+
+    def outgoing(self, graph: Any, look: Callable[[], None] = lambda: None) -> "Adjacency":
+        """Return the edges that leave each node. ``look``: see ``edges``."""
+
+        return self.part("outgoing", lambda: outgoing(self.edges(graph, look), graph.is_directed(), look))
+
+    def incoming(self, graph: Any, look: Callable[[], None] = lambda: None) -> "Adjacency":
+        """Return the edges that enter each node; in an undirected graph the same as ``outgoing``. ``look``: see ``edges``."""
+        if not graph.is_directed():
+            return self.outgoing(graph, look)
+
+        return self.part("incoming", lambda: incoming(self.edges(graph, look), True, look))
+
+
+def keeps(graph: Any) -> bool:
+    """Say whether something can be kept for ``graph``: whether it is no view and NetworkX empties its cache."""
+    return isinstance(getattr(graph, "__networkx_cache__", None), dict) and not hasattr(graph, "_graph")
+
+
+def computed(graph: Any, strict: bool = False) -> Computed:
+    """Return what is kept for ``graph``, or something that lasts as long as the caller holds it where nothing can be."""
+    if strict or not keeps(graph):
+        return Computed()
+    kept: Computed = graph.__networkx_cache__.setdefault(_KEY, Computed())
+    return kept
+
+
+def forget(graph: Any) -> None:
+    """Forget what was kept for ``graph``."""
+    if keeps(graph):
+        graph.__networkx_cache__.pop(_KEY, None)
+
+
+def _meaning(condition: Condition) -> Hashable | None:
+    """Return a key that only conditions of one meaning share; None for a large one.
+
+    Conditions themselves won't do: they are equal when their constants are, and 1 is equal to true.
+    """
+    if isinstance(condition, Comparison):
+        left, right = condition.left, condition.right
+        if left.__class__ is not Field or right.__class__ is not Constant:
+            return _in_words(condition)
+        value: Any = right.value
+        if value.__class__ not in (str, int, float, bool):
+            return _in_words(condition)
+        return (left, condition.operator, value.__class__, value)
+    if isinstance(condition, And | Or | Not):
+        operands = (condition.operand,) if isinstance(condition, Not) else condition.operands
+        if len(operands) > _WIDE:
+            return None
+        inner = tuple([_meaning(operand) for operand in operands])
+        return None if None in inner else (condition.__class__, inner)
+    return _in_words(condition)
+
+
+def _in_words(leaf: Comparison | NullTest) -> str | None:
+    right = getattr(leaf, "right", None)
+    items = getattr(right, "items", getattr(right, "value", ()))
+    return repr(leaf) if not isinstance(items, tuple | list | dict) or len(items) <= _WIDE else None

@@ -1,0 +1,287 @@
+"""Reading what a model answered: strict JSON, JSON Schema, choices, and the words that ask for them or for a repair."""
+
+import json
+import re
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
+
+import orjson
+
+from ...lang.answers import CutOff, ObjectRead, read_object, without_thinking
+from ...lang.coercion import Fit, as_type
+from ...lang.literals import is_json
+from . import BadRequest
+from .schema import compiled, first_fault
+
+__all__ = [
+    "answer_format", "check_answer", "check_choice", "instructions", "json_words", "prose_of", "read_json", "repair_prompt", "strict_ready",
+    "unfenced",
+    "unwrap",
+    "validator",
+]  # fmt: skip
+
+_MAX_DEPTH = 200
+_FENCE_HEAD = re.compile(r"```[A-Za-z]*[ \t]*")
+_SHOWN = 4000
+_STRICT = frozenset(
+    (
+        "type",
+        "properties",
+        "required",
+        "additionalProperties",
+        "items",
+        "enum",
+        "const",
+        "description",
+        "title",
+        "anyOf",
+        "$defs",
+        "$ref",
+    )
+)
+
+
+def read_json(text: str, *, halves: bool = False) -> Any:
+    """Return the JSON value that is all of ``text``; raise ValueError on anything else.
+
+    Refused besides faulty JSON: duplicate keys, NaN and infinity, lone surrogates (unless ``halves``), nesting deeper
+    than 200.
+    """
+    try:
+        value = json.loads(text, object_pairs_hook=_object, parse_constant=_no_constant)
+        _check_depth(value)
+        text.encode()
+        if not halves and "\\ud" in text.lower():
+            json.dumps(value, ensure_ascii=False).encode()
+    except json.JSONDecodeError as error:
+        raise ValueError(f"{json_words(error)} (line {error.lineno}, column {error.colno})") from None
+    except RecursionError:
+        raise ValueError("nested too deeply") from None
+    except UnicodeEncodeError:
+        raise ValueError("a lone surrogate is no text") from None
+    return value
+
+
+_FAULTS: Mapping[str, str] = {
+    "Extra data": "more stands behind the JSON value: {found}",
+    "Unterminated string": "a string has no closing quote",
+    "Expecting ',' delimiter": "a comma, or a closing bracket, is missing before {found}",
+    "Expecting ':' delimiter": "a colon is missing before {found}",
+    "Expecting property name": "a key in double quotes is missing before {found}",
+    "Illegal trailing comma": "a comma stands before a closing bracket",
+    "Invalid control character": "a line end, or another control character, stands in a string",
+    "Invalid \\uXXXX": "\\u has no four hexadecimal digits behind it",
+    "Invalid \\escape": "there is no escape like {found}",
+    "Unexpected UTF-8 BOM": "it begins with a byte order mark",
+}
+"""How Python's messages begin, and what is told instead."""
+_FOUND = 24
+
+
+def json_words(error: json.JSONDecodeError) -> str:
+    """Say in a clause what is wrong with a text that is no JSON; where that is, ``error`` says."""
+    text, at = error.doc, error.pos
+    if not text.strip():
+        return "it is empty"
+    if at >= len(text.rstrip()):
+        return "it ends too early"
+    rest = " ".join(text[at : at + 4 * _FOUND].split())
+    quote = '"' if "'" in rest else "'"
+    shown = f"{quote}{rest if len(rest) <= _FOUND else rest[:_FOUND] + '...'}{quote}"
+    told = next((told for begins, told in _FAULTS.items() if error.msg.startswith(begins)), None)
+    if told is not None:
+        return told.format(found=shown)
+    return f"it begins with {shown}" if not text[:at].strip() else f"a value is missing before {shown}"
+
+
+def _object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    made = dict(pairs)
+    if len(made) != len(pairs):
+        seen: set[str] = set()
+        for key, _ in pairs:
+            if key in seen:
+                raise ValueError(f"the key {key[:60]!r} occurs twice in an object")
+            seen.add(key)
+    return made
+
+
+def _no_constant(name: str) -> Any:
+    raise ValueError(f"{name} is not JSON")
+
+
+def _check_depth(value: Any) -> None:
+    level: list[Any] = [value]
+    for _ in range(_MAX_DEPTH):
+        level = [inner for outer in level if isinstance(outer, dict | list) for inner in _inside(outer)]
+        if not level:
+            return
+    raise ValueError(f"nested deeper than {_MAX_DEPTH}")
+
+
+def _inside(outer: "dict[str, Any] | list[Any]") -> Iterable[Any]:
+    return outer.values() if isinstance(outer, dict) else outer
+
+
+def validator(schema: Mapping[str, Any]) -> Any:
+    """Return the validator of ``schema``; raise ``BadRequest`` when that is no JSON Schema."""
+    try:
+        written = canonical(schema)
+    except TypeError as error:
+        raise BadRequest(f"the schema is no JSON: {error}") from None
+    return compiled(written)
+
+
+def canonical(value: Any) -> bytes:
+    """Return ``value`` as JSON with sorted keys; mappings and sequences of any kind. TypeError if it is no JSON."""
+    return orjson.dumps(value, option=orjson.OPT_SORT_KEYS, default=_plain)
+
+
+def _plain(value: Any) -> Any:
+    if isinstance(value, Mapping):
+        return dict(value)
+    if isinstance(value, Sequence):
+        return list(value)
+    raise TypeError(type(value).__name__)
+
+
+def check_answer(text: str, schema: Mapping[str, Any], *, strict: bool = False) -> tuple[str, str]:
+    """Return ``(json, "")`` when ``text``, or the one object in it, satisfies ``schema``; else ``("", why not)``.
+
+    With ``strict`` the whole text has to be the JSON.
+    """
+    if not strict and not is_json(text := unfenced(text).strip()):
+        text, why = _found(text, schema)
+        if why:
+            return "", why
+    if not text.strip():
+        return "", "the model answered nothing"
+    try:
+        value = read_json(text)
+    except ValueError as error:
+        return "", f"it can't be read as JSON: {error}"
+    why = first_fault(validator(schema), value)
+    return ("", why) if why else (text, "")
+
+
+def _found(text: str, schema: Mapping[str, Any]) -> tuple[str, str]:
+    """Return the JSON that stands in a text that is none, and ""; or the text, and why it is refused where that is sure."""
+    wanted = _keys_of(schema)
+    if wanted is None:
+        answer = without_thinking(text)
+        return (
+            ("", f"it can't be used: {answer.reason}") if isinstance(answer, CutOff) else (unfenced(answer).strip(), "")
+        )
+    found = read_object(text, wanted)
+    if isinstance(found, ObjectRead):
+        return json.dumps(found.value, ensure_ascii=False), ""
+    if "{" not in text:
+        return text, ""  # what is wrong with it as JSON says more
+    return "", f"it can't be used: {found.reason}"
+
+
+def _keys_of(schema: Mapping[str, Any]) -> list[str] | None:
+    """Return the keys of the objects that ``schema`` wants, of any of its forms; None where it wants something else."""
+    forms = [schema, *schema.get("anyOf", ()), *schema.get("oneOf", ())]
+    objects = [
+        form for form in forms if isinstance(form, Mapping) and ("properties" in form or form.get("type") == "object")
+    ]
+    if not objects and "$ref" not in schema:
+        return None
+    return list(dict.fromkeys(key for form in objects for key in form.get("properties", ())))
+
+
+def check_choice(text: str, choices: Sequence[str], *, strict: bool = False) -> tuple[str, str]:
+    """Return the choice that ``text`` says and "", or "" and why it says none: ``lang.coercion`` has the rules."""
+    found = as_type(text, list(choices), strict=strict)
+    return (str(found.value), "") if isinstance(found, Fit) else ("", found.reason)
+
+
+def unfenced(text: str) -> str:
+    """Return what is in the fence that ``text`` is, else ``text``. By hand: a pattern for it takes quadratic time."""
+    bare = text.strip()
+    head, newline, _ = bare[:100].partition("\n")
+    if not newline or len(bare) < len(head) + 4 or not bare.endswith("```") or not _FENCE_HEAD.fullmatch(head):
+        return text
+    return bare[len(head) + 1 : -3].rstrip(" \t").removesuffix("\n")
+
+
+def answer_format(options: Mapping[str, Any]) -> tuple[dict[str, Any], bool] | None:
+    """Return the JSON Schema to ask a server for and whether the answer comes wrapped in ``{"answer": ...}``.
+
+    None when neither ``schema`` nor ``choices`` is asked for. Servers want an object at the top: choices and schemas of
+    anything else are wrapped.
+    """
+    if (choices := options.get("choices")) is not None:
+        return _wrap({"type": "string", "enum": list(choices)}), True
+    if (schema := options.get("schema")) is None:
+        return None
+    # In its own order: services write an object's keys in the order of its schema, and a reason belongs before its verdict.
+    plain: dict[str, Any] = orjson.loads(orjson.dumps(schema, default=_plain))
+    if plain.get("type") == "object" or "$ref" in plain:
+        return plain, False
+    definitions: dict[str, Any] = {name: plain.pop(name) for name in ("$defs", "definitions") if name in plain}
+    return {**_wrap(plain), **definitions}, True
+
+
+def _wrap(inner: dict[str, Any]) -> dict[str, Any]:
+    return {"type": "object", "properties": {"answer": inner}, "required": ["answer"], "additionalProperties": False}
+
+
+def unwrap(text: str, *, as_json: bool) -> str:
+    """Return the value of ``{"answer": value}``, as JSON or else as a plain string; other texts come back unchanged."""
+    try:
+        value = read_json(unfenced(text))
+    except ValueError:
+        found = read_object(text, ("answer",))
+        if not isinstance(found, ObjectRead) or set(found.value) != {"answer"}:
+            return text
+        value = found.value
+    inner = value["answer"] if isinstance(value, dict) and set(value) == {"answer"} else value
+    if as_json:
+        return text if inner is value else json.dumps(inner, ensure_ascii=False)
+    return inner if isinstance(inner, str) else text
+
+
+def prose_of(text: str) -> str:
+    """Return ``text`` where it is more than JSON, or JSON in a fence; else ""."""
+    return "" if is_json(unfenced(text)) else text
+
+
+def strict_ready(schema: Any) -> bool:
+    """Tell whether servers take the schema as ``strict``: objects are closed and all their keys required."""
+    if not isinstance(schema, dict) or not set(schema) <= _STRICT:
+        return False
+    if schema.get("type") == "object":
+        properties = schema.get("properties", {})
+        if schema.get("additionalProperties") is not False or set(schema.get("required", ())) != set(properties):
+            return False
+    parts = [*schema.get("properties", {}).values(), *schema.get("$defs", {}).values(), *schema.get("anyOf", ())]
+    if "items" in schema:
+        parts.append(schema["items"])
+    return all(strict_ready(part) for part in parts)
+
+
+def instructions(options: Mapping[str, Any]) -> str:
+    """Return the words that ask for the output's shape where a server has no parameter for it, "" for any shape."""
+    if tools := options.get("tools"):
+        listed = "\n".join(
+            f"- {tool['name']}: {tool['description']} Its arguments fit {canonical(tool['parameters']).decode()}"
+            for tool in tools
+        )
+        return (
+            'You may call one of these tools, once: answer with JSON only, {"tool": NAME, "arguments": {...}}, and no other '
+            f"words. Answer in plain words where no tool is to be called.\n{listed}"
+        )
+    if (choices := options.get("choices")) is not None:
+        listed = "\n".join(choices)
+        return f"Answer with exactly one of these, and nothing else:\n{listed}"
+    if (schema := options.get("schema")) is not None:
+        written = canonical(schema).decode()
+        return f"Answer with JSON only, no other words, that fits this JSON Schema:\n{written}"
+    return ""
+
+
+def repair_prompt(prompt: str, answer: str, why: str, options: Mapping[str, Any]) -> str:
+    """Return the prompt of the repair round: the request, the unfit answer (its first 4,000 characters), the fault."""
+    shown = answer if len(answer) <= _SHOWN else answer[:_SHOWN] + " ..."
+    return f"{prompt}\n\nYour answer was:\n{shown}\n\nThat does not fit: {why}\n{instructions(options)}"

@@ -1,0 +1,253 @@
+"""The adapter to Anthropic's messages, through the ``anthropic`` SDK (an extra)."""
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import httpx2
+from anthropic import AnthropicError, AsyncAnthropic, BadRequestError, UnprocessableEntityError
+from attrs import evolve
+
+from . import (
+    BadAnswer,
+    BadRequest,
+    Completion,
+    EmptyAnswer,
+    LLMError,
+    Options,
+    PromptTooLong,
+    Refused,
+    Truncated,
+    Usage,
+)
+from .answers import answer_format, instructions, prose_of, strict_ready, unwrap
+from .errors import in_band_error, status_error
+from .http import Broken, body_object, count, event_object, finish_stream, joined, server_events, unfinished, whole_body
+from .sdk import DEFAULT_TIMEOUT, SDKModel
+from .strict_schema import Strictness
+from .tools import about_tools, called_text, marked, message_tools, offered
+
+__all__ = ["AnthropicModel"]
+
+_DEFAULT_MAX_TOKENS = 4096
+_OPTIONAL = ("output_config", "temperature", "tool_choice", "tools")
+
+
+class AnthropicModel(SDKModel):
+    """A model behind Anthropic's messages.
+
+    ``base_url`` None is Anthropic's own address. ``stream=True`` asks for a stream and puts it together. ``timeout``:
+    seconds for a call that names none. ``max_retries``: how often the SDK sends a failed request again. The protocol
+    wants a limit: a call without ``max_tokens`` gets 4,096. It has no ``seed``. What a model refuses by name is left
+    out from then on; the output's shape is then asked for in words. It has no grammars.
+    """
+
+    def __init__(
+        self,
+        model: str,
+        *,
+        base_url: str | None = None,
+        api_key: str | None = None,
+        stream: bool = False,
+        timeout: float = DEFAULT_TIMEOUT,
+        max_retries: int = 2,
+        hide: Sequence[str] = (),
+    ) -> None:
+        super().__init__(
+            model,
+            base_url=base_url,
+            key=api_key or "",
+            timeout=timeout,
+            max_retries=max_retries,
+            sdk_error=AnthropicError,
+            hide=hide,
+        )
+        self._sdk = AsyncAnthropic(
+            # Never left out: the SDK would go looking for credentials in profiles on the disk.
+            api_key=api_key or "none",
+            base_url=base_url,
+            max_retries=max_retries,
+            timeout=httpx2.Timeout(None, connect=10.0),
+            http_client=self._http,
+            open_telemetry=False,
+        )
+        self._stream = stream
+        self._refused: set[str] = set()
+        self._strict = Strictness()
+
+    async def aclose(self) -> None:
+        """Close all connections; the model can't be asked any more."""
+        await self._sdk.close()
+
+    async def _ask(self, prompt: str, options: Options) -> Completion:
+        skip = set(self._refused)
+        while True:
+            request = self._request(prompt, options, skip)
+            try:
+                raw: Any = await self._sdk.messages.with_raw_response.create(**request)
+            except (BadRequestError, UnprocessableEntityError) as error:
+                name = self._refusal(error, request)
+                if name is None:
+                    raise
+                skip.add(name)
+                continue
+            break
+        response: httpx2.Response = raw.http_response
+        if self._stream and "json" not in response.headers.get("content-type", ""):
+            answer = await _read_stream(response, options)
+        else:
+            answer = _read_body(await whole_body(response), options)
+        shape = answer_format(options)
+        if shape is not None:
+            answer = self._strict.restored(answer, shape[0])
+        if shape is None or not shape[1]:
+            return marked(answer, options)
+        text = unwrap(answer.text, as_json="choices" not in options)
+        return evolve(answer, text=text, raw="" if text is answer.text else prose_of(answer.text))
+
+    def _refusal(self, error: BadRequestError | UnprocessableEntityError, request: Mapping[str, Any]) -> str | None:
+        """Return the optional part of ``request`` that the error names; remember it unless this schema is at fault."""
+        if type(status_error(error.response)) is not BadRequest:
+            return None
+        words = error.response.text.lower()
+        for name in _OPTIONAL:
+            named = (
+                name in words or name.replace("config", "format") in words or (name == "tools" and about_tools(words))
+            )
+            if named and (name in request or name in request["extra_body"]):
+                if name == "output_config" and "schema" in words:
+                    self._strict.gives_up(request["output_config"]["format"]["schema"])
+                if not (name in ("output_config", "tools") and "schema" in words):
+                    self._refused.add(name)
+                return name
+        return None
+
+    def _request(self, prompt: str, options: Options, skip: set[str]) -> dict[str, Any]:
+        request: dict[str, Any] = {
+            "model": options.get("model", self.model),
+            "max_tokens": options.get("max_tokens", _DEFAULT_MAX_TOKENS),
+            "extra_body": {},
+        }
+        shape = answer_format(options)
+        if shape is not None:
+            # The service takes closed objects only; what has no such form is asked for in words and checked by us.
+            form = shape[0] if strict_ready(shape[0]) else self._strict.form(shape[0])
+            if "output_config" not in skip and form is not None:
+                request["output_config"] = {"format": {"type": "json_schema", "schema": form}}
+            else:
+                prompt = f"{prompt}\n\n{instructions(options)}"
+        if tools := offered(options):
+            if "tools" in skip:
+                prompt = f"{prompt}\n\n{instructions(options)}"
+            else:
+                request["extra_body"]["tools"] = message_tools(tools)
+                if "tool_choice" not in skip:
+                    request["extra_body"]["tool_choice"] = {"type": "auto", "disable_parallel_tool_use": True}
+        request["messages"] = [{"role": "user", "content": prompt}]
+        if system := options.get("system"):
+            request["system"] = system
+        if options.get("stop"):
+            request["stop_sequences"] = list(options["stop"])
+        if "temperature" in options and "temperature" not in skip:
+            # This SDK has no such parameter any more (newer models refuse it), the protocol still does.
+            request["extra_body"]["temperature"] = options["temperature"]
+        if self._stream:
+            request["stream"] = True
+        return request
+
+
+def _usage(found: Any, before: Usage | None = None) -> Usage:
+    """Return the tokens of ``found``; what a stream's last message leaves out is taken from ``before``."""
+    before = before or Usage()
+    cached = count(found, "cache_creation_input_tokens") + count(found, "cache_read_input_tokens")
+    prompt = count(found, "input_tokens") + cached
+    return Usage(prompt or before.prompt_tokens, count(found, "output_tokens") or before.completion_tokens)
+
+
+def _whole(text: str, stop: Any, usage: Usage, model: Any) -> Completion:
+    """Return the answer if it is one; raise an error of its kind if not."""
+    if stop == "refusal":
+        raise Refused("the model declined", usage=usage)
+    if stop == "max_tokens":
+        raise Truncated("the answer stopped at the token limit", hint="raise max_tokens", text=text, usage=usage)
+    if stop == "model_context_window_exceeded":
+        raise PromptTooLong("the prompt and its answer do not fit the model's context", usage=usage)
+    if stop is None or stop == "pause_turn":
+        raise Truncated("the answer ends without a stop_reason", text=text, usage=usage)
+    if not text.strip():
+        raise EmptyAnswer("the model answered nothing", usage=usage)
+    if stop not in ("end_turn", "stop_sequence"):
+        raise BadAnswer(f"the answer ended with {str(stop)[:40]!r}", text=text, usage=usage)
+    return Completion(text, "stop", usage, model=model if isinstance(model, str) else "")
+
+
+def _answered(parts: list[str], calls: list[tuple[Any, Any]], stop: Any, options: Options) -> tuple[str, Any]:
+    """Return an answer's text and stop reason where it may consist of calls; calls that nobody asked for are nothing."""
+    if not calls or not options.get("tools"):
+        return joined(parts), stop
+    return called_text(calls), "end_turn" if stop == "tool_use" else stop
+
+
+def _read_body(content: bytes, options: Options) -> Completion:
+    body = body_object(content)
+    found = body.get("content")
+    blocks = found if isinstance(found, list) else []
+    calls = [(block.get("name"), block.get("input")) for block in blocks if _is_call(block)]
+    text, stop = _answered([_block(block) for block in blocks], calls, body.get("stop_reason"), options)
+    return _whole(text, stop, _usage(body.get("usage")), body.get("model"))
+
+
+def _is_call(block: Any) -> bool:
+    return isinstance(block, dict) and block.get("type") == "tool_use"
+
+
+def _block(block: Any) -> str:
+    text = block.get("text") if isinstance(block, dict) and block.get("type") == "text" else ""
+    return text if isinstance(text, str) else ""
+
+
+def _inner(event: Mapping[str, Any], name: str) -> Mapping[str, Any]:
+    found = event.get(name)
+    return found if isinstance(found, dict) else {}
+
+
+async def _read_stream(response: httpx2.Response, options: Options) -> Completion:
+    parts: list[str] = []
+    calls: dict[Any, tuple[Any, Any, list[str]]] = {}  # by block: name, input, the parts of the input's JSON
+    stop = model = None
+    usage = Usage()
+    events = server_events(response)
+    try:
+        async for data in events:
+            event = event_object(data)
+            match event.get("type"):
+                case "message_start":
+                    message = _inner(event, "message")
+                    model, usage = message.get("model"), _usage(message.get("usage"))
+                case "content_block_start":
+                    block = _inner(event, "content_block")
+                    parts.append(_block(block))
+                    if _is_call(block):
+                        calls[event.get("index")] = (block.get("name"), block.get("input"), [])
+                case "content_block_delta":
+                    delta = _inner(event, "delta")
+                    if delta.get("type") == "text_delta" and isinstance(delta.get("text"), str):
+                        parts.append(delta["text"])
+                    if event.get("index") in calls and isinstance(delta.get("partial_json"), str):
+                        calls[event.get("index")][2].append(delta["partial_json"])
+                case "message_delta":
+                    stop = _inner(event, "delta").get("stop_reason") or stop
+                    usage = _usage(event.get("usage"), usage)
+                case "message_stop":
+                    break
+                case "error":
+                    raise in_band_error(event.get("error"))
+    except LLMError as error:
+        if stop is None or not isinstance(error, Broken):
+            raise unfinished(error, parts, usage) from None
+    finally:
+        await finish_stream(events, response)
+    if stop is None:
+        raise unfinished(Truncated("the answer ends without a stop_reason"), parts, usage)
+    whole = [(name, joined(written) or given) for name, given, written in calls.values()]
+    text, stop = _answered(parts, whole, stop, options)
+    return _whole(text, stop, usage, model)

@@ -1,0 +1,173 @@
+"""The call cache: answers in SQLite, found by the content of the request; one call for equal requests under way."""
+
+import asyncio
+import copy
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Any, Unpack
+
+from attrs import define, evolve, field
+from blake3 import blake3
+
+from ..sqlite_store import Shelf, Table
+from . import BudgetExceeded, Completion, LLMError, Notice, Options, TimedOut, Usage
+from .answers import canonical
+from .middleware import Client, Layer, asked_for, fitting
+
+__all__ = ["Cached", "request_key"]
+
+_VERSION = 1
+_TABLE = Table(
+    what="the call cache",
+    make="CREATE TABLE IF NOT EXISTS answers_1"
+    " (key BLOB PRIMARY KEY, text TEXT NOT NULL, finish_reason TEXT NOT NULL, model TEXT NOT NULL,"
+    " digest BLOB NOT NULL,"
+    " prompt_tokens INTEGER NOT NULL, completion_tokens INTEGER NOT NULL, at TEXT DEFAULT CURRENT_TIMESTAMP)"
+    " WITHOUT ROWID",
+    find="SELECT text, finish_reason, model, digest FROM answers_1 WHERE key = ?",
+    insert="INSERT OR REPLACE INTO answers_1 (key, text, finish_reason, model, digest, prompt_tokens, completion_tokens)"
+    " VALUES (?, ?, ?, ?, ?, ?, ?)",
+    probe="SELECT count(*) FROM (SELECT 1 FROM answers_1 LIMIT 1)",
+)
+
+
+def request_key(identity: str, prompt: str, options: Mapping[str, Any] | Options) -> bytes:
+    """Return the request's 32-byte key: over the model's spec, the prompt, what is asked for, and the sample index."""
+    request = [_VERSION, identity, prompt, asked_for(options), options.get("sample", 0)]
+    return blake3(canonical(request)).digest()
+
+
+@define(eq=False)
+class _Flight:
+    """A call under way: its own task, so that a caller who gives up does not take the others' answer along."""
+
+    task: "asyncio.Task[Completion]"
+    waiting: int = 0
+    listeners: list[Callable[[Notice], None]] = field(factory=list)
+
+
+class Cached(Layer):
+    """Answers from ``path`` (SQLite, made with its folder 0700 and itself 0600) what was answered before.
+
+    ``identity`` is the model's spec. Only whole, validated answers enter: this is the outermost layer. A hit has
+    ``cached`` set, no usage, no cost. A file that is damaged, locked or not writable costs one ``warn`` and the cache,
+    never the run. ``busy``: seconds to wait for another process that writes.
+    """
+
+    def __init__(
+        self, inner: Client, path: Path, identity: str, *, warn: Callable[[str], None] | None = None, busy: float = 2.0
+    ) -> None:
+        super().__init__(inner)
+        self._shelf = Shelf(path, _TABLE, warn=warn, busy=busy)
+        self._identity = identity
+        self._flights: dict[bytes, _Flight] = {}
+        self._closed = False
+
+    async def generate(self, prompt: str, **options: Unpack[Options]) -> Completion:
+        """Return the answer kept for this request, or the inner client's, which is kept from then on."""
+        try:
+            key = request_key(self._identity, prompt, options)
+        except (
+            TypeError,
+            ValueError,
+        ):  # a lone surrogate, a schema that is no JSON: the inner layers say what is wrong
+            return await self._inner.generate(prompt, **options)
+        await self._shelf.opened()
+        while True:
+            if (kept := self._find(key)) is not None and (found := fitting(kept, options)) is not None:
+                return found
+            flight = self._flights.get(key)
+            joined = flight is not None
+            if flight is None:
+                flight = self._take_off(key, prompt, options)
+            if (notify := options.get("notify")) is not None:
+                flight.listeners.append(notify)
+            try:
+                answer = await self._landed(key, flight)
+            except LLMError as error:
+                if joined and isinstance(error, TimedOut | BudgetExceeded):
+                    continue  # it was the other caller's time that ran out, or the other's budget
+                if joined:
+                    error = copy.copy(error)
+                    error.usage = Usage()
+                raise error from None
+            return _free(answer) if joined else answer
+
+    async def aclose(self) -> None:
+        """Stop the calls under way, close the file and the inner client."""
+        if self._closed:
+            return
+        self._closed = True
+        tasks = [flight.task for flight in self._flights.values()]
+        for task in tasks:
+            task.cancel()
+        await asyncio.gather(*tasks, return_exceptions=True)
+        await self._shelf.aclose()
+        await super().aclose()
+
+    def _take_off(self, key: bytes, prompt: str, options: Options) -> _Flight:
+        def notify(notice: Notice) -> None:
+            for listener in flight.listeners:
+                listener(notice)
+
+        asked: Options = {**options, "notify": notify}
+        flight = _Flight(asyncio.create_task(self._fly(key, prompt, asked)))
+        self._flights[key] = flight
+        flight.task.add_done_callback(lambda task: self._remove(key, flight))
+        return flight
+
+    def _remove(self, key: bytes, flight: _Flight) -> None:
+        if self._flights.get(key) is flight:
+            del self._flights[key]
+        if flight.task.done() and not flight.task.cancelled():
+            flight.task.exception()  # seen: with no caller left nobody else looks at it
+
+    async def _fly(self, key: bytes, prompt: str, options: Options) -> Completion:
+        answer = await self._inner.generate(prompt, **options)
+        counts = answer.usage.prompt_tokens, answer.usage.completion_tokens
+        if not self._shelf.broken:
+            came = _came(answer, options)
+            digest = _digest(key, came)
+            await self._shelf.keep((key, came, answer.finish_reason, answer.model, digest, *counts))
+        return answer
+
+    async def _landed(self, key: bytes, flight: _Flight) -> Completion:
+        flight.waiting += 1
+        try:
+            return await asyncio.shield(flight.task)
+        finally:
+            flight.waiting -= 1
+            if not flight.waiting and not flight.task.done():
+                # Nobody wants the answer any more: its task must not outlive its last caller, nor gain a new one.
+                self._remove(key, flight)
+                flight.task.cancel()
+                await asyncio.wait([flight.task])
+
+    def _find(self, key: bytes) -> Completion | None:
+        """Return the kept answer."""
+        row = self._shelf.find(key)
+        if row is None:
+            return None
+        text, finish_reason, model, digest = row
+        if not isinstance(text, str) or digest != _digest(key, text):
+            self._shelf.give_up("an answer in it is damaged")
+            return None
+        return _free(Completion(text=text, finish_reason=finish_reason, model=model))
+
+
+def _digest(key: bytes, text: str) -> bytes:
+    """Return what tells a damaged text: SQLite itself has no checksums."""
+    return blake3(key + text.encode()).digest(length=8)
+
+
+def _came(answer: Completion, options: Options) -> str:
+    """Return what is kept: the answer as it came where it is read again in the same way, so that each run tells how it was read."""
+    if answer.raw:
+        again = fitting(evolve(answer, text=answer.raw, raw=""), options)
+        if again is not None and again.text == answer.text:
+            return answer.raw
+    return answer.text
+
+
+def _free(answer: Completion) -> Completion:
+    return evolve(answer, usage=Usage(), attempts=0, cached=True, cost=0.0)

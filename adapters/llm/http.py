@@ -1,0 +1,472 @@
+"""The HTTP client under the SDKs: bounded bodies, retries reported, keys taken out; and the reading of bodies.
+
+The SDKs do the retrying. This room sees every request they send (``BoundedClient.send``), so it can count attempts,
+keep bodies within ``MAX_BODY``, and tell the SDK what is worth retrying.
+"""
+
+import asyncio
+import json
+import ssl
+import zlib
+from collections.abc import AsyncIterator, Callable, Iterator, Mapping
+from contextlib import aclosing, contextmanager, suppress
+from contextvars import ContextVar
+from time import monotonic
+from typing import Any, cast
+from urllib.request import getproxies
+
+import httpx2
+from attrs import define, field
+
+from . import BadAnswer, LLMError, Notice, RateLimited, Truncated, Unavailable, Usage
+from .answers import read_json
+from .errors import in_band_error, status_error
+from .keys import hidden
+
+__all__ = [
+    "MAX_BODY",
+    "BodyTooLarge",
+    "BodyUnreadable",
+    "BoundedClient",
+    "Broken",
+    "Pools",
+    "Watch",
+    "body_object",
+    "connection_hint",
+    "count",
+    "event_object",
+    "finish_stream",
+    "joined",
+    "server_events",
+    "unfinished",
+    "watching",
+    "whole_body",
+]
+
+
+# Connections in many small pools: httpx's pool looks at every connection it has for each request, which is slow with hundreds.
+# A pool is filled before the next one is used, so that few calls at a time share few connections.
+
+
+_EACH = 4
+"""Requests under way in one pool. At 200 at a time a call takes a quarter less of the processor than in one pool of all."""
+_IDLE = 5.0
+"""Seconds after which a pool that is not used is closed, with the connections that it kept open."""
+
+
+@define(eq=False)
+class _Pool:
+    transport: httpx2.AsyncBaseTransport
+    under_way: int = 0
+    left: float = 0.0  # when its last request ended, on the monotonic clock
+
+    def leave(self) -> None:
+        self.under_way -= 1
+        self.left = monotonic()
+
+
+class _Body(httpx2.AsyncByteStream):
+    """A response's body, whose request is under way until it is closed."""
+
+    def __init__(self, body: httpx2.AsyncByteStream, pool: _Pool) -> None:
+        self._body = body
+        self._pool: _Pool | None = pool
+
+    async def __aiter__(self) -> AsyncIterator[bytes]:
+        async for chunk in self._body:
+            yield chunk
+
+    async def aclose(self) -> None:
+        try:
+            await self._body.aclose()
+        finally:
+            if self._pool is not None:
+                self._pool.leave()
+                self._pool = None
+
+
+@define(eq=False)
+class Pools(httpx2.AsyncBaseTransport):
+    """A transport over as many of ``make``'s as the requests under way need. It belongs to one event loop."""
+
+    make: Callable[[], httpx2.AsyncBaseTransport]
+    _pools: list[_Pool] = field(factory=list, init=False)
+    _looked: float = field(factory=monotonic, init=False)
+
+    async def handle_async_request(self, request: httpx2.Request) -> httpx2.Response:
+        """Send ``request`` through the first pool that has room."""
+        await self._close_idle()
+        pool = next((pool for pool in self._pools if pool.under_way < _EACH), None)
+        if pool is None:
+            pool = _Pool(self.make())
+            self._pools.append(pool)
+        pool.under_way += 1
+        try:
+            response = await pool.transport.handle_async_request(request)
+        except BaseException:
+            pool.leave()
+            raise
+        response.stream = _Body(cast(httpx2.AsyncByteStream, response.stream), pool)
+        return response
+
+    async def _close_idle(self) -> None:
+        now = monotonic()
+        if now - self._looked < _IDLE:
+            return
+        self._looked = now
+        idle = [pool for pool in self._pools[1:] if not pool.under_way and now - pool.left > _IDLE]
+        self._pools = [pool for pool in self._pools if pool not in idle]
+        for pool in idle:
+            await pool.transport.aclose()
+
+    async def aclose(self) -> None:
+        """Close every pool."""
+        for pool in self._pools:
+            await pool.transport.aclose()
+
+
+MAX_BODY = 4 * 1024 * 1024
+"""Bytes of a body that are read at most, before and after decompression."""
+
+_PIECE = 64 * 1024
+_LEFTOVER = 0.2  # seconds
+_OWN_HEADERS = frozenset(
+    (
+        "host",
+        "accept",
+        "accept-encoding",
+        "connection",
+        "user-agent",
+        "content-type",
+        "content-length",
+        "authorization",
+        "x-api-key",
+        "anthropic-version",
+        "idempotency-key",
+    )
+)
+_CLOSED = "the connection was closed before the answer was complete"
+_BREAKS = (httpx2.RequestError, OSError)
+"""What a connection raises that breaks inside a body; TLS has errors of its own, which httpx passes on."""
+_NOBODY = "no connection: the server does not answer at this address"
+_SPENT = frozenset(("content-encoding", "content-length", "transfer-encoding", "x-should-retry"))
+
+
+@define
+class Watch:
+    """One call seen from the wire: requests sent, why the last one failed, and when the call has to be over.
+
+    A request may take ``span`` seconds and the call be under way until ``deadline`` (of the loop's clock): ``scope``, the
+    call's timeout, is put off when the SDK is going to ask again.
+    ``fault`` is what is wrong with the last body, where that is not to be told to the SDK. ``lost``: the last request had
+    reached the server when the connection broke, so that it may have been answered, and charged for. ``keys`` are hidden in
+    what is reported.
+    """
+
+    notify: Callable[[Notice], None] | None
+    deadline: float
+    span: float
+    keys: tuple[str, ...] = ()
+    scope: asyncio.Timeout | None = None
+    sent: int = 0
+    reason: str = ""
+    lost: bool = False
+    fault: Exception | None = None
+
+    def sending(self) -> None:
+        """Count a request, and report it when it repeats an earlier one."""
+        self.sent += 1
+        if self.sent > 1 and self.reason and self.notify is not None:
+            self.notify(Notice("retry", self.sent, hidden(self.reason, *self.keys), self.lost))
+        self.reason, self.lost = "", False
+
+    def put_off(self, wait: float) -> None:
+        """Give the next request, ``wait`` seconds from now, its time too."""
+        if self.scope is not None and not self.scope.expired():
+            now = asyncio.get_running_loop().time()
+            self.scope.reschedule(min(self.deadline, now + wait + self.span))
+
+
+_WATCH: ContextVar[Watch] = ContextVar("knotwork_llm_call")
+
+
+@contextmanager
+def watching(watch: Watch) -> Iterator[None]:
+    """Make ``watch`` the one of the requests sent inside, by this task."""
+    token = _WATCH.set(watch)
+    try:
+        yield
+    finally:
+        _WATCH.reset(token)
+
+
+class BodyTooLarge(Exception):
+    """The body is larger than ``MAX_BODY``."""
+
+
+class BodyUnreadable(Exception):
+    """The body is not what its Content-Encoding says."""
+
+
+class Broken(Truncated):
+    """The connection broke inside the body of a response, behind the last retry of the SDK."""
+
+
+class BoundedClient(httpx2.AsyncClient):
+    """The HTTP client under an SDK: no redirects, bounded bodies, retries reported to the call's ``Watch``.
+
+    ``key`` is replaced by ``***`` in what comes back. With ``foreign`` only headers of the protocol leave, so that what
+    the SDK picks up from the environment for its own service (organisation, custom headers) does not reach another one.
+    ``plain``: the address is http, there will be no TLS.
+    """
+
+    def __init__(self, *, key: str = "", foreign: bool = False, plain: bool = False) -> None:
+        # A context without authorities verifies nothing as good, and takes no time to make.
+        verify = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT) if plain else httpx2.create_ssl_context()
+        # Where the environment names a proxy httpx finds its own way, in one pool.
+        mounts = {} if getproxies() else {"all://": Pools(lambda: httpx2.AsyncHTTPTransport(verify=verify))}
+        super().__init__(
+            verify=verify,
+            timeout=httpx2.Timeout(None, connect=10.0),
+            limits=httpx2.Limits(max_connections=1000, max_keepalive_connections=100),
+            follow_redirects=False,
+            mounts=mounts,
+        )
+        self._key = key.encode()
+        self._foreign = foreign
+
+    async def send(self, request: httpx2.Request, *, stream: bool = False, **options: Any) -> httpx2.Response:
+        """Send ``request``; a failed status is read whole (bounded) and marked with whether to retry it."""
+        watch = _WATCH.get()
+        try:
+            watch.sending()
+        except LLMError as error:  # the budget has no room for asking again
+            watch.fault, watch.sent = error, watch.sent - 1
+            return httpx2.Response(400, headers={"x-should-retry": "false"}, content=b"", request=request)
+        if self._foreign:
+            for name in [name for name in request.headers if not _is_own(name)]:
+                del request.headers[name]
+        request.headers["accept-encoding"] = "gzip, deflate"
+        options["follow_redirects"] = False
+        try:
+            response = await super().send(request, stream=True, **options)
+            # The body comes decoded and whole from here on; whether to retry is said below, not by the server.
+            headers = httpx2.Headers([pair for pair in response.headers.multi_items() if pair[0] not in _SPENT])
+            if stream and response.is_success:
+                return httpx2.Response(
+                    response.status_code, headers=headers, stream=_Bounded(response), request=request,
+                    extensions=response.extensions,
+                )  # fmt: skip
+            body = b"".join([piece async for piece in _pieces(response)])
+        except _BREAKS as error:
+            watch.reason = _connection_reason(error)
+            watch.lost = not isinstance(error, httpx2.ConnectError | httpx2.ConnectTimeout | httpx2.UnsupportedProtocol)
+            raise
+        except (BodyTooLarge, BodyUnreadable) as error:
+            # Not raised here: one of the SDKs would take any exception for a fault of the connection, and ask again.
+            watch.fault = error
+            return httpx2.Response(400, headers={"x-should-retry": "false"}, content=b"", request=request)
+        if self._key:
+            body = body.replace(self._key, b"***")
+        whole = httpx2.Response(response.status_code, headers=headers, content=body, request=request)
+        if not whole.is_success:
+            failure = status_error(whole)
+            watch.reason = failure.message
+            transient = isinstance(failure, Unavailable | RateLimited)
+            wait = _retry_after(headers)
+            again = transient and wait <= watch.deadline - asyncio.get_running_loop().time()
+            whole.headers["x-should-retry"] = "true" if again else "false"
+            if again:
+                watch.put_off(wait)
+        return whole
+
+
+def _is_own(name: str) -> bool:
+    return name in _OWN_HEADERS or name.startswith("x-stainless-")
+
+
+class _Bounded(httpx2.AsyncByteStream):
+    """A response's body, decoded here and bounded, whose closing closes the connection's response."""
+
+    def __init__(self, response: httpx2.Response) -> None:
+        self._response = response
+
+    async def __aiter__(self) -> AsyncIterator[bytes]:
+        async with aclosing(_pieces(self._response)) as pieces:
+            async for piece in pieces:
+                yield piece
+
+    async def aclose(self) -> None:
+        await self._response.aclose()
+
+
+async def _pieces(response: httpx2.Response) -> Any:
+    """Yield the decoded body; raise ``BodyTooLarge`` past ``MAX_BODY`` before anything larger is in memory."""
+    encoding = response.headers.get("content-encoding", "").strip().lower()
+    if encoding not in ("", "identity", "gzip", "x-gzip", "deflate"):
+        await response.aclose()
+        raise BodyUnreadable("the body has a content encoding that was not asked for")
+    decoder = zlib.decompressobj(wbits=47) if encoding not in ("", "identity") else None
+    came = given = 0
+    try:
+        async with aclosing(response.aiter_raw()) as raw:
+            async for part in raw:
+                came += len(part)
+                if came > MAX_BODY:
+                    raise BodyTooLarge
+                if decoder is None:
+                    yield part
+                    continue
+                while part:
+                    piece = decoder.decompress(part, _PIECE)
+                    part = decoder.unconsumed_tail
+                    given += len(piece)
+                    if given > MAX_BODY:
+                        raise BodyTooLarge
+                    if piece:
+                        yield piece
+        if decoder is not None and came and not decoder.eof:
+            raise BodyUnreadable("the compressed body is cut off")
+    except zlib.error:
+        raise BodyUnreadable("the body can't be decompressed") from None
+    finally:
+        await response.aclose()
+
+
+def _retry_after(headers: httpx2.Headers) -> float:
+    for name, unit in (("retry-after-ms", 1000.0), ("retry-after", 1.0)):
+        try:
+            return float(headers[name]) / unit
+        except (KeyError, ValueError):
+            continue
+    return 0.0
+
+
+def _connection_reason(error: Exception) -> str:
+    if isinstance(error, httpx2.ConnectTimeout):
+        return "no connection within 10 s"
+    if isinstance(error, httpx2.ConnectError):
+        return _NOBODY
+    if isinstance(error, httpx2.UnsupportedProtocol):
+        return "the address is no http(s) URL"
+    return _CLOSED
+
+
+def connection_hint(reason: str) -> str:
+    """Return what to do about a reason that a ``Watch`` has; "" where nothing is known."""
+    if reason == _NOBODY or reason.startswith("no connection within"):
+        return "is it running? its address stands in --llm, KNOTWORK_LLM or a ..._BASE_URL of the environment"
+    return ""
+
+
+async def server_events(response: httpx2.Response) -> Any:
+    """Yield the ``data`` of each server-sent event, as text; a cut last event is left out.
+
+    Raises ``Broken`` when the connection breaks, ``BadAnswer`` when the stream is no UTF-8.
+    """
+    held = b""
+    data: list[bytes] = []
+    try:
+        async with aclosing(response.aiter_bytes()) as parts:
+            async for part in parts:
+                *lines, held = (held + part).split(b"\n")
+                for line in lines:
+                    line = line.rstrip(b"\r")
+                    if line.startswith(b"data:"):
+                        data.append(line[5:].removeprefix(b" "))
+                    elif not line and data:
+                        yield _decoded(b"\n".join(data))
+                        data = []
+    except _BREAKS:
+        raise Broken("the stream was cut") from None
+    if held.startswith(b"data:"):
+        data.append(held[5:].strip())
+    if data:
+        last = b"\n".join(data)
+        try:
+            json.loads(last)
+        except (ValueError, RecursionError):
+            if last != b"[DONE]":
+                return
+        yield _decoded(last)
+
+
+def _decoded(data: bytes) -> str:
+    try:
+        return data.decode()
+    except UnicodeDecodeError:
+        raise BadAnswer("the stream is no UTF-8") from None
+
+
+async def whole_body(response: httpx2.Response) -> bytes:
+    """Return a response's body; raise ``Broken`` when the connection breaks in it."""
+    try:
+        return await response.aread()
+    except _BREAKS:
+        raise Broken(_CLOSED) from None
+
+
+def unfinished(error: LLMError, parts: list[str], usage: Usage) -> LLMError:
+    """Return ``error``, which ended a stream, with what had come until then; its usage is not known whole."""
+    if isinstance(error, Truncated | BadAnswer):
+        error.text = "".join(parts).encode("utf-16-le", "surrogatepass").decode("utf-16-le", "replace")
+        error.lost = True
+    error.usage = usage
+    return error
+
+
+def body_object(content: bytes) -> dict[str, Any]:
+    """Return a response's JSON object; raise ``BadAnswer`` when it is cut, no object, or has duplicate keys."""
+    try:
+        value = read_json(content.decode())
+    except UnicodeDecodeError:
+        raise BadAnswer("the body is no UTF-8") from None
+    except ValueError as error:
+        raise BadAnswer(f"the body is no whole JSON: {error}") from None
+    if not isinstance(value, dict):
+        raise BadAnswer("the body is no JSON object")
+    if value.get("error"):
+        raise in_band_error(value["error"])
+    return value
+
+
+def event_object(data: str) -> dict[str, Any]:
+    """Return a stream event's JSON object; raise ``BadAnswer`` when it is none, or the error that it reports.
+
+    Halves of surrogate pairs pass: the other half may come with the next event.
+    """
+    try:
+        value = read_json(data, halves=True)
+    except ValueError as error:
+        raise BadAnswer(f"a part of the stream is no JSON: {error}") from None
+    if not isinstance(value, dict):
+        raise BadAnswer("a part of the stream is no JSON object")
+    if value.get("error"):
+        raise in_band_error(value["error"])
+    return value
+
+
+async def finish_stream(events: Any, response: httpx2.Response) -> None:
+    """Close a stream; what is left of a finished one is read first, briefly, so that its connection stays usable."""
+    with suppress(LLMError, httpx2.HTTPError, TimeoutError, BodyTooLarge, BodyUnreadable):
+        async with asyncio.timeout(_LEFTOVER):
+            async for _ in events:
+                pass
+    await events.aclose()
+    with suppress(httpx2.HTTPError):
+        await response.aclose()
+
+
+def count(usage: Any, name: str) -> int:
+    """Return the token count ``name`` of a usage object, 0 when the server does not say."""
+    value = usage.get(name) if isinstance(usage, Mapping) else None
+    return value if isinstance(value, int) and value > 0 else 0
+
+
+def joined(parts: list[str]) -> str:
+    """Return the parts as one text, halves of surrogate pairs put together; raise ``BadAnswer`` on a lone one."""
+    text = "".join(parts)
+    try:
+        return text.encode("utf-16-le", "surrogatepass").decode("utf-16-le")
+    except UnicodeDecodeError:
+        raise BadAnswer("the answer contains a lone surrogate, which is no text") from None

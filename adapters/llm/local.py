@@ -1,0 +1,385 @@
+"""A language model in this process: xllamacpp (llama.cpp) with the weights of ``weights.SMOLLM2`` or any GGUF file.
+
+Calls go one after the other unless asked otherwise: llama.cpp's results depend on what else is in a batch, so calls
+side by side answer slightly differently from run to run, and on two cores they gain under a fifth. Several slots hold
+the beginnings of recent prompts all the same, so that two steps with long examples in turn don't read them each time.
+"""
+
+import asyncio
+import contextlib
+import os
+import re
+import secrets
+import sys
+import threading
+import time
+import weakref
+from collections.abc import Callable, Mapping, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
+from pathlib import Path
+from typing import Any, Unpack
+
+from attrs import define, field
+
+from . import (
+    BadAnswer,
+    BadRequest,
+    Completion,
+    EmptyAnswer,
+    LLMError,
+    NotConfigured,
+    Options,
+    PromptTooLong,
+    TimedOut,
+    Truncated,
+    Unavailable,
+    Usage,
+    weights,
+)
+from .answers import instructions
+from .tools import call_schema, llguidance_text, marked, offered, read_grammar
+
+__all__ = ["LocalModel", "choice_grammar", "is_continued"]
+
+DEFAULT_TIMEOUT = 120.0
+DEFAULT_MAX_TOKENS = 256
+DEFAULT_SEED = 1
+CONTEXT = (
+    8192  # tokens of one call; what SmolLM2 was trained on. llama.cpp lowers it for a model that was trained on less.
+)
+PREFIXES = 2  # how many prompts' beginnings are kept, at 190 MB each with SmolLM2; two steps often run side by side
+BATCH = 64  # prompt tokens between two looks at cancel and deadline: a quarter of a second of SmolLM2 on two cores
+
+
+def _to_stderr(line: str) -> None:
+    print(line, file=sys.stderr, flush=True)
+
+
+class LocalModel:
+    """The spec ``local`` (``path=None``; the weights are fetched at the first call) or ``local:PATH``.
+
+    ``say`` gets lines for people about a download. ``parallel`` is the number of calls under way at once; more than
+    one makes answers depend on what runs beside them. The model is loaded at the first call, once. It may be used from several event
+    loops. Without ``aclose`` it is dropped with the object or at the interpreter's end.
+    """
+
+    def __init__(self, path: str | None = None, *, say: Callable[[str], None] = _to_stderr, parallel: int = 1) -> None:
+        if parallel < 1:
+            raise ValueError("parallel must be at least 1")
+        self._path = path
+        self._engine = _Engine(path, say, parallel)
+        self._threads = ThreadPoolExecutor(parallel, thread_name_prefix="knotwork-local")
+        self._drop = weakref.finalize(self, self._engine.close)
+
+    @property
+    def spec(self) -> str:
+        """The model's name in ``--llm``."""
+        return "local" if self._path is None else f"local:{self._path}"
+
+    async def generate(self, prompt: str, **options: Unpack[Options]) -> Completion:
+        """Return one whole answer; ``LLMError`` otherwise. ``timeout`` counts once the model is loaded and it's this call's turn."""
+        continues = "system" not in options and not options.get("tools") and is_continued(prompt)
+        request = _request(prompt, options, continues)
+        call = _Call(options.get("timeout", DEFAULT_TIMEOUT), tuple(options.get("choices", ())), continues)
+        try:
+            job = self._threads.submit(self._engine.answer, request, call)
+        except RuntimeError as error:
+            raise Unavailable("the local model is closed") from error
+        return marked(await _wait(job, call), options)
+
+    async def aclose(self) -> None:
+        """Stop what runs, end the threads and give the memory back. Calls after it fail."""
+        self._engine.closing.set()
+        await asyncio.to_thread(self._threads.shutdown, wait=True, cancel_futures=True)
+        self._drop()
+
+
+async def _wait(job: "Future[Completion]", call: "_Call") -> Completion:
+    """Wait for a call in a thread; when cancelled, stop it first, and wait until it has ended."""
+    waiting = asyncio.wrap_future(job)
+    cancelled = False
+    while not waiting.done():
+        try:
+            await asyncio.wait({waiting})
+        except asyncio.CancelledError:
+            cancelled = True
+            call.stop.set()
+            job.cancel()  # works while it is queued
+    if cancelled:
+        with contextlib.suppress(BaseException):  # retrieved, so that asyncio doesn't warn; the cancel is the result
+            waiting.exception()
+        raise asyncio.CancelledError
+    if waiting.cancelled():  # by aclose, while queued
+        raise Unavailable("the local model was closed")
+    return waiting.result()
+
+
+@define
+class _Call:
+    """One call as its thread sees it: when to stop, and what has come so far."""
+
+    timeout: float
+    choices: tuple[str, ...]
+    continues: bool
+    stop: threading.Event = field(factory=threading.Event)
+    deadline: float = float("inf")
+    timed_out: bool = False
+    text: list[str] = field(factory=list)
+    finish: str = ""
+    failure: Mapping[str, Any] | None = None
+    usage: Usage = field(factory=Usage)
+    tokens: int = 0
+
+    def chunk(self, data: Mapping[str, Any]) -> bool:
+        """Take one chunk of the stream; true ends the generation."""
+        if "error" in data:
+            self.failure = data["error"]
+            return True
+        if progress := data.get("prompt_progress"):
+            self.usage = Usage(progress["total"], 0)
+        for choice in data.get("choices") or ():
+            if content := choice["delta"].get("content") if "delta" in choice else choice.get("text"):
+                self.text.append(content)
+                self.tokens += 1
+            self.finish = choice.get("finish_reason") or self.finish
+        if used := data.get("usage"):
+            self.usage = Usage(used["prompt_tokens"], used["completion_tokens"])
+        self.timed_out = not self.finish and time.monotonic() > self.deadline
+        return self.timed_out or self.stop.is_set()
+
+    def completion(self, model: str) -> Completion:
+        """Return the answer, or raise what is wrong with it."""
+        text = "".join(self.text)
+        if self.continues:
+            text = text.removeprefix(" ")  # the one after the label's colon
+        usage = self.usage if self.usage.completion_tokens else Usage(self.usage.prompt_tokens, self.tokens)
+        if self.failure is not None:
+            raise _error(self.failure)
+        if self.timed_out:
+            raise TimedOut(f"the local model did not finish within {self.timeout:g} s", usage=usage)
+        if self.finish == "length":
+            raise Truncated(
+                f"the answer stopped at the token limit after {usage.completion_tokens} tokens",
+                text=text,
+                usage=usage,
+                hint="raise max_tokens, or end the answer with stop= or type=",
+            )
+        if not self.finish:
+            raise Unavailable("the local model was stopped", usage=usage)
+        if not text.strip() and text not in self.choices:
+            raise EmptyAnswer("the model answered nothing", usage=usage)
+        if self.choices and text not in self.choices:
+            raise BadAnswer("the answer is none of the choices", text=text, usage=usage)
+        return Completion(text, self.finish, usage, model=model, cost=0.0)
+
+
+class _Engine:
+    """The model in memory, seen from the threads: loaded by the first that needs it."""
+
+    def __init__(self, path: str | None, say: Callable[[str], None], parallel: int) -> None:
+        self.closing = threading.Event()
+        self._path = path
+        self._say = say
+        self._parallel = parallel
+        self._loading = threading.Lock()
+        self._server: Any = None
+        self._name = ""
+
+    def answer(self, request: dict[str, Any], call: _Call) -> Completion:
+        def stopped() -> bool:
+            return call.stop.is_set() or self.closing.is_set()
+
+        def chunk(data: Mapping[str, Any]) -> bool:
+            return call.chunk(data) or self.closing.is_set()
+
+        server = self._loaded(stopped)
+        call.deadline = time.monotonic() + call.timeout
+        if stopped():
+            raise Unavailable("the local model was stopped")
+        try:
+            (server.handle_completions if call.continues else server.handle_chat_completions)(request, chunk)
+        except (
+            ValueError,
+            TypeError,
+            RuntimeError,
+        ) as error:  # a schema that makes no grammar, a template that refuses
+            raise BadRequest(f"the local model can't take this request: {error}") from error
+        return call.completion(self._name)
+
+    def close(self) -> None:
+        self.closing.set()
+        self._server = None  # its destructor ends llama.cpp's own threads
+
+    def _loaded(self, stopped: Callable[[], bool]) -> Any:
+        while not self._loading.acquire(timeout=0.1):
+            if stopped():
+                raise Unavailable("the local model was stopped")
+        try:
+            if self._server is None:
+                self._server = self._load(stopped)
+            return self._server
+        finally:
+            self._loading.release()
+
+    def _load(self, stopped: Callable[[], bool]) -> Any:
+        xllamacpp = _library()
+        if self._path is None:
+            try:
+                path = weights.find() or weights.pull(self._say, stopped=stopped)
+            except weights.Stopped:
+                raise Unavailable("the local model was stopped") from None
+        else:
+            path = Path(self._path).expanduser()
+            _check_gguf(path)
+        try:
+            server = xllamacpp.Server(_parameters(xllamacpp, path, self._parallel))
+        except (RuntimeError, ValueError, TypeError) as error:
+            raise NotConfigured(
+                f"{path} can't be loaded as a model", hint="the file is damaged, or of a kind that xllamacpp can't run"
+            ) from error
+        # llama.cpp's loop runs in a thread of its own, and a server that is dropped before that has started never
+        # ends. One token shows that it has.
+        server.handle_completions({"prompt": "a", "max_tokens": 1, "stream": True}, lambda _: False)
+        self._name = path.stem
+        return server
+
+
+def _library() -> Any:
+    # OpenMP's threads spin while they wait for one another, at a fifth of the speed on busy cores. Read at import.
+    os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")
+    try:
+        import xllamacpp
+    except ImportError as error:
+        raise NotConfigured(
+            "the local model needs the extra `local`", hint="type: pip install 'knotwork[local]'"
+        ) from error
+    return xllamacpp
+
+
+def _parameters(xllamacpp: Any, path: Path, parallel: int) -> Any:
+    affinity = getattr(os, "sched_getaffinity", None)
+    cores = len(affinity(0)) if affinity else os.cpu_count() or 1
+    p = xllamacpp.CommonParams()
+    p.model.path = str(path)
+    p.n_parallel = max(PREFIXES, parallel)
+    p.n_ctx = CONTEXT * p.n_parallel
+    # With slots that share their memory, or with flash attention, sums are taken in an order that depends on what was
+    # asked before, and answers with it (log-probabilities off by up to 0.1). So each slot has memory of its own.
+    p.kv_unified = False
+    p.flash_attn_type = xllamacpp.llama_flash_attn_type.LLAMA_FLASH_ATTN_TYPE_DISABLED
+    p.slot_prompt_similarity = 0.5  # at its default of 0.1 the header that all prompts share picks the wrong slot
+    p.cache_ram_mib = 0
+    p.n_batch = p.n_ubatch = BATCH
+    p.cpuparams.n_threads = max(1, cores // 2)  # writing tokens waits for memory: more threads are slower
+    p.cpuparams_batch.n_threads = cores  # reading the prompt computes
+    p.warmup = False
+    p.fit_params = False
+    p.verbosity = -1
+    # The server listens on a port, whether it is wanted or not: on this machine only, and behind a key.
+    p.hostnames = ["127.0.0.1"]
+    p.port = 0
+    p.api_keys = [secrets.token_urlsafe(32)]
+    p.ui = False
+    p.endpoint_slots = False
+    p.endpoint_props = False
+    return p
+
+
+def _check_gguf(path: Path) -> None:
+    try:
+        with path.open("rb") as stream:
+            magic = stream.read(4)
+    except OSError as error:
+        raise NotConfigured(f"the model file {path} can't be read: {error.strerror}") from error
+    if magic != b"GGUF":
+        raise NotConfigured(f"{path} is not a GGUF file", hint="local:PATH takes a model in GGUF format")
+
+
+_LABEL = re.compile(r"([^\W\d_][^:\n]{0,39}:)\Z")
+
+
+def is_continued(prompt: str) -> bool:
+    """Tell whether a prompt is a pattern to be continued: it ends in a label that two examples before have filled in.
+
+    ``Review: ... / Mood: glad / Review: ... / Mood: sad / Review: ... / Mood:`` is one. A model this small follows
+    such a pattern as plain text, and loses it inside a chat message (moods of 20 reviews right: 19 against 11).
+    """
+    label = _LABEL.search(prompt)
+    return label is not None and len(re.findall(rf"^{re.escape(label[1])} ?\S", prompt, re.MULTILINE)) >= 2
+
+
+def _request(prompt: str, options: Options, continues: bool) -> dict[str, Any]:
+    request: dict[str, Any] = {
+        "stream": True,
+        "stream_options": {"include_usage": True},
+        "return_progress": True,  # chunks while the prompt is read, too: there a call can be stopped
+        "temperature": options.get("temperature", 0.0),
+        "max_tokens": options.get("max_tokens", DEFAULT_MAX_TOKENS),
+        "seed": options.get("seed", DEFAULT_SEED),
+        "cache_prompt": True,
+    }
+    tools = offered(options)
+    if continues:
+        request["prompt"] = prompt
+    else:
+        if tools:
+            prompt = f"{prompt}\n\n{instructions(options)}"
+        system = [{"role": "system", "content": options["system"]}] if options.get("system") else []
+        request["messages"] = [*system, {"role": "user", "content": prompt}]
+    if stop := options.get("stop"):
+        request["stop"] = [stop] if isinstance(stop, str) else list(stop)
+    if sum(name in options for name in ("choices", "schema", "tools", "grammar")) > 1:
+        raise BadRequest("choices, schema, tools and grammar exclude each other")
+    if "choices" in options:
+        request["grammar"] = choice_grammar(options["choices"], " " if continues else "")
+    if options.get("grammar"):
+        request["grammar"] = llguidance_text(read_grammar(options["grammar"]))
+    if "schema" in options or tools:
+        schema = _constraining(options["schema"] if "schema" in options else call_schema(tools))
+        if continues:
+            request["json_schema"] = schema
+        else:
+            request["response_format"] = {"type": "json_schema", "json_schema": {"name": "answer", "schema": schema}}
+    try:
+        f"{prompt}{options.get('system', '')}".encode()
+    except UnicodeEncodeError as error:
+        raise BadRequest("the prompt holds a lone surrogate, which is no text") from error
+    return request
+
+
+def choice_grammar(choices: Sequence[str], before: str = "") -> str:
+    """Return a GBNF grammar of exactly these texts, ``before`` before each (llama.cpp, grammars/README.md)."""
+    if not choices or "" in choices:
+        raise BadRequest("choices must be texts of at least one character")
+    return "root ::= " + " | ".join(f'"{"".join(map(_gbnf, before + choice))}"' for choice in choices)
+
+
+def _gbnf(character: str) -> str:
+    if 0xD800 <= ord(character) <= 0xDFFF:
+        raise BadRequest("a choice holds a lone surrogate, which is no text")
+    plain = character.isascii() and (character.isalnum() or character == " ")
+    return character if plain else f"\\U{ord(character):08X}"
+
+
+def _constraining(schema: Any) -> Any:
+    """Return the schema without ``pattern``: llama.cpp takes few, and complains of the others on stderr.
+
+    What answers are must be checked against the whole schema in any case.
+    """
+    if isinstance(schema, Mapping):
+        kept = {key: value for key, value in schema.items() if not (key == "pattern" and isinstance(value, str))}
+        values = {"const", "enum", "default", "examples"}
+        return {key: value if key in values else _constraining(value) for key, value in kept.items()}
+    return [_constraining(part) for part in schema] if isinstance(schema, list | tuple) else schema
+
+
+def _error(failure: Mapping[str, Any]) -> LLMError:
+    message = str(failure.get("message", "unknown error"))
+    if failure.get("type") == "exceed_context_size_error":
+        size, room = failure.get("n_prompt_tokens"), failure.get("n_ctx")
+        return PromptTooLong(
+            f"the prompt has {size} tokens; the local model takes {room}", hint="shorten it, or slice what it quotes"
+        )
+    if failure.get("code") in (400, 404, 422):
+        return BadRequest(f"the local model refuses the request: {message}")
+    return Unavailable(f"the local model failed: {message}")

