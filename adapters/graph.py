@@ -11,11 +11,11 @@ from typing import Any, Literal, Protocol, TypeAlias, runtime_checkable
 
 from attrs import frozen
 
-from ..lang.conditions import Condition
+from ..lang.catalogue.schema import Attribute, Schema
 from ..lang.errors import KnotworkError
-from ..lang.gasl import Order
-from ..lang.node import Node
-from ..lang.schema import Attribute, Schema
+from ..lang.trees.conditions import Condition
+from ..lang.trees.gasl import Order
+from ..lang.trees.node import Node
 
 __all__ = [
     "DEFAULT_CAPS", "MOST_TEXTS", "AdapterError", "Attribute", "Caps", "Direction", "Found", "GraphAdapter", "Item", "NodeId",

@@ -12,7 +12,7 @@ from typing import Any, Literal, Protocol, TypeAlias
 from attrs import field, frozen
 
 from ..lang.errors import KnotworkError
-from ..lang.gasl import StateType
+from ..lang.trees.gasl import StateType
 
 __all__ = [
     "Change", "Declaration", "DeclareKey", "Difference", "Evidence", "MergeInto", "ReplaceWith", "ResetKey",

@@ -6,9 +6,9 @@ from pathlib import Path
 from typing import Any, get_args
 
 from http_page import page, written_out
+from knotwork.lang.catalogue.rules import RULES
 from knotwork.lang.documents.plan import PLAN_SCHEMA
 from knotwork.lang.documents.seed import SEED_SCHEMA, SEED_SCHEMA_000
-from knotwork.lang.rules import RULES
 from knotwork.runtime.events import EVENTS
 from knotwork.runtime.interfaces import http as shared_rooms
 from knotwork.runtime.interfaces import web

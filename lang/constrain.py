@@ -141,8 +141,8 @@ _EXPR_LEVELS = 2
 
 
 def _expr(text: str) -> str:
-    from .functions import FUNCTIONS, METHODS
-    from .parse.expr.words import NAMESPACES, RESERVED
+    from .catalogue.functions import FUNCTIONS, METHODS
+    from .parse.expr.builder import NAMESPACES, RESERVED
 
     name = _name_but(RESERVED)
     rules: dict[str, str] = {}

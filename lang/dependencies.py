@@ -8,7 +8,7 @@ from collections import deque
 from collections.abc import Callable, Mapping
 from typing import Literal, TypeAlias
 
-from .lwt import RESERVED, Call, Choice, ListValue, ObjectValue, Reference, Script, Step, Template, Value
+from .trees.lwt import RESERVED, Call, Choice, ListValue, ObjectValue, Reference, Script, Step, Template, Value
 
 __all__ = [
     "FinalRule", "Graph", "critical_path", "cycles", "final_step", "layers", "needed", "step_dependencies",

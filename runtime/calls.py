@@ -14,8 +14,8 @@ from ..adapters.llm.keys import mask_keys, refuse_key
 from ..lang.coercion import Fit, Type, Unfit, as_type
 from ..lang.diagnostic import nearest
 from ..lang.literals import is_json
-from ..lang.lwt import Call, Script, Template
-from ..lang.node import walk
+from ..lang.trees.lwt import Call, Script, Template
+from ..lang.trees.node import walk
 from .events import AnswerRead, BudgetReached, CallFinished, CallRetried, CallStarted, Events
 from .prompts import repair
 from .results import NO_USAGE, Access, Failed, Outcome, Record, StepFailed, Trace, add_costs

@@ -8,10 +8,10 @@ from attrs import evolve, field, frozen
 from ..adapters.graph import AdapterError
 from ..adapters.llm import BudgetExceeded, LLMError
 from ..adapters.state import StateError, StoreError
-from ..lang.conditions import Variable
 from ..lang.evaluate.conditions import ConditionError, Unbound
-from ..lang.gasl import Analyze, Assert, Branch, Command, Name, Require, Update
-from ..lang.node import walk
+from ..lang.trees.conditions import Variable
+from ..lang.trees.gasl import Analyze, Assert, Branch, Command, Name, Require, Update
+from ..lang.trees.node import walk
 from .commands import RUNNERS
 from .context import Value
 from .events import BudgetReached

@@ -10,7 +10,7 @@ from attrs import define, evolve, field
 
 from ..adapters.llm import LLM, Usage
 from ..lang.diagnostic import Diagnostic, has_errors
-from ..lang.lwt import Call, Mode, Step
+from ..lang.trees.lwt import Call, Mode, Step
 from .calls import Caller
 from .events import Events, RunFinished, StepFinished, StepSkipped, StepStarted, Warned
 from .operations import OPERATIONS, Context, Operation, find

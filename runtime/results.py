@@ -12,8 +12,8 @@ from ..adapters.llm import Usage
 from ..lang.diagnostic import Diagnostic, all_as_json, compatible, has_errors, picture, printable
 from ..lang.errors import KnotworkError
 from ..lang.literals import short
-from ..lang.lwt import Step
 from ..lang.source import Source, Span
+from ..lang.trees.lwt import Step
 
 __all__ = [
     "Access", "Before", "Failed", "Outcome", "Record", "Recorded", "Run", "ScriptError", "Status", "StepFailed", "StepResult",

@@ -20,7 +20,7 @@ from typing import Any, Protocol
 
 from attrs import define, field, frozen
 
-from ..lang.lwt import Script
+from ..lang.trees.lwt import Script
 from .calls import refuse_keys
 from .folders import FILE, RunError, base_directory, begin, hash_of, read_run, resumed, versions
 from .journal import Journal

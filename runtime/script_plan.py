@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING, Any
 
 from attrs import frozen
 
+from ..lang.catalogue.operations import BUILTIN, Signature
 from ..lang.diagnostic import Diagnostic, has_errors, sort_key
-from ..lang.lwt import ABSENT, MISSING, Script
-from ..lang.operations import BUILTIN, Signature
+from ..lang.trees.lwt import ABSENT, MISSING, Script
 
 if TYPE_CHECKING:
     from ..lang.linter.lwt import Context

@@ -8,8 +8,8 @@ from attrs import field, frozen
 from ..lang.diagnostic import Diagnostic
 
 if TYPE_CHECKING:
-    from ..lang.gasl import StateType
-    from ..lang.schema import Schema
+    from ..lang.catalogue.schema import Schema
+    from ..lang.trees.gasl import StateType
 
 __all__ = ["TOO_DEEP", "Surroundings"]
 

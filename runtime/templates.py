@@ -9,11 +9,11 @@ from typing import TYPE_CHECKING, Any
 
 from attrs import define, evolve, field
 
+from ..lang.catalogue.operations import BUILTIN
 from ..lang.diagnostic import nearest
 from ..lang.literals import Reading, Unreadable, kind_of, read, short
-from ..lang.lwt import Accessor, Index, Key, Mode, Reference, Slice, Step, Template, Text
-from ..lang.operations import BUILTIN
 from ..lang.source import Span
+from ..lang.trees.lwt import Accessor, Index, Key, Mode, Reference, Slice, Step, Template, Text
 from .results import Access, Failed, StepFailed, StepResult, Trace, plain
 
 if TYPE_CHECKING:

@@ -13,8 +13,8 @@ from pathlib import Path
 import platformdirs
 import pytest
 from knotwork import gasl, lwt
-from knotwork.lang.functions import FUNCTIONS, METHODS
-from knotwork.lang.gasl import Statement
+from knotwork.lang.catalogue.functions import FUNCTIONS, METHODS
+from knotwork.lang.trees.gasl import Statement
 
 ROOT = Path(__file__).parent.parent
 PAGES = [ROOT / "README.md", ROOT / "CHANGELOG.md", *sorted((ROOT / "docs").rglob("*.md"))]

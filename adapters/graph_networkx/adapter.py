@@ -4,8 +4,8 @@ from collections.abc import Sequence
 from sys import maxsize
 from typing import TYPE_CHECKING, Any, Literal
 
-from ...lang.conditions import Comparison, Condition, Constant, Field, Or
-from ...lang.gasl import Order
+from ...lang.trees.conditions import Comparison, Condition, Constant, Field, Or
+from ...lang.trees.gasl import Order
 from ..graph import DEFAULT_CAPS, MOST_TEXTS, AdapterError, Caps, Direction, Found, Item, NodeId, Plan, Schema, tree_of
 from .find import MISSING, find, node_named, plan_of
 from .rows import node_item

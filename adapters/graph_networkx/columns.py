@@ -12,9 +12,9 @@ import numpy as np
 from attrs import field, frozen
 from numpy.typing import NDArray
 
-from ...lang.conditions import And, Comparison, Condition, Field, Not, NullTest
 from ...lang.evaluate.conditions import Bound, identity
 from ...lang.evaluate.conditions.interpreter import leaf_test
+from ...lang.trees.conditions import And, Comparison, Condition, Field, Not, NullTest
 from .column_types import Array, Coded, Leaf, Mask, Numbers, numbers_of
 from .json_values import plain
 

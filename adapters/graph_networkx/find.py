@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar
 import attrs
 from attrs import frozen
 
-from ...lang.conditions import Condition, Field
 from ...lang.evaluate.conditions import Predicate, Reader, compiled, simplified, sort_key
-from ...lang.gasl import Order
+from ...lang.trees.conditions import Condition, Field
+from ...lang.trees.gasl import Order
 from ..graph import AdapterError, Caps, Found, Item, Plan
 from .find_plan import Decision, column_of_field, decide, fields_of, selected
 from .json_values import node_id, plain

@@ -9,9 +9,9 @@ from typing import Any, Literal
 
 from attrs import frozen
 
-from ...lang.conditions import And, Comparison, Condition, Constant, Field, Items, NullTest
 from ...lang.evaluate.conditions import Bound, ConditionError
-from ...lang.node import walk
+from ...lang.trees.conditions import And, Comparison, Condition, Constant, Field, Items, NullTest
+from ...lang.trees.node import walk
 from ..graph import AdapterError
 from .json_values import node_id, plain
 from .rows import DEGREES, Kind, attribute_reader, degree_of, readers_of, reserved, rows_of
@@ -178,7 +178,7 @@ def _fits(leaf: Comparison | NullTest) -> bool:
     if isinstance(leaf, NullTest):
         return True
     if isinstance(leaf.right, Constant | Items):
-        from ...lang.evaluate.conditions.comparing import constant_of
+        from ...lang.evaluate.conditions.comparison import constant_of
 
         right = constant_of(leaf.right)
         values = right if isinstance(right, tuple | list) else (right,)

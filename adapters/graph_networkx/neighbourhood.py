@@ -8,8 +8,8 @@ from collections.abc import Iterable, Iterator, Sequence
 from itertools import islice
 from typing import Any
 
-from ...lang.conditions import And, Comparison, Condition, Field, Not, NullTest, Or
 from ...lang.evaluate.conditions import Predicate
+from ...lang.trees.conditions import And, Comparison, Condition, Field, Not, NullTest, Or
 from ..graph import DEFAULT_CAPS, Caps, Direction, Found, Item, NodeId
 from .find import MISSING, node_named, predicate_of
 from .rows import Deadline, Items, edge_item, node_item

@@ -8,9 +8,9 @@ import attrs
 import numpy as np
 from attrs import define, field, frozen
 
-from ...lang.conditions import And, Comparison, Condition, Constant, Field, Not, NullTest
 from ...lang.evaluate.conditions import ConditionError, Predicate, Reader, compiled, evaluate, look_up
-from ...lang.node import walk
+from ...lang.trees.conditions import And, Comparison, Condition, Constant, Field, Not, NullTest
+from ...lang.trees.node import walk
 from ..graph import Caps, Found, Item, NodeId, Plan
 from .find import plan_of, positions_of, predicate_of
 from .json_values import node_id, plain

@@ -12,8 +12,8 @@ from itertools import islice
 from time import monotonic
 from typing import Any, Literal, overload
 
-from ...lang.conditions import Field
 from ...lang.evaluate.conditions import ConditionError, Predicate, Reader, look_up
+from ...lang.trees.conditions import Field
 from ..graph import Caps, Item, Stoppable
 from .json_values import item_value, node_id
 

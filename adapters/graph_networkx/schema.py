@@ -11,7 +11,7 @@ import orjson
 from attrs import define, field
 from blake3 import blake3
 
-from ...lang.schema import Attribute, Schema
+from ...lang.catalogue.schema import Attribute, Schema
 from .json_values import item_value, json_value, node_id
 from .rows import reserved
 

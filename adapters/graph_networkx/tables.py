@@ -13,7 +13,7 @@ import numpy as np
 from attrs import define, field, frozen
 from numpy.typing import NDArray
 
-from ...lang.conditions import And, Comparison, Condition, Constant, Field, Not, NullTest, Or
+from ...lang.trees.conditions import And, Comparison, Condition, Constant, Field, Not, NullTest, Or
 from .rows import Kind
 
 __all__ = ["Adjacency", "Computed", "Table", "computed", "distinct", "forget", "keeps"]

@@ -17,7 +17,7 @@ from jsonschema.validators import extend
 from referencing import Registry
 from referencing.exceptions import Unresolvable
 
-from ...lang.evaluate.patterns import too_large_in
+from ...lang.evaluate.text_checks import too_large_in
 from . import BadRequest
 
 __all__ = ["compiled", "first_fault"]

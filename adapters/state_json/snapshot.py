@@ -7,7 +7,7 @@ from typing import Any
 from attrs import frozen
 from orjson import Fragment
 
-from ...lang.gasl import StateType
+from ...lang.trees.gasl import StateType
 from ..state import Declaration
 from .values.changes import undeclared
 from .values.nodes import CounterNode, DictNode, ListNode, Node, find, walk

@@ -1,18 +1,31 @@
 """A JSON document as a tree that knows where everything stands, and the way from a string's text back into the file."""
 
 import json
+import math
 import re
 from bisect import bisect_right
 from collections.abc import Iterator, Mapping, Sequence
 from functools import cached_property
-from typing import Any, TypeAlias
+from typing import Any, NamedTuple, TypeAlias
 
 from attrs import field, frozen
 
 from ..diagnostic import Diagnostic, Edit
 from ..source import Source, Span
 
-__all__ = ["JsonNode", "JsonPath", "JsonRead", "StringMap", "path_text"]
+__all__ = [
+    "CLOSING",
+    "JsonNode",
+    "JsonPath",
+    "JsonRead",
+    "Scalar",
+    "StringMap",
+    "json_fault",
+    "path_text",
+    "read_number",
+    "read_string",
+    "read_word",
+]
 
 JsonPath: TypeAlias = Sequence[str | int]
 """The way from the root to a value: keys and indexes."""
@@ -142,3 +155,171 @@ class StringMap:
         quote = self.text[self.span.start : self.span.start + 1]
         text = json.dumps(edit.text, ensure_ascii=False)[1:-1]
         return Edit(self.located(edit.span), text.replace("'", "\\'") if quote == "'" else text)
+
+
+# The scalars of JSON text: strings, numbers and words, with what is usually wrong in them.
+# Each function reads at an offset and returns the value, where it ends, and a fault or None; edits are exact.
+
+
+CLOSING = {'"': '"', "'": "'", "\u201c": "\u201d", "\u201e": "\u201c", "\u2018": "\u2019"}
+"""The quotes that strings are found in, and what closes them; JSON knows the first only."""
+
+_STRING = re.compile(r'"[^"\\\x00-\x1f\ud800-\udfff]*"')
+_BODY = {
+    quote: re.compile(rf"(?:[^{re.escape(close)}\\]++|\\.)*+{re.escape(close)}", re.DOTALL)
+    for quote, close in CLOSING.items()
+}
+_FAULTY = re.compile(r'[\x00-\x1f]|\\(?:["\\/bfnrt]|u[0-9a-fA-F]{4})|\\.?', re.DOTALL)
+_LONE = re.compile(r"[\ud800-\udfff]")
+_NUMBER = re.compile(r"-?(?:0|[1-9][0-9]*)(\.[0-9]+)?([eE][+-]?[0-9]+)?")
+_NUMBERISH = re.compile(r"[+-]?(?:Infinity|NaN|[0-9.][0-9A-Za-z_.+-]*)")
+_WORD = re.compile(r"[^\W\d]\w*")
+
+_WORDS = {"true": True, "false": False, "null": None}
+_MEANT = {"True": True, "False": False, "None": None, "TRUE": True, "FALSE": False, "NULL": None, "Null": None,
+          "undefined": None, "nil": None}  # fmt: skip
+_MOST_EDITS = 200
+"""Edits of one string; with more faults than that it is no slip."""
+
+
+class Scalar(NamedTuple):
+    """A value, where its text ends, and what is wrong with it."""
+
+    value: Any
+    end: int
+    fault: Diagnostic | None = None
+
+
+def json_fault(code: str, message: str, start: int, end: int, *hints: str, edits: tuple[Edit, ...] = ()) -> Diagnostic:
+    """Return an error over ``[start, end)``."""
+    return Diagnostic(code, "error", message, Span(start, end), tuple(hint for hint in hints if hint), edits)
+
+
+def read_string(text: str, at: int) -> Scalar | None:
+    """Read the string whose opening quote, of whatever kind, stands at ``at``. None where it is not closed."""
+    match = _STRING.match(text, at)
+    if match:
+        return Scalar(text[at + 1 : match.end() - 1], match.end())
+    quote = text[at]
+    body = _BODY[quote].match(text, at + 1)
+    if body is None:
+        return None
+    end = body.end()
+    raw = text[at + 1 : end - 1]
+    if quote == '"':
+        try:
+            value = json.loads(text[at:end])
+        except ValueError:
+            return _repaired(text, at, end)
+        return _whole(value, at, end)
+    value = _decoded(raw)
+    edits = () if _LONE.search(value) else (Edit(Span(at, end), json.dumps(value, ensure_ascii=False)),)
+    kind = "single" if quote == "'" else "typographic"
+    fault = json_fault("JSON005", f"a string stands in {kind} quotes", at, end, "JSON has double quotes", edits=edits)
+    return Scalar(value, end, fault)
+
+
+def _whole(value: str, at: int, end: int) -> Scalar:
+    if _LONE.search(value):
+        message = "a string has half a surrogate pair, which can't be written to a file or sent to a model"
+        return Scalar(_LONE.sub("\ufffd", value), end, json_fault("JSON008", message, at, end))
+    return Scalar(value, end)
+
+
+def _repaired(text: str, at: int, end: int) -> Scalar:
+    """Return the value of a string with raw control characters or escapes that JSON doesn't have, and the edits."""
+    edits: list[Edit] = []
+    first = at
+    for match in _FAULTY.finditer(text, at + 1, end - 1):
+        found = match[0]
+        if len(found) > 1 and (found[1] in '"\\/bfnrt' or len(found) == 6):
+            continue
+        new = json.dumps(found)[1:-1] if found < " " else "'" if found == "\\'" else "\\" + found
+        if not edits:
+            first = match.start()
+        edits.append(Edit(Span(*match.span()), new))
+    raw = text[first : first + 1]
+    if raw < " ":
+        what = {"\n": "a line break", "\t": "a tab", "\r": "a carriage return"}.get(raw, "a control character")
+        message, hint = f"a string has {what} in it", f"write `{json.dumps(raw)[1:-1]}`"
+    else:
+        message = f"a string has `{text[first : first + 2]}`, which is no escape of JSON"
+        hint = "a backslash itself is written twice"
+    fixes = tuple(edits) if len(edits) <= _MOST_EDITS else ()
+    return Scalar(
+        _decoded(text[at + 1 : end - 1]), end, json_fault("JSON008", message, first, first + 1, hint, edits=fixes)
+    )
+
+
+_DECODE = re.compile(r"\\(u[0-9a-fA-F]{4}|.)", re.DOTALL)
+_SIMPLE = {"b": "\b", "f": "\f", "n": "\n", "r": "\r", "t": "\t", '"': '"', "\\": "\\", "/": "/", "'": "'"}
+
+
+def _decoded(raw: str) -> str:
+    """Return what a faulty string most likely says."""
+
+    def character(match: re.Match[str]) -> str:
+        body = match[1]
+        return chr(int(body[1:], 16)) if len(body) == 5 else _SIMPLE.get(body, match[0])
+
+    value = _DECODE.sub(character, raw)
+    return _LONE.sub("\ufffd", value.encode("utf-16", "surrogatepass").decode("utf-16", "replace"))
+
+
+def read_number(text: str, at: int) -> Scalar:
+    """Read the number at ``at``, where a digit, a sign or a point stands."""
+    whole = _NUMBERISH.match(text, at)
+    end = whole.end() if whole else at + 1
+    match = _NUMBER.match(text, at)
+    if match is None or match.end() != end:
+        return _odd_number(text, at, end)
+    if match[1] is None and match[2] is None:
+        if end - at > 20 or not -(2**63) <= (value := int(match[0])) < 2**63:
+            message = f"the number {_cut(match[0])} doesn't fit into 64 bits"
+            return Scalar(None, end, json_fault("JSON007", message, at, end, "write it as a string"))
+        return Scalar(value, end)
+    number = float(match[0]) if end - at <= 1000 else math.inf
+    if not math.isfinite(number):
+        return Scalar(None, end, json_fault("JSON007", f"the number {_cut(match[0])} is too large", at, end))
+    return Scalar(number, end)
+
+
+_PLUS = re.compile(r"\+?(-?)(\d*)(?:\.(\d*))?([eE][+-]?\d+)?")
+
+
+def _odd_number(text: str, at: int, end: int) -> Scalar:
+    word = text[at:end]
+    if word.lstrip("+-") in ("NaN", "Infinity"):
+        fault = json_fault("JSON007", f"JSON has no {word}", at, end, "leave it out, or write null")
+        return Scalar(None, end, fault)
+    match = _PLUS.fullmatch(word)
+    if match is None or not (match[2] or match[3]) or len(word) > 30:
+        return Scalar(None, end, json_fault("JSON007", f"`{_cut(word)}` is no number of JSON", at, end))
+    meant = f"{match[1]}{match[2].lstrip('0') or '0'}{'.' + (match[3] or '0') if match[3] is not None else ''}{match[4] or ''}"
+    edit = Edit(Span(at, end), meant)
+    fault = json_fault("JSON007", f"`{word}` is no number of JSON", at, end, f"write `{meant}`", edits=(edit,))
+    return Scalar(json.loads(meant), end, fault)
+
+
+def read_word(text: str, at: int) -> Scalar | None:
+    """Read ``true``, ``false``, ``null``, or what other languages call them. None where no word is."""
+    match = _WORD.match(text, at)
+    if match is None:
+        return None
+    word, end = match[0], match.end()
+    if word in _WORDS:
+        return Scalar(_WORDS[word], end)
+    if word in _MEANT:
+        meant = json.dumps(_MEANT[word])
+        edit = Edit(Span(at, end), meant)
+        message = f"JSON writes `{word}` as `{meant}`"
+        return Scalar(_MEANT[word], end, json_fault("JSON006", message, at, end, edits=(edit,)))
+    if word in ("NaN", "Infinity"):
+        return _odd_number(text, at, end)
+    edit = Edit(Span(at, end), json.dumps(word, ensure_ascii=False))
+    message = f"`{_cut(word)}` stands without quotes"
+    return Scalar(word, end, json_fault("JSON005", message, at, end, "a text has double quotes", edits=(edit,)))
+
+
+def _cut(text: str) -> str:
+    return text if len(text) <= 30 else text[:29] + "…"

@@ -10,21 +10,21 @@ import json
 import re
 from bisect import bisect_right
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Annotated, Any
 from zlib import crc32
 
 from attrs import evolve, field, frozen
+from pydantic import BaseModel, ConfigDict, Field
 
 from ..diagnostic import Diagnostic, Edit, has_errors, sort_key
-from ..gasl import Item, Program, Statement, Try
 from ..parse.gasl import parse_gasl
 from ..source import Source, Span
-from .json_scalars import json_fault
-from .json_text import JsonNode, StringMap, read_json
+from ..trees.gasl import Item, Program, Statement, Try
+from .json_text import JsonNode, StringMap, not_json, read_json
+from .json_tree import json_fault
 from .shape import Misfit, json_schema, misfits
-from .values import not_json
 
-__all__ = ["PLAN_SCHEMA", "Plan", "PlanConfig", "PlanRead", "PlanScript", "read_plan"]
+__all__ = ["PLAN_SCHEMA", "Plan", "PlanConfig", "PlanRead", "read_plan"]
 
 MAX_LINES = 30_000
 """Lines of all commands together: a string may hold several commands."""
@@ -37,8 +37,6 @@ if TYPE_CHECKING:
 def __getattr__(name: str) -> Any:
     # The schema is made from the pydantic model, which nobody should wait for who only reads a script.
     if name == "PLAN_SCHEMA":
-        from .plan_model import PlanModel
-
         return json_schema(PlanModel)
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
 
@@ -153,7 +151,6 @@ def read_plan(source: "Source | str | Mapping[str, Any]") -> PlanRead:
     read = read_json(source)
     if read.root is None:
         return PlanRead(None, read.diagnostics, source)
-    from .plan_model import PlanModel
 
     of_shape = [_fault(misfit, read.root, source) for misfit in _apart(misfits(PlanModel, read.root, filling=True))]
     found = [*read.diagnostics, *of_shape, *_blank(read.root)]
@@ -173,7 +170,6 @@ def read_plan(source: "Source | str | Mapping[str, Any]") -> PlanRead:
 
 def _has_commands(root: JsonNode) -> bool:
     """Say whether the commands of a faulty document can be read all the same."""
-    from .plan_model import MAX_COMMANDS
 
     commands = root.fields.get("commands")
     if commands is None or not 0 < len(commands.items) <= MAX_COMMANDS:
@@ -295,3 +291,48 @@ def _as_source(plan: Mapping[str, Any]) -> Source | Diagnostic:
         except (TypeError, ValueError) as error:
             reason = str(error)
     return Diagnostic("PLAN001", "error", f"the plan can't be written as JSON: {reason}")
+
+
+# The shape of a plan, as models and clients are told it. See ``docs/design/gasl.md#the-plan-object``. Imports pydantic: import it
+# late.
+
+
+MAX_COMMANDS = 10_000
+
+
+class _Strict(BaseModel):
+    model_config = ConfigDict(extra="forbid", strict=True, frozen=True)
+
+
+class CommandModel(_Strict):
+    """A command and why it is there."""
+
+    command: str = Field(description="A single GASL command.", min_length=1)
+    why: str = Field(default="", description="A brief, one-line rationale for this command.")
+
+
+class ConfigModel(_Strict):
+    """When a plan stops."""
+
+    stop_on_error: bool = Field(
+        default=True, description="Stop after a command that ends with error, binding_failure or schema_mismatch."
+    )
+    continue_on_empty: bool = Field(default=False, description="Go on after a command that finds nothing.")
+
+
+class PlanModel(_Strict):
+    """A plan: GASL commands, executed in order as one script."""
+
+    model_config = ConfigDict(title="Plan")
+
+    plan_id: str = Field(description="UUID for tracking.", min_length=1, max_length=200)
+    why: str = Field(description="A brief, one-line rationale for this plan.", min_length=1)
+    commands: Annotated[
+        list[str | CommandModel],
+        Field(
+            description="GASL commands, in order. A TRY block may span several strings.",
+            min_length=1,
+            max_length=MAX_COMMANDS,
+        ),
+    ]
+    config: ConfigModel = Field(default=ConfigModel(), description="When the plan stops.")

@@ -11,8 +11,8 @@ from typing import Any, Generic, TypeVar
 
 import attrs
 
-from ..node import Node
 from ..source import Span
+from ..trees.node import Node
 
 __all__ = ["Kept", "Pieces", "move"]
 

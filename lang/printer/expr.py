@@ -10,7 +10,7 @@ import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any, TypeAlias
 
-from ..expr import (
+from ..trees.expr import (
     Arithmetic,
     BoolChain,
     Call,

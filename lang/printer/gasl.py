@@ -11,11 +11,11 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any, Final, TypeAlias
 from unicodedata import category
 
-from .. import gasl
-from ..conditions import And, Comparison, Condition, Constant, Field, Items, Length, Not, NullTest, Or, Variable
-from ..gasl import Branch, Command, Comment, Explain, Item, Key, Name, On, Path, Program, Statement, Try
-from ..node import Node
 from ..source import NOWHERE, Source
+from ..trees import gasl
+from ..trees.conditions import And, Comparison, Condition, Constant, Field, Items, Length, Not, NullTest, Or, Variable
+from ..trees.gasl import Branch, Command, Comment, Explain, Item, Key, Name, On, Path, Program, Statement, Try
+from ..trees.node import Node
 
 __all__ = ["format_command", "format_condition", "format_gasl", "format_key", "format_name", "format_text"]
 

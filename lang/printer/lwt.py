@@ -8,7 +8,8 @@ import math
 import re
 from collections.abc import Callable, Iterable
 
-from ..lwt import (
+from ..source import NOWHERE, Source
+from ..trees.lwt import (
     Accessor,
     Call,
     Choice,
@@ -27,7 +28,6 @@ from ..lwt import (
     Value,
     Word,
 )
-from ..source import NOWHERE, Source
 
 __all__ = ["format_call", "format_lwt", "format_reference", "format_step", "format_template", "format_value"]
 

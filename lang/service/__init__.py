@@ -7,6 +7,7 @@ No function raises for what a text says, and none does I/O.
 """
 
 from ..diagnostic import Diagnostic, Edit
+from .document import Reading, Text, read
 from .model import (
     LANGUAGES,
     Completion,
@@ -20,7 +21,6 @@ from .model import (
     Token,
     Variable,
 )
-from .reading import Reading, Text, read
 
 __all__ = [
     "LANGUAGES",
@@ -63,7 +63,7 @@ def complete(language: Language, source: Text, offset: int, known: Known = _NOTH
     Each, put in place of its span, gives a text that the parser takes as far as the cursor. Where the cursor is inside of a word
     or a string, the span goes on to its end.
     """
-    from .completing.asking import completed
+    from .completion import completed
 
     reading, offset = _placed(language, source, offset)
     return completed(reading, offset, known)
@@ -71,7 +71,7 @@ def complete(language: Language, source: Text, offset: int, known: Known = _NOTH
 
 def hover(language: Language, source: Text, offset: int, known: Known = _NOTHING) -> Hover | None:
     """Return what there is to say of what stands at ``offset``: a command's reference, a variable's producer, a field's values."""
-    from .hovering import hovered
+    from .hover import hovered
 
     reading, offset = _placed(language, source, offset)
     return hovered(reading, offset, known)
@@ -79,7 +79,7 @@ def hover(language: Language, source: Text, offset: int, known: Known = _NOTHING
 
 def definition(language: Language, source: Text, offset: int, known: Known = _NOTHING) -> Place | None:
     """Return where the name at ``offset`` is defined: the step, the command that binds the variable, the seed's field."""
-    from .naming.asking import defined, names_in
+    from .symbols import defined, names_in
 
     reading, offset = _placed(language, source, offset)
     return defined(names_in(reading), offset)
@@ -87,7 +87,7 @@ def definition(language: Language, source: Text, offset: int, known: Known = _NO
 
 def references(language: Language, source: Text, offset: int, known: Known = _NOTHING) -> tuple[Place, ...]:
     """Return every place that names what the name at ``offset`` does, its definition too, in the order of the text."""
-    from .naming.asking import names_in, places
+    from .symbols import names_in, places
 
     reading, offset = _placed(language, source, offset)
     return places(names_in(reading), offset)
@@ -95,7 +95,7 @@ def references(language: Language, source: Text, offset: int, known: Known = _NO
 
 def renamable(language: Language, source: Text, offset: int, known: Known = _NOTHING) -> Place | Diagnostic:
     """Return the place of the name at ``offset`` if it can be another, else why it can't."""
-    from .naming.asking import can_be_renamed
+    from .symbols import can_be_renamed
 
     reading, offset = _placed(language, source, offset)
     return can_be_renamed(reading, offset, known)
@@ -109,7 +109,7 @@ def rename(
     The renamed text names the same things at the same places and has the same diagnostics there; a rename that would change
     them is refused. The diagnostic's code is ``KW005``.
     """
-    from .naming.asking import renamed
+    from .symbols import renamed
 
     reading, offset = _placed(language, source, offset)
     return renamed(reading, offset, new, known)
@@ -117,27 +117,27 @@ def rename(
 
 def symbols(language: Language, source: Text) -> tuple[Symbol, ...]:
     """Return what the text defines, in the order of the text."""
-    from .looks.outline import symbols_of
+    from .outline import symbols_of
 
     return symbols_of(read(language, source))
 
 
 def folds(language: Language, source: Text) -> tuple[Fold, ...]:
     """Return what can be folded: blocks, steps over several lines, runs of comments, objects and lists of a document."""
-    from .looks.lines import folds_of
+    from .outline import folds_of
 
     return folds_of(read(language, source))
 
 
 def tokens(language: Language, source: Text) -> tuple[Token, ...]:
     """Return the semantic tokens of the text, as far as it can be read; what can't be read has those of its words."""
-    from .looks.tokens import tokens_in
+    from .semantic_tokens import tokens_in
 
     return tokens_in(read(language, source))
 
 
 def diagnose(language: Language, source: Text, known: Known = _NOTHING) -> tuple[Diagnostic, ...]:
     """Return what the checker says of the text with what is known, in the order of place."""
-    from .checking import diagnosed
+    from .document import diagnosed
 
     return diagnosed(read(language, source), known)

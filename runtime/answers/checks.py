@@ -13,9 +13,9 @@ from attrs import field, frozen
 from ...adapters.llm import BadRequest
 from ...adapters.llm.answers import read_json, unfenced, validator
 from ...adapters.llm.schema import first_fault
-from ...lang.evaluate.checks import MOST, CheckError
-from ...lang.evaluate.checks import Check as Written
-from ...lang.evaluate.checks import read_check as read_written
+from ...lang.evaluate.text_checks import MOST, CheckError
+from ...lang.evaluate.text_checks import Check as Written
+from ...lang.evaluate.text_checks import read_check as read_written
 from ..commands.excerpts import clipped
 from ..refusals import RequestError
 

@@ -12,16 +12,16 @@ from typing import TYPE_CHECKING, Any, Literal
 from attrs import evolve, field, frozen
 
 from ...lang.diagnostic import Diagnostic, compatible, has_errors, sort_key
-from ...lang.lwt import MAX_STEPS, MISSING, Mode, Script
 from ...lang.source import Source
+from ...lang.trees.lwt import MAX_STEPS, MISSING, Mode, Script
 from ..surroundings import TOO_DEEP, Surroundings
 
 if TYPE_CHECKING:
+    from ...lang.catalogue.operations import Signature
     from ...lang.documents.plan import Plan, PlanRead
     from ...lang.documents.seed import SeedRead
-    from ...lang.gasl import Program
-    from ...lang.operations import Signature
-    from ...lang.seed import FormulaSeed
+    from ...lang.trees.gasl import Program
+    from ...lang.trees.seed import FormulaSeed
     from ..script_plan import ScriptPlan
 
 __all__ = [
@@ -141,7 +141,7 @@ def check_program(
 
     ``restrict`` yields what the host refuses of the program, with places in its own text.
     """
-    from ...lang.gasl import Program
+    from ...lang.trees.gasl import Program
 
     known = (surroundings or Surroundings()).known
     source = program if isinstance(program, Source) else Source(program) if isinstance(program, str) else program.source
@@ -161,7 +161,7 @@ def read_program(source: Source, language: Literal["gasl", "plan"] = "gasl") -> 
     """Read a GASL program, or a plan in JSON. Only what reading finds is reported: whoever runs the program checks it where it runs."""
     if language == "plan":
         from ...lang.documents.plan import read_plan
-        from ...lang.gasl import Program
+        from ...lang.trees.gasl import Program
 
         read = read_plan(source)
         program = read.plan.program if read.plan is not None else Program((), source)
@@ -187,8 +187,8 @@ def _plan(
     plan: "PlanRead | Source | str", known: dict[str, Any], restrict: "Callable[[Program], Iterable[Diagnostic]] | None"
 ) -> CheckedProgram:
     from ...lang.documents.plan import PlanRead, read_plan
-    from ...lang.gasl import Program
     from ...lang.linter.gasl import check_plan
+    from ...lang.trees.gasl import Program
 
     read = plan if isinstance(plan, PlanRead) else read_plan(plan)
     readable = read.plan or read.draft
@@ -205,7 +205,7 @@ def check_seed(seed: "SeedRead | FormulaSeed | Source | str | Mapping[str, Any]"
     ``data`` is a context or a list of them: what only they show is checked too. Raises ``ContextError`` if it is neither.
     """
     from ...lang.documents.seed import SeedRead, read_seed
-    from ...lang.seed import FormulaSeed
+    from ...lang.trees.seed import FormulaSeed
     from ..formulas.seeds import check
 
     if isinstance(seed, FormulaSeed):

@@ -10,7 +10,7 @@ from attrs import evolve
 from ...adapters.llm.budget import Price
 from ...adapters.llm.strict_schema import means_of
 from ...lang.diagnostic import Diagnostic, nearest
-from ...lang.seed import FormulaSeed
+from ...lang.trees.seed import FormulaSeed
 from ..calls import Caller
 from ..compiler.compiling import compile_task
 from ..compiler.keeping import start

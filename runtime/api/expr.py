@@ -13,10 +13,10 @@ if TYPE_CHECKING:
     from ...lang.diagnostic import Diagnostic
     from ...lang.evaluate.expr import ExprError as EvaluationError
     from ...lang.evaluate.expr import Limits
-    from ...lang.expr import Expr
     from ...lang.parse.expr import ExprRead
-    from ...lang.seed import Extracted
     from ...lang.source import Source
+    from ...lang.trees.expr import Expr
+    from ...lang.trees.seed import Extracted
 
 __all__ = ["ExprError", "ExprRead", "Limits", "check", "compile", "evaluate", "format", "parse"]
 
@@ -128,7 +128,7 @@ def compile(source: "Source | str | Expr") -> Callable[..., Any]:
     limits are the usual ones. Raises ``ExprError`` for a text that can't be read.
     """
     from ...lang.evaluate.expr import ExprError as EvaluationError
-    from ...lang.evaluate.expr.generating.generator import compiled
+    from ...lang.evaluate.expr.generator import compiled
 
     expr, text = _read(source)
     run = compiled(expr)
@@ -144,8 +144,8 @@ def compile(source: "Source | str | Expr") -> Callable[..., Any]:
 
 def _read(source: "Source | str | Expr", most: int | None = None) -> "tuple[Expr, Source]":
     from ...lang.diagnostic import Diagnostic, has_errors
-    from ...lang.node import Node
     from ...lang.source import Source
+    from ...lang.trees.node import Node
 
     if isinstance(source, Node):
         return source, Source("")

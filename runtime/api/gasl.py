@@ -13,11 +13,11 @@ if TYPE_CHECKING:
     from ...adapters.graph import AdapterError, Caps, GraphAdapter
     from ...adapters.llm import LLM as LLMClient
     from ...adapters.state import StateError, StateStore, StoreError
+    from ...lang.catalogue.schema import Schema
     from ...lang.diagnostic import Diagnostic
     from ...lang.evaluate.conditions import ConditionError
-    from ...lang.gasl import StateType
-    from ...lang.schema import Schema
     from ...lang.source import Source
+    from ...lang.trees.gasl import StateType
     from ..context import ContextStore
     from ..events import Events
     from ..executor import ExecutionError, GASLExecutor, ParseError, PlanError
@@ -91,7 +91,7 @@ def check(
 
 def format(program: "Program | Source | str") -> str:
     """Return the program in its one formatted spelling, comments kept. Raises ``ParseError`` where it can't be read."""
-    from ...lang.gasl import Program as Tree
+    from ...lang.trees.gasl import Program as Tree
     from .programs import Program as Printable
 
     if isinstance(program, Printable):

@@ -14,8 +14,8 @@ if TYPE_CHECKING:
     from typing import TypedDict
 
     from ...lang.diagnostic import Diagnostic
-    from ...lang.lwt import Mode, Script
     from ...lang.source import Source
+    from ...lang.trees.lwt import Mode, Script
     from ..events import Events
     from ..grounds.values import Chunks, Models
     from ..results import Failed, Record, Run, ScriptError, StepResult
@@ -51,7 +51,7 @@ __all__ = [
 ]  # fmt: skip
 
 _TYPES = {
-    "Script": "lang.lwt", "Events": "runtime.events", "Failed": "runtime.results", "Run": "runtime.results",
+    "Script": "lang.trees.lwt", "Events": "runtime.events", "Failed": "runtime.results", "Run": "runtime.results",
     "ScriptError": "runtime.results", "StepResult": "runtime.results", "RunError": "runtime.runs",
 }  # fmt: skip
 
@@ -81,7 +81,7 @@ def check(script: "Script | str", *, input: Any = None, max_steps: int | None = 
 
     ``max_steps`` is, as for ``parse``, about a text.
     """
-    from ...lang.lwt import MISSING
+    from ...lang.trees.lwt import MISSING
     from .checked import check_script
 
     return list(check_script(script, max_steps=max_steps, input=MISSING if input is None else input).diagnostics)
@@ -313,7 +313,7 @@ def _recorder(script: "Script", input: Any, llm: Any) -> "Record":
 
 def _planned(script: "Script", input: Any, models: Mapping[str, Any]) -> "ScriptPlan":
     """Check a script for its run: one that can't run leaves no folder and opens no state. Raises ``ScriptError``."""
-    from ...lang.lwt import ABSENT
+    from ...lang.trees.lwt import ABSENT
     from .checked import check_script
 
     plan = check_script(script, input=ABSENT if input is None else input, models=tuple(models)).plan

@@ -5,13 +5,13 @@ from typing import Any
 
 from attrs import frozen
 
-from ...lang import gasl as tree
-from ...lang.conditions import Condition as ConditionTree
+from ...lang.catalogue.schema import Schema
 from ...lang.diagnostic import Diagnostic, has_errors
 from ...lang.evaluate.conditions import ConditionError
 from ...lang.parse import gasl as reading
-from ...lang.schema import Schema
 from ...lang.source import Source
+from ...lang.trees import gasl as tree
+from ...lang.trees.conditions import Condition as ConditionTree
 from ..executor.errors import ParseError
 
 __all__ = ["Condition", "GASLParser", "Program", "condition", "program"]

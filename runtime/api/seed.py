@@ -17,9 +17,9 @@ if TYPE_CHECKING:
     from ...adapters.llm.budget import Price
     from ...lang.diagnostic import Diagnostic
     from ...lang.documents.seed import Converted
-    from ...lang.evaluate.seed.explaining import Explanation
+    from ...lang.evaluate.seed.explanation import Explanation
     from ...lang.evaluate.seed.sensitivity import Flip, Sensitivity
-    from ...lang.seed import FormulaSeed as Tree
+    from ...lang.trees.seed import FormulaSeed as Tree
     from ..compiler.results import Compiled, CompiledStep
     from ..events import Events
     from ..folders import RunError
@@ -79,7 +79,7 @@ _TYPES = {
     "Compiled": "runtime.compiler.results", "CompiledStep": "runtime.compiler.results",
     "RequestError": "runtime.refusals",
     "ContextError": "runtime.formulas.reviews", "Converted": "lang.documents.seed", "Counts": "runtime.formulas.results",
-    "Estimate": "runtime.formulas.estimate", "Explanation": "lang.evaluate.seed.explaining",
+    "Estimate": "runtime.formulas.estimate", "Explanation": "lang.evaluate.seed.explanation",
     "Extraction": "runtime.formulas.results", "FilterError": "runtime.formulas.filtering",
     "Flip": "lang.evaluate.seed.sensitivity", "FormulaSeed": "runtime.formulas.seeds",
     "Provenance": "runtime.formulas.computing", "ResultError": "runtime.formulas.results",
@@ -114,7 +114,7 @@ def check(seed: Any, data: Any = None) -> "list[Diagnostic]":
 
     With a context or a list of them as ``data``, also what only they show. Raises ``ContextError``.
     """
-    from ...lang.seed import FormulaSeed as Tree
+    from ...lang.trees.seed import FormulaSeed as Tree
     from ..formulas.seeds import text_of
     from .checked import check_seed
 
@@ -323,7 +323,7 @@ def estimate(
 
 def explain(seed: "Tree", extractions: Any, context: Mapping[str, Any] | None, name: str) -> "Explanation":
     """Say why the value ``name`` is what it is. ``extractions`` as for ``compute``. Raises ``ValueError`` for an unknown name."""
-    from ...lang.evaluate.seed.explaining import explain as tell
+    from ...lang.evaluate.seed.explanation import explain as tell
 
     return tell(seed, [found.row for found in _extractions(extractions) if not found.failed], context or {}, name)
 

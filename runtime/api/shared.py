@@ -13,7 +13,7 @@ T = TypeVar("T")
 
 
 def when_named(module: str, rooms: Mapping[str, str]) -> Callable[[str], Any]:
-    """Return a module's ``__getattr__``: a name of ``rooms`` is loaded from its room, "lang.lwt".
+    """Return a module's ``__getattr__``: a name of ``rooms`` is loaded from its room, "lang.trees.lwt".
 
     "lang.lwt:Other" is for a name that is another one there.
     """

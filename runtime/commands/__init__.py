@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from types import MappingProxyType
 
-from ...lang import gasl
+from ...lang.trees import gasl
 from ..session import Runner
 from .finding import run_find, run_find_paths
 from .grouping import run_aggregate, run_count, run_rank

@@ -10,11 +10,11 @@ from functools import wraps
 from typing import Any
 
 from ...adapters.graph import NodeId
-from ...lang.conditions import Condition
 from ...lang.diagnostic import nearest
 from ...lang.evaluate.conditions import bind
-from ...lang.gasl import Name
 from ...lang.literals import kind_of, short
+from ...lang.trees.conditions import Condition
+from ...lang.trees.gasl import Name
 from ..context import Value
 from ..records import ExecutionResult, Status
 from ..session import Session

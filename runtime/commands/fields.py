@@ -5,7 +5,7 @@ from itertools import islice
 from typing import Any
 
 from ...lang.diagnostic import nearest
-from ...lang.gasl import Path
+from ...lang.trees.gasl import Path
 from .bindings import Refused, Rows, listed
 
 __all__ = ["MISSING", "check_field", "column", "read"]

@@ -8,8 +8,8 @@ from typing import Any
 import attrs
 
 from ...adapters.graph import Caps, Found, NodeId, Stoppable
-from ...lang.conditions import Condition
-from ...lang.gasl import Find, FindPaths, Name
+from ...lang.trees.conditions import Condition
+from ...lang.trees.gasl import Find, FindPaths, Name
 from ..context import Value
 from ..records import ExecutionResult
 from ..session import Session

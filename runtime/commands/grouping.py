@@ -6,8 +6,8 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from ...lang.evaluate.conditions import identity, sort_key
-from ...lang.gasl import Aggregate, Computation, Count, Path, Rank
 from ...lang.literals import kind_of, short
+from ...lang.trees.gasl import Aggregate, Computation, Count, Path, Rank
 from ..context import Value
 from ..records import ExecutionResult
 from ..session import Session

@@ -2,11 +2,11 @@
 
 from typing import Any
 
-from ...lang.conditions import Comparison, Condition, Length, NullTest, Variable
 from ...lang.evaluate.conditions import bind, evaluate, length, look_up
-from ...lang.gasl import Assert, Require
-from ...lang.node import walk
 from ...lang.printer.gasl import format_condition
+from ...lang.trees.conditions import Comparison, Condition, Length, NullTest, Variable
+from ...lang.trees.gasl import Assert, Require
+from ...lang.trees.node import walk
 from ..records import ExecutionResult
 from ..session import Session
 from .bindings import refusing, unbound, variables

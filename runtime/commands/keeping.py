@@ -3,7 +3,7 @@
 from collections.abc import Mapping, Sequence
 
 from ...adapters.state import DeclareKey, Evidence, MergeInto, ReplaceWith, ResetKey, counted_label
-from ...lang.gasl import Declare, Reset, Update
+from ...lang.trees.gasl import Declare, Reset, Update
 from ..context import Value
 from ..records import ExecutionResult
 from ..session import Session

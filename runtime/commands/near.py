@@ -9,11 +9,11 @@ from typing import Any, Literal
 from attrs import frozen
 
 from ...adapters.graph import MOST_TEXTS, GraphAdapter
-from ...lang.conditions import Comparison, Condition, Constant, Field, Items, Operator
+from ...lang.catalogue.schema import Attribute
 from ...lang.diagnostic import nearest
 from ...lang.literals import short
-from ...lang.node import walk
-from ...lang.schema import Attribute
+from ...lang.trees.conditions import Comparison, Condition, Constant, Field, Items, Operator
+from ...lang.trees.node import walk
 from .bindings import listed
 from .fields import read
 

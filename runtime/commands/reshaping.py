@@ -3,7 +3,7 @@
 from typing import Any
 
 from ...lang.evaluate.conditions import bind, compiled
-from ...lang.gasl import SelectFields, SelectWhere
+from ...lang.trees.gasl import SelectFields, SelectWhere
 from ..context import Value
 from ..records import ExecutionResult
 from ..session import Session

@@ -7,7 +7,7 @@ from collections.abc import Callable, Hashable, Mapping, Sequence
 from typing import Any
 
 from ...lang.evaluate.conditions import identity
-from ...lang.gasl import JOINED_FIELDS, Join, Path, SetOperation, joined_names
+from ...lang.trees.gasl import JOINED_FIELDS, Join, Path, SetOperation, joined_names
 from ..context import Value
 from ..records import ExecutionResult
 from ..session import Session

@@ -4,7 +4,7 @@ import attrs
 
 from ...adapters.graph import NodeId
 from ...lang.diagnostic import nearest
-from ...lang.gasl import Connect, Measure, Name, Subgraph, Walk
+from ...lang.trees.gasl import Connect, Measure, Name, Subgraph, Walk
 from ..records import ExecutionResult
 from ..session import Session
 from .bindings import Refused, bound, node_ids, refusing, rows_of

@@ -15,8 +15,8 @@ from ...adapters.llm.strict_schema import Means
 from ...lang.diagnostic import Diagnostic, has_errors
 from ...lang.documents.seed import read_seed
 from ...lang.linter.seed import check as lint
-from ...lang.seed import FormulaSeed
 from ...lang.source import Source
+from ...lang.trees.seed import FormulaSeed
 from ..calls import HOPELESS, Caller
 from ..ending import Ending
 from ..events import Events

@@ -8,10 +8,10 @@ from attrs import frozen
 from ...lang.diagnostic import Diagnostic, has_errors, sort_key
 from ...lang.documents.json_text import read_json
 from ...lang.documents.json_tree import JsonNode
-from ...lang.documents.seed.fields import Fields
-from ...lang.documents.seed.shapes import Shapes
-from ...lang.seed import Extracted
+from ...lang.documents.seed.steps import Fields
+from ...lang.documents.seed.validation import Shapes
 from ...lang.source import Source, Span
+from ...lang.trees.seed import Extracted
 from .naming import Names, References, fits, found
 from .results import Judged
 

@@ -11,7 +11,7 @@ from attrs import define, field, frozen
 
 from ...lang.diagnostic import Diagnostic, Edit, has_errors, nearest, sort_key
 from ...lang.documents.json_tree import JsonNode
-from ...lang.documents.seed.shapes import Shapes
+from ...lang.documents.seed.validation import Shapes
 from ...lang.source import Span
 from .conditions import Conditions, root_of
 from .naming import Names, References, fits, found

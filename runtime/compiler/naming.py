@@ -7,12 +7,12 @@ from typing import TYPE_CHECKING
 
 from attrs import define, field
 
+from ...lang.catalogue.functions import FUNCTIONS
 from ...lang.diagnostic import Diagnostic, Edit, nearest
 from ...lang.documents.json_tree import JsonNode, JsonPath, path_text
-from ...lang.documents.seed.shapes import Shapes
-from ...lang.evaluate.seed.needs import EXTRACTIONS
-from ...lang.evaluate.seed.rows import META_KEYS
-from ...lang.functions import FUNCTIONS
+from ...lang.documents.seed.validation import Shapes
+from ...lang.evaluate.seed.interpreter import META_KEYS
+from ...lang.evaluate.seed.step_dependencies import EXTRACTIONS
 
 if TYPE_CHECKING:
     from pydantic import BaseModel

@@ -7,8 +7,8 @@ from attrs import field, frozen
 
 from ...adapters.llm import Usage
 from ...lang.diagnostic import Diagnostic, all_as_json
-from ...lang.seed import FormulaSeed
 from ...lang.source import Source
+from ...lang.trees.seed import FormulaSeed
 from ..results import NO_USAGE
 
 __all__ = ["PHASES", "Compiled", "CompiledStep", "Judged", "Mended", "Phase", "Status", "Stopped"]

@@ -14,8 +14,8 @@ from ...lang.documents.json_text import read_json
 from ...lang.documents.json_tree import JsonNode
 from ...lang.documents.seed import read_seed
 from ...lang.linter.seed import check as lint
-from ...lang.seed import FormulaSeed
 from ...lang.source import Source, Span
+from ...lang.trees.seed import FormulaSeed
 from .conditions import Conditions
 from .graph import Graph
 from .results import Judged

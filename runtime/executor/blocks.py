@@ -9,7 +9,7 @@ from contextlib import contextmanager
 
 import attrs
 
-from ...lang.gasl import Try
+from ...lang.trees.gasl import Try
 from ..context import ContextStore
 from ..records import ExecutionRecord, ExecutionResult
 from .parts import Parts

@@ -16,8 +16,8 @@ from ...adapters.llm import LLM
 from ...adapters.llm.middleware import Client, as_client
 from ...adapters.state import StateStore
 from ...lang.diagnostic import Diagnostic, has_errors
-from ...lang.gasl import Cancel, Program
 from ...lang.parse.gasl import parse_command
+from ...lang.trees.gasl import Cancel, Program
 from ..context import ContextStore
 from ..dispatcher import CommandDispatcher
 from ..events import Events, PlanFinished, PlanStarted, Warned

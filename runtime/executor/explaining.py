@@ -6,7 +6,7 @@ from typing import Any
 
 from ...adapters.graph import AdapterError
 from ...lang.evaluate.conditions import ConditionError, Unbound
-from ...lang.gasl import (
+from ...lang.trees.gasl import (  # fmt: skip
     Analyze,
     Branch,
     Classify,
@@ -19,7 +19,7 @@ from ...lang.gasl import (
     Process,
     Statement,
     Try,
-)  # fmt: skip
+)
 from ..commands.bindings import Refused, bound, node_ids, rows_of
 from ..commands.finding import shortest_bound
 from ..commands.prompting.showing import batches, shown

@@ -13,8 +13,8 @@ from typing import Any
 import attrs
 from attrs import define, field, frozen
 
-from ...lang.gasl import Assert, Branch, Cancel, Command, Explain, Item, On, SetCommand, Statement, Try, written
 from ...lang.source import NOWHERE, Source
+from ...lang.trees.gasl import Assert, Branch, Cancel, Command, Explain, Item, On, SetCommand, Statement, Try, written
 from ..dispatcher import CommandDispatcher, settled
 from ..events import CommandFinished, CommandStarted, Event, StateChanged, Warned
 from ..records import STOPPING, ExecutionRecord, ExecutionResult, Status, as_history, storable

@@ -3,7 +3,7 @@
 from collections.abc import Mapping, Sequence
 
 from ...lang.evaluate.conditions import matches
-from ...lang.gasl import Branch, On, OnStatus, Statement
+from ...lang.trees.gasl import Branch, On, OnStatus, Statement
 from ..commands.bindings import bound
 from ..context import Value
 from ..dispatcher import failure, incomplete_sources, resting_on

@@ -6,7 +6,7 @@ from typing import Protocol
 
 from attrs import frozen
 
-from ...lang.gasl import Command, Item
+from ...lang.trees.gasl import Command, Item
 from ..records import ExecutionRecord, Status
 from ..session import Session
 from .recording import Place

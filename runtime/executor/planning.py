@@ -7,9 +7,9 @@ from uuid import uuid4
 from attrs import evolve, field, frozen
 
 from ...lang.diagnostic import Diagnostic, has_errors
-from ...lang.gasl import Program, Statement
 from ...lang.linter.gasl import check, check_plan
 from ...lang.source import Source
+from ...lang.trees.gasl import Program, Statement
 from ..session import Session
 from ..surroundings import TOO_DEEP, Surroundings
 from .errors import PlanError

@@ -6,8 +6,8 @@ from typing import Any
 from attrs import evolve
 
 from ...lang.diagnostic import Diagnostic, all_as_json
-from ...lang.gasl import Program, written
 from ...lang.source import Source
+from ...lang.trees.gasl import Program, written
 from ..records import ExecutionRecord, ExecutionResult, Status, cut
 from .errors import PlanError
 from .recording import Clock, Place, recorded

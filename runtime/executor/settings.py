@@ -5,9 +5,9 @@ from typing import Any
 
 import attrs
 
+from ...lang.catalogue.settings import SETTINGS, fault_of
 from ...lang.diagnostic import nearest
-from ...lang.gasl import SetCommand
-from ...lang.settings import SETTINGS, fault_of
+from ...lang.trees.gasl import SetCommand
 from ..records import ExecutionResult
 from ..session import Session
 

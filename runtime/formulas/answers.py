@@ -12,7 +12,7 @@ from attrs import field, frozen
 from ...lang.answers import MAX_ANSWER, ObjectRead, read_object
 from ...lang.coercion import Type, Unfit, as_type, as_value
 from ...lang.literals import Reading, is_json, read
-from ...lang.seed import Extracted
+from ...lang.trees.seed import Extracted
 from ..commands.excerpts import clipped
 
 __all__ = ["Said", "read_answer", "read_choice", "tidied"]

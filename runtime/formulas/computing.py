@@ -6,12 +6,12 @@ from typing import Any
 from attrs import field, frozen
 
 from ...adapters.llm import Usage
-from ...lang.evaluate.seed.computed import StepError
-from ...lang.evaluate.seed.explaining import explain
-from ...lang.evaluate.seed.fused.compute import Compute
-from ...lang.evaluate.seed.needs import Reads, reads_of_outputs
-from ...lang.seed import FormulaSeed
+from ...lang.evaluate.seed.explanation import explain
+from ...lang.evaluate.seed.fused.engine import Compute
+from ...lang.evaluate.seed.interpreter import StepError
+from ...lang.evaluate.seed.step_dependencies import Reads, reads_of_outputs
 from ...lang.source import NOWHERE
+from ...lang.trees.seed import FormulaSeed
 from .results import Counts, Extraction, ResultError, SeedResult, Status
 
 __all__ = ["Computing", "Provenance"]

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 from attrs import define, field
 
 from ...adapters.llm import Usage
-from ...lang.seed import Extracted, FormulaSeed
+from ...lang.trees.seed import Extracted, FormulaSeed
 from .filtering import Keeper, KeywordCount
 from .handling import parts_of
 from .prompting import (

@@ -13,7 +13,7 @@ from blake3 import blake3
 from ...adapters.llm import BadAnswer, Completion
 from ...adapters.llm.answers import canonical
 from ...adapters.llm.middleware import Client, Layer, asked_for
-from ...lang.seed import Extracted, FormulaSeed
+from ...lang.trees.seed import Extracted, FormulaSeed
 from ..calls import HOPELESS, Caller, Request
 from ..events import Events
 from ..results import Failed, StepFailed, Trace

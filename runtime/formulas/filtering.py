@@ -7,7 +7,7 @@ from typing import Any
 from attrs import frozen
 
 from ...lang.errors import KnotworkError
-from ...lang.seed import FormulaSeed, Keep
+from ...lang.trees.seed import FormulaSeed, Keep
 from .reviews import Review
 
 __all__ = ["FilterError", "Keeper", "KeywordCount", "keyword_counts"]

@@ -8,7 +8,7 @@ from typing import Any
 
 from attrs import frozen
 
-from ...lang.seed import Extracted, ReviewHandling
+from ...lang.trees.seed import Extracted, ReviewHandling
 from .answers import Said
 
 __all__ = ["LONGEST_CHOSEN", "Parts", "agreed", "merged", "parts_of"]

@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Any
 import orjson
 from attrs import define, field
 
-from ...lang.seed import FormulaSeed
+from ...lang.trees.seed import FormulaSeed
 from ..folders import SEED, RunError, base_directory, begin, hash_of, read_run, resumed, versions
 from ..journal import Journal
 from .extracting import Read

@@ -9,7 +9,7 @@ import re
 from collections.abc import Mapping, Sequence
 from typing import Any, Literal
 
-from ...lang.seed import Extracted, FormulaSeed
+from ...lang.trees.seed import Extracted, FormulaSeed
 from ..commands.excerpts import clipped, fenced
 from .handling import LONGEST_CHOSEN
 from .reviews import Review

@@ -13,7 +13,7 @@ from typing import Any, Literal, Protocol
 from attrs import define, field
 
 from ...adapters.llm import Usage
-from ...lang.seed import FormulaSeed
+from ...lang.trees.seed import FormulaSeed
 from ..commands.excerpts import clipped
 from ..events import Events, RunFinished, RunStarted, StepFinished, StepStarted, Warned
 from ..results import NO_USAGE

@@ -7,9 +7,9 @@ from typing import Any
 import attrs
 from attrs import frozen
 
-from ...lang import seed as tree
 from ...lang.diagnostic import Diagnostic, has_errors
 from ...lang.source import Source
+from ...lang.trees import seed as tree
 from ..results import ScriptError
 
 __all__ = ["FormulaSeed", "SeedError", "check", "load", "require", "text_of"]

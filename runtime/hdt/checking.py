@@ -8,9 +8,9 @@ from typing import Any
 from attrs import evolve, field, frozen
 
 from ...lang.diagnostic import Diagnostic, all_as_json, apply_edits, picture
-from ...lang.gasl import Cancel
-from ...lang.node import walk
 from ...lang.source import Source
+from ...lang.trees.gasl import Cancel
+from ...lang.trees.node import walk
 from ..context import ContextStore
 from ..executor import PlanError
 from ..executor.planning import Ready, checked

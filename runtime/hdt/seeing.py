@@ -12,7 +12,7 @@ from attrs import asdict
 
 from ...adapters.graph import Caps
 from ...adapters.state import StateStore
-from ...lang.schema import Attribute, Schema
+from ...lang.catalogue.schema import Attribute, Schema
 from ..commands.excerpts import clipped, excerpt
 from .results import Step
 

@@ -6,7 +6,7 @@ from attrs import frozen
 
 from ...adapters.graph import Caps
 from ...adapters.state import StateStore
-from ...lang.schema import Schema
+from ...lang.catalogue.schema import Schema
 from ..commands.excerpts import clipped, fenced
 from ..prompting import fill, read_prompt
 from ..records import cut

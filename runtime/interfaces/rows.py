@@ -5,8 +5,8 @@ from collections.abc import Iterable, Mapping
 from typing import Any
 
 from ...adapters.state import Declaration, Difference
+from ...lang.catalogue.schema import Attribute
 from ...lang.diagnostic import printable
-from ...lang.schema import Attribute
 from ..executor.rollback import ROLLBACK
 
 __all__ = [

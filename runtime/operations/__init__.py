@@ -6,9 +6,9 @@ entry point group ``knotwork.operations``, by the name that scripts call; it is 
 
 from collections.abc import Mapping
 
+from ...lang.catalogue.operations import BUILTIN, Signature
 from ...lang.diagnostic import nearest
-from ...lang.lwt import Call
-from ...lang.operations import BUILTIN, Signature
+from ...lang.trees.lwt import Call
 from ..results import Failed, Outcome, StepFailed
 from .arguments import constant, read_options
 from .asking import run_const, run_llm

@@ -7,8 +7,8 @@ from typing import Any
 from blake3 import blake3
 
 from ...adapters.llm.answers import read_json, unfenced
-from ...lang.lwt import Call, Template
-from ...lang.operations import BUILTIN
+from ...lang.catalogue.operations import BUILTIN
+from ...lang.trees.lwt import Call, Template
 from ..answers.requests import AnswerRequest
 from ..answers.results import Answered
 from ..answers.running import answer

@@ -6,10 +6,10 @@ wrong value fails its step here.
 
 from typing import Any
 
+from ...lang.catalogue.operations import COMMON_OPTIONS, OptionSpec, Signature
 from ...lang.diagnostic import nearest
-from ...lang.lwt import Call, ListValue, ObjectValue, Scalar, Template, Value, Word
-from ...lang.lwt import Choice as ChoiceValue
-from ...lang.operations import COMMON_OPTIONS, OptionSpec, Signature
+from ...lang.trees.lwt import Call, ListValue, ObjectValue, Scalar, Template, Value, Word
+from ...lang.trees.lwt import Choice as ChoiceValue
 from ..results import Failed, StepFailed
 
 __all__ = ["constant", "read_options"]

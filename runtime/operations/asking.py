@@ -2,8 +2,8 @@
 
 from attrs import frozen
 
-from ...lang.lwt import Call, Template
-from ...lang.operations import BUILTIN
+from ...lang.catalogue.operations import BUILTIN
+from ...lang.trees.lwt import Call, Template
 from ..calls import Request
 from ..results import Failed, Outcome, StepFailed
 from ..templates import Scope, render, text_of

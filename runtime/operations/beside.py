@@ -4,9 +4,9 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from ...lang.diagnostic import Diagnostic, has_errors
-from ...lang.lwt import Call, Script, Template
-from ...lang.node import walk
 from ...lang.source import Source
+from ...lang.trees.lwt import Call, Script, Template
+from ...lang.trees.node import walk
 from ..results import StepFailed
 from .files import read_beside
 

@@ -6,8 +6,8 @@ from typing import Any
 from attrs import define, evolve, field
 
 from ...adapters.llm import Usage
-from ...lang.lwt import Call, Reference
-from ...lang.operations import BUILTIN
+from ...lang.catalogue.operations import BUILTIN
+from ...lang.trees.lwt import Call, Reference
 from ..results import NO_USAGE, Failed, Outcome, StepFailed, add_costs
 from ..templates import Scope, resolve, text_of
 from .arguments import read_options

@@ -3,12 +3,12 @@
 from collections.abc import Mapping
 from typing import Any
 
-from ...lang.embedding import Embedded, Inside, embedded_expression
+from ...lang.catalogue.operations import BUILTIN, COMMON_OPTIONS
+from ...lang.embedded import Embedded, Inside, embedded_expression
 from ...lang.evaluate.expr import ExprError, evaluate, truth
-from ...lang.lwt import Call, ListValue, ObjectValue, Reference, Template, Text, Value
-from ...lang.operations import BUILTIN, COMMON_OPTIONS
 from ...lang.parse.expr import parse_expr
 from ...lang.source import Span
+from ...lang.trees.lwt import Call, ListValue, ObjectValue, Reference, Template, Text, Value
 from ..results import Failed, Outcome, StepFailed
 from ..templates import Scope, text_of, value_of, written
 from .arguments import constant

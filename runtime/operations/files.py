@@ -3,7 +3,7 @@
 import stat
 from pathlib import Path
 
-from ...lang.lwt import Call
+from ...lang.trees.lwt import Call
 from ..results import Failed, StepFailed
 
 __all__ = ["read_beside"]

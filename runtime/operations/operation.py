@@ -5,8 +5,8 @@ from pathlib import Path
 
 from attrs import field, frozen
 
-from ...lang.lwt import Call
-from ...lang.operations import Signature
+from ...lang.catalogue.operations import Signature
+from ...lang.trees.lwt import Call
 from ..calls import Caller
 from ..results import Outcome
 from ..templates import Scope

@@ -7,9 +7,9 @@ from typing import Any
 from attrs import evolve, field, frozen
 
 from ...adapters.llm import Usage
-from ...lang.embedding import Embedded, embedded
-from ...lang.lwt import Call, Reference, Template, references
-from ...lang.operations import BUILTIN
+from ...lang.catalogue.operations import BUILTIN
+from ...lang.embedded import Embedded, embedded
+from ...lang.trees.lwt import Call, Reference, Template, references
 from ..context import ContextStore, Value
 from ..executor import ParseError
 from ..records import ExecutionRecord, last_with_value

@@ -10,13 +10,13 @@ from blake3 import blake3
 
 from ...adapters.llm import LLM, BudgetExceeded, Completion, LLMError, Notice, Usage
 from ...adapters.llm.middleware import Own
+from ...lang.catalogue.operations import BUILTIN
 from ...lang.diagnostic import Diagnostic, has_errors
 from ...lang.documents.seed import read_seed
 from ...lang.linter.seed import check
-from ...lang.lwt import Call
-from ...lang.operations import BUILTIN
-from ...lang.seed import FormulaSeed
 from ...lang.source import Source
+from ...lang.trees.lwt import Call
+from ...lang.trees.seed import FormulaSeed
 from ..calls import Request
 from ..events import BudgetReached, CallFinished, CallRetried, CallStarted
 from ..formulas.extracting import Read

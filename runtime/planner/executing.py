@@ -11,7 +11,7 @@ from attrs import evolve, field, frozen
 
 from ...adapters.llm import BudgetExceeded, Completion, LLMError
 from ...adapters.llm.middleware import Layer, Own, as_client
-from ...lang.lwt import Script
+from ...lang.trees.lwt import Script
 from ..calls import Caller, Request
 from ..commands.excerpts import clipped, fenced
 from ..ending import Ending

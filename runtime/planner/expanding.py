@@ -6,8 +6,8 @@ Each answer may have several calls; they are carried out in order up to the firs
 from attrs import define, field, frozen
 
 from ...lang.diagnostic import Diagnostic
-from ...lang.lwt import Script
 from ...lang.source import Source
+from ...lang.trees.lwt import Script
 from ..commands.excerpts import fenced
 from ..ending import Repetition
 from ..events import ToolCalled

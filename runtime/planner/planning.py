@@ -10,8 +10,8 @@ from typing import Any
 from attrs import frozen
 
 from ...lang.diagnostic import Diagnostic, has_errors
-from ...lang.lwt import Script
 from ...lang.source import Source
+from ...lang.trees.lwt import Script
 from ..commands.excerpts import clipped, fenced
 from ..events import RepairAsked
 from ..prompting import fill, read_prompt

@@ -5,13 +5,13 @@ from typing import Any
 
 from attrs import define, field, frozen
 
+from ...lang.catalogue.operations import BUILTIN
 from ...lang.diagnostic import Diagnostic, has_errors
 from ...lang.linter.lwt import check
-from ...lang.lwt import Script
-from ...lang.operations import BUILTIN
 from ...lang.parse.lwt import parse_lwt
 from ...lang.printer.lwt import format_step
 from ...lang.source import Source
+from ...lang.trees.lwt import Script
 from ..commands.excerpts import clipped
 from .faults import as_lines, as_objects, excerpts, fault
 

@@ -3,8 +3,8 @@
 import json
 from typing import Any
 
-from ...lang import conditions as c
-from ...lang import gasl as g
+from ...lang.trees import conditions as c
+from ...lang.trees import gasl as g
 
 __all__ = ["in_words"]
 

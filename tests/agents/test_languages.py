@@ -76,7 +76,7 @@ def test_what_is_called_right_is_right(wrong: str, right: str) -> None:
 
 
 def test_every_command_of_the_language_is_in_its_card() -> None:
-    from knotwork.lang.gasl import Command
+    from knotwork.lang.trees.gasl import Command
 
     words = {name.__name__ for name in Command.__args__}  # type: ignore[attr-defined]
     text = card("gasl")

@@ -3,9 +3,9 @@
 from pathlib import Path
 
 import pytest
-from knotwork.lang import gasl as tree
 from knotwork.lang.parse.gasl import parse_gasl
 from knotwork.lang.source import Source
+from knotwork.lang.trees import gasl as tree
 from knotwork.runtime.api.file_kinds import KINDS, kind_of
 from support.command import call
 

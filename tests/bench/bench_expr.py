@@ -12,7 +12,7 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from bench_seed import timed
-from knotwork.lang.evaluate.expr.generating.generator import compiled
+from knotwork.lang.evaluate.expr.generator import compiled
 from knotwork.lang.evaluate.expr.interpreter import evaluate
 from knotwork.lang.parse.expr import parse_expr
 from peers_expr import EXPRESSION, expression_peers

@@ -25,7 +25,7 @@ from typing import Any
 from attrs import frozen
 from knotwork.adapters.graph import Caps
 from knotwork.adapters.graph_networkx import NetworkXAdapter
-from knotwork.lang.conditions import And, Comparison, Condition, Constant, Field
+from knotwork.lang.trees.conditions import And, Comparison, Condition, Constant, Field
 from peers_find import PEERS, QUERIES, Answer, Tables, tables
 
 CAPS = Caps(max_results=10**9, max_paths=10**9, max_path_length=3, timeout_s=600.0)

@@ -8,7 +8,7 @@ import statistics
 import time
 from functools import partial
 
-from knotwork.lang.schema import Attribute, Schema
+from knotwork.lang.catalogue.schema import Attribute, Schema
 from knotwork.lang.service import Known, complete, read, tokens
 from knotwork.lang.source import Source
 

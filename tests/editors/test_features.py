@@ -7,8 +7,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from knotwork.lang.catalogue.rules import RULES
 from knotwork.lang.diagnostic import apply_edits
-from knotwork.lang.rules import RULES
 from lsprotocol import types
 from support.editor import Desk, Editor, editor, made
 

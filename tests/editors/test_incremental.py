@@ -3,7 +3,7 @@
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from knotwork.lang.schema import Schema
+from knotwork.lang.catalogue.schema import Schema
 from knotwork.lang.service import (
     Known,
     Language,
@@ -16,7 +16,7 @@ from knotwork.lang.service import (
     symbols,
     tokens,
 )
-from knotwork.lang.service.naming.asking import names_in
+from knotwork.lang.service.symbols import names_in
 from knotwork.lang.source import Source
 from knotwork.runtime.interfaces.lsp.checking import check
 from knotwork.runtime.wiring import open_graph

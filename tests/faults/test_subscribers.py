@@ -62,7 +62,7 @@ async def ends(how: str, gate: asyncio.Event) -> AsyncIterator[str]:
 
 @pytest.mark.parametrize("how", ["fails", "hangs", "stops"])
 def test_text_that_does_not_come_to_its_end(how: str, tmp_path: Path) -> None:
-    from knotwork.lang.lwt import Script
+    from knotwork.lang.trees.lwt import Script
     from knotwork.runtime import runs
 
     async def whole() -> lwt.Run:

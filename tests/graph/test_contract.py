@@ -9,9 +9,9 @@ from typing import Any
 
 import pytest
 from knotwork.adapters.graph import AdapterError, Caps, Found, GraphAdapter, Plan
-from knotwork.lang.conditions import And, Comparison, Condition, Constant, Field, Items, Not, NullTest
-from knotwork.lang.gasl import Order, Path
-from knotwork.lang.schema import Schema
+from knotwork.lang.catalogue.schema import Schema
+from knotwork.lang.trees.conditions import And, Comparison, Condition, Constant, Field, Items, Not, NullTest
+from knotwork.lang.trees.gasl import Order, Path
 
 NODES = [
     ("ada", {"kind": "PERSON", "born": 1815, "name": "Ada Lovelace"}),

@@ -12,9 +12,9 @@ from hypothesis import strategies as st
 from knotwork.adapters.graph import AdapterError, Caps
 from knotwork.adapters.graph_networkx import NetworkXAdapter
 from knotwork.adapters.graph_networkx.find import StaleGraphWarning
-from knotwork.lang.conditions import And, Comparison, Condition, Constant, Field, Items, Not, NullTest, Or
 from knotwork.lang.evaluate.conditions import ConditionError
-from knotwork.lang.gasl import Order, Path
+from knotwork.lang.trees.conditions import And, Comparison, Condition, Constant, Field, Items, Not, NullTest, Or
+from knotwork.lang.trees.gasl import Order, Path
 from support.conditions import KINDS, values
 from support.graph_oracle import above, equal, right_edges, right_nodes
 

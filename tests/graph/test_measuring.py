@@ -187,7 +187,7 @@ def test_what_does_not_settle_says_so() -> None:
 
 
 def test_the_check_without_a_graph_knows_the_same_algorithms() -> None:
-    from knotwork.lang.linter.gasl.limits import MEASURES as named
+    from knotwork.lang.linter.gasl.arguments import MEASURES as named
 
     assert set(named) == set(MEASURES)
 

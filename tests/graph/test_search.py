@@ -13,9 +13,9 @@ from knotwork.adapters.graph import Caps
 from knotwork.adapters.graph_networkx import NetworkXAdapter, find
 from knotwork.adapters.graph_networkx.json_values import node_id, plain
 from knotwork.adapters.graph_networkx.tables import Computed
-from knotwork.lang.conditions import And, Comparison, Condition, Constant, Field, Items, Not, NullTest
 from knotwork.lang.evaluate.conditions import evaluate, sort_key
-from knotwork.lang.gasl import Order, Path
+from knotwork.lang.trees.conditions import And, Comparison, Condition, Constant, Field, Items, Not, NullTest
+from knotwork.lang.trees.gasl import Order, Path
 from support.conditions import conditions, graphs
 from support.graph_oracle import edges_of, of_edge, of_node, right_edges, right_nodes
 

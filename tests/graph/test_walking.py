@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from knotwork.adapters.graph import Caps
 from knotwork.adapters.graph_networkx.neighbourhood import connect, subgraph, walk
-from knotwork.lang.conditions import Comparison, Condition, Constant, Field, Not
+from knotwork.lang.trees.conditions import Comparison, Condition, Constant, Field, Not
 from support.graphs import people
 
 

@@ -4,9 +4,9 @@ import re
 from re import _constants, _parser
 
 import pytest
-from knotwork.lang.parse.ahead import Automaton
 from knotwork.lang.parse.expr.engine import automaton as of_expressions
 from knotwork.lang.parse.gasl.engine import automaton as of_programs
+from knotwork.lang.parse.lookahead import Automaton
 from knotwork.lang.parse.lwt.engine import automaton as of_scripts
 from lark import Lark
 from lark.exceptions import UnexpectedInput

@@ -15,7 +15,8 @@ from knotwork.lang.dependencies import (
     needed,
     step_dependencies,
 )  # fmt: skip
-from knotwork.lang.lwt import (
+from knotwork.lang.parse.lwt import parse_lwt
+from knotwork.lang.trees.lwt import (  # fmt: skip
     Call,
     Choice,
     ListValue,
@@ -26,8 +27,7 @@ from knotwork.lang.lwt import (
     Step,
     Template,
     Text,
-)  # fmt: skip
-from knotwork.lang.parse.lwt import parse_lwt
+)
 
 
 def script(**steps: str) -> Script:

@@ -11,6 +11,7 @@ from itertools import product
 from pathlib import Path
 
 import pytest
+from knotwork.lang.catalogue.rules import RULES
 from knotwork.lang.diagnostic import Diagnostic, has_errors
 from knotwork.lang.linter.gasl import check as check_gasl
 from knotwork.lang.linter.lwt import check as check_lwt
@@ -18,7 +19,6 @@ from knotwork.lang.parse.expr import parse_expr
 from knotwork.lang.parse.gasl import parse_gasl
 from knotwork.lang.parse.gasl.lines import COMMANDS, FORMS
 from knotwork.lang.parse.lwt import parse_lwt
-from knotwork.lang.rules import RULES
 from support.seed_texts import diagnostics as of_seed
 
 GOLDEN = Path(__file__).parent.parent / "golden"

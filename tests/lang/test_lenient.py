@@ -2,9 +2,9 @@
 
 import pytest
 from knotwork.lang.diagnostic import apply_edits
-from knotwork.lang.lwt import Key, Reference, Script, Text
 from knotwork.lang.parse.lwt import parse_lwt
 from knotwork.lang.printer.lwt import format_lwt
+from knotwork.lang.trees.lwt import Key, Reference, Script, Text
 
 
 def lenient(text: str) -> Script:

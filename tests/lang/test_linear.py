@@ -8,12 +8,12 @@ import pytest
 from knotwork import lwt
 from knotwork.lang.documents.plan import read_plan
 from knotwork.lang.linter.lwt import check
-from knotwork.lang.lwt import MAX_STEPS
 from knotwork.lang.parse.gasl import parse_gasl
 from knotwork.lang.parse.lwt import StepFeed, parse_lwt
 from knotwork.lang.parse.lwt.engine import MAX_TOKENS
+from knotwork.lang.parse.lwt.recovery.surroundings import MAX_FENCES
 from knotwork.lang.parse.lwt.script import MAX_FAULTS
-from knotwork.lang.parse.lwt.surroundings import MAX_FENCES
+from knotwork.lang.trees.lwt import MAX_STEPS
 from knotwork.runtime.api import lwt as public
 
 pytestmark = pytest.mark.slow

@@ -6,12 +6,12 @@ import time
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from knotwork.lang.catalogue.rules import RULES, Rule
 from knotwork.lang.diagnostic import apply_edits, has_errors, picture, sort_key
 from knotwork.lang.linter.lwt import LINTS, check
-from knotwork.lang.lwt import MISSING, Script
 from knotwork.lang.parse.lwt import parse_lwt
 from knotwork.lang.printer.lwt import format_lwt
-from knotwork.lang.rules import RULES, Rule
+from knotwork.lang.trees.lwt import MISSING, Script
 from support.scripts import scripts
 
 EXAMPLES = [rule for rule in RULES.values() if rule.bad and rule.language == "lwt"]
@@ -117,7 +117,7 @@ def test_reports_are_in_the_order_of_place():
 
 
 def test_a_script_made_by_a_program_is_checked_too():
-    from knotwork.lang.lwt import Call, Reference, Step, Template, Text
+    from knotwork.lang.trees.lwt import Call, Reference, Step, Template, Text
 
     prompt = Template((Text("x\\n"), Reference("b"), Text("[no no]")))
     assert [d.code for d in check(Script((Step("final", Call("LLM", (prompt,))),)))] == ["LWT012"]

@@ -3,8 +3,8 @@
 import pytest
 from knotwork.lang.diagnostic import apply_edits
 from knotwork.lang.linter.lwt import check
-from knotwork.lang.lwt import ABSENT
 from knotwork.lang.parse.lwt import parse_lwt
+from knotwork.lang.trees.lwt import ABSENT
 
 
 def report(text: str, mode="strict", **options) -> list[str]:

@@ -1,7 +1,9 @@
 """What LWT text means: ids, strings, references, values, options."""
 
 import pytest
-from knotwork.lang.lwt import (
+from knotwork.lang.parse.lwt import parse_lwt
+from knotwork.lang.source import Source, Span
+from knotwork.lang.trees.lwt import (
     Call,
     Choice,
     Comment,
@@ -18,9 +20,7 @@ from knotwork.lang.lwt import (
     Text,
     Word,
 )
-from knotwork.lang.node import walk
-from knotwork.lang.parse.lwt import parse_lwt
-from knotwork.lang.source import Source, Span
+from knotwork.lang.trees.node import walk
 
 
 def only(text: str) -> Step:

@@ -4,7 +4,9 @@ from pathlib import Path
 
 import pytest
 from hypothesis import given, settings
-from knotwork.lang.lwt import (
+from knotwork.lang.parse.lwt import parse_lwt
+from knotwork.lang.printer.lwt import format_call, format_lwt, format_reference, format_template, format_value
+from knotwork.lang.trees.lwt import (  # fmt: skip
     Call,
     Comment,
     Index,
@@ -20,9 +22,7 @@ from knotwork.lang.lwt import (
     Text,
     Value,
     Word,
-)  # fmt: skip
-from knotwork.lang.parse.lwt import parse_lwt
-from knotwork.lang.printer.lwt import format_call, format_lwt, format_reference, format_template, format_value
+)
 from support.scripts import scripts, templates
 
 GOLDEN = Path(__file__).parent.parent / "golden" / "lwt" / "format"
@@ -142,7 +142,7 @@ def test_numbers_keep_their_kind():
 
 def test_a_call_has_arguments_first_and_calls_inline():
     inner = Call("LLM", (text("{(item)}"),))
-    from knotwork.lang.lwt import Option
+    from knotwork.lang.trees.lwt import Option
 
     call = Call("EACH", (Reference("input"), inner), (Option("on_error", Word("drop")),))
     assert format_call(call) == 'EACH({(input)}, LLM("{{(item)}"), on_error=drop)'

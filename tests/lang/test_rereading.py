@@ -7,15 +7,15 @@ from typing import Any
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from knotwork.lang.gasl import Join, Program
-from knotwork.lang.lwt import Script
-from knotwork.lang.node import Node
 from knotwork.lang.parse.gasl import parse_gasl
 from knotwork.lang.parse.gasl.rereading import ProgramRead, reread_gasl
 from knotwork.lang.parse.lwt import parse_lwt
 from knotwork.lang.parse.lwt.rereading import ScriptRead, reread_lwt
 from knotwork.lang.parse.lwt.script import read_piece
 from knotwork.lang.source import Source
+from knotwork.lang.trees.gasl import Join, Program
+from knotwork.lang.trees.lwt import Script
+from knotwork.lang.trees.node import Node
 from support.typing_edits import PROGRAMS, SCRIPTS, histories
 
 

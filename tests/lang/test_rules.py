@@ -4,7 +4,7 @@ import re
 from pathlib import Path
 
 import knotwork
-from knotwork.lang.rules import RULES
+from knotwork.lang.catalogue.rules import RULES
 
 ROOT = Path(knotwork.__file__).parent
 CODE = re.compile(r'"((?:LWT|GASL|PLAN|EXPR|SEED|RANK|JSON|WEB|MCP|KW)[0-9]{3})"')

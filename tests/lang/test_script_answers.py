@@ -3,11 +3,11 @@
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from knotwork.lang.catalogue.operations import BUILTIN, Parameter, Signature
 from knotwork.lang.dependencies import step_dependencies
 from knotwork.lang.diagnostic import Diagnostic, apply_edits
-from knotwork.lang.evaluate.checks import FORMS, MOST, CheckError, read_check
+from knotwork.lang.evaluate.text_checks import FORMS, MOST, CheckError, read_check
 from knotwork.lang.linter.lwt import check
-from knotwork.lang.operations import BUILTIN, Parameter, Signature
 from knotwork.lang.parse.lwt import parse_lwt
 
 STEPS = '(facts)=LLM("Name three facts.")\n'

@@ -6,8 +6,8 @@ import json
 
 import pytest
 from knotwork.lang.diagnostic import apply_edits, has_errors
-from knotwork.lang.lwt import Script
 from knotwork.lang.parse.lwt import parse_lwt
+from knotwork.lang.trees.lwt import Script
 
 ONE = '(a)=LLM("List the conditions in: {(input)}["request"]")'
 TWO = """(b.1)=LLM('Does "{(a)}" hold (see `x`)?\n\nAnswer yes or no.', type="yes" | "no")"""

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from knotwork import lwt
-from knotwork.lang.lwt import Call, Option, Reference, Scalar, Script, Step, Template, Text
+from knotwork.lang.trees.lwt import Call, Option, Reference, Scalar, Script, Step, Template, Text
 from knotwork.runtime import runs
 from support.clients import Scripted
 

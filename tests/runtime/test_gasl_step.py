@@ -11,11 +11,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from knotwork import gasl, lwt
 from knotwork.adapters.state_json import open_store
-from knotwork.lang.embedding import embedded
-from knotwork.lang.lwt import Reference
+from knotwork.lang.embedded import embedded
 from knotwork.lang.parse.gasl import parse_gasl
 from knotwork.lang.parse.lwt import parse_lwt
 from knotwork.lang.source import Source
+from knotwork.lang.trees.lwt import Reference
 from support.clients import Scripted
 from support.executing import library
 

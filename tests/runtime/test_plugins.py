@@ -9,7 +9,7 @@ from knotwork import lwt
 from support.clients import Scripted, echo
 
 PLUGIN = """
-from knotwork.lang.operations import OptionSpec, Parameter, Signature
+from knotwork.lang.catalogue.operations import OptionSpec, Parameter, Signature
 from knotwork.runtime.operations import Operation, read_options
 from knotwork.runtime.results import Outcome
 from knotwork.runtime.templates import render

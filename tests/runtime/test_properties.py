@@ -6,7 +6,7 @@ from typing import Any, get_args
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from knotwork import lwt
-from knotwork.lang.lwt import Call, Option, Reference, Scalar, Script, Step, Template, Text
+from knotwork.lang.trees.lwt import Call, Option, Reference, Scalar, Script, Step, Template, Text
 from knotwork.runtime.scheduler import Policy
 from support.clients import Scripted
 

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from knotwork import lwt
-from knotwork.lang.lwt import Call, Index, Key, Reference, Script, Step, Template, Text
+from knotwork.lang.trees.lwt import Call, Index, Key, Reference, Script, Step, Template, Text
 from support.clients import Scripted
 
 DATA = {

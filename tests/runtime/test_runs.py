@@ -191,7 +191,7 @@ def test_text_of_any_kind_survives(home: Path) -> None:
 
 
 def test_a_script_built_by_a_program_can_be_kept() -> None:
-    from knotwork.lang.lwt import Call, Script, Step, Template, Text
+    from knotwork.lang.trees.lwt import Call, Script, Step, Template, Text
 
     script = Script((Step("a", Call("LLM", (Template((Text("hello"),)),))),))
     result = asyncio.run(lwt.run(script, llm=Scripted(), record=True))

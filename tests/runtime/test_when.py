@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 from knotwork import lwt
-from knotwork.lang.operations import OptionSpec, Signature
+from knotwork.lang.catalogue.operations import OptionSpec, Signature
 from knotwork.runtime import operations, runs
 from knotwork.runtime.events import Event, Events, StepFinished, StepSkipped, StepStarted
 from knotwork.runtime.operations import Context, Operation

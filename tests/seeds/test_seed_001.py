@@ -4,8 +4,8 @@ from pathlib import Path
 
 import pytest
 from knotwork import lwt
-from knotwork.lang.lwt import Index, Key, Reference, Text, references
 from knotwork.lang.parse.lwt import parse_lwt
+from knotwork.lang.trees.lwt import Index, Key, Reference, Text, references
 
 SEED = Path(__file__).parent / "001"
 

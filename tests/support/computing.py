@@ -6,10 +6,9 @@ from pathlib import Path
 from typing import Any
 
 from knotwork.lang.documents.seed import read_seed
-from knotwork.lang.evaluate.seed.computed import Computed
-from knotwork.lang.evaluate.seed.fused.compute import Compute
-from knotwork.lang.evaluate.seed.interpreter import interpret
-from knotwork.lang.seed import FormulaSeed
+from knotwork.lang.evaluate.seed.fused.engine import Compute
+from knotwork.lang.evaluate.seed.interpreter import Computed, interpret
+from knotwork.lang.trees.seed import FormulaSeed
 
 __all__ = ["SEEDS", "compute", "error_of", "row", "same", "seed_file", "seed_of", "value_of"]
 

@@ -5,7 +5,7 @@ from typing import Any
 
 import networkx as nx
 from hypothesis import strategies as st
-from knotwork.lang.conditions import And, Comparison, Condition, Constant, Field, Items, Not, NullTest, Or
+from knotwork.lang.trees.conditions import And, Comparison, Condition, Constant, Field, Items, Not, NullTest, Or
 
 TEXTS = ("", "a", "ab", "b", "ba", "A", "é", "😀", "1", "a.b")
 LARGE = 2**53

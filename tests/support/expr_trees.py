@@ -4,7 +4,7 @@ from collections.abc import Callable
 from typing import Any
 
 from hypothesis import strategies as st
-from knotwork.lang.expr import (
+from knotwork.lang.trees.expr import (
     Arithmetic,
     BoolChain,
     Call,

@@ -10,7 +10,7 @@ from typing import Any
 
 from attrs import frozen
 from hypothesis import strategies as st
-from knotwork.lang.expr import (
+from knotwork.lang.trees.expr import (
     Arithmetic,
     BoolChain,
     Call,

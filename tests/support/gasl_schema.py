@@ -1,6 +1,6 @@
 """The graph that examples of GASL are checked against: people and companies, in summary."""
 
-from knotwork.lang.schema import Attribute, Schema
+from knotwork.lang.catalogue.schema import Attribute, Schema
 
 __all__ = ["CEILING", "PEOPLE"]
 

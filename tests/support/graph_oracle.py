@@ -3,8 +3,8 @@
 from typing import Any
 
 from knotwork.adapters.graph_networkx.json_values import node_id, plain
-from knotwork.lang.conditions import Comparison, Condition, Constant, Field
 from knotwork.lang.evaluate.conditions import evaluate, look_up
+from knotwork.lang.trees.conditions import Comparison, Condition, Constant, Field
 
 
 def equal(name: str, value: Any) -> Condition:

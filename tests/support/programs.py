@@ -1,10 +1,10 @@
 """Hypothesis strategies that make GASL trees: every tree that reading some text can give, and no other."""
 
 from hypothesis import strategies as st
-from knotwork.lang import gasl
-from knotwork.lang.conditions import And, Comparison, Constant, Field, Items, Length, Not, NullTest, Or, Variable
-from knotwork.lang.gasl import Comment, Key, Name, Order, Path, Program, Statement
 from knotwork.lang.source import Source
+from knotwork.lang.trees import gasl
+from knotwork.lang.trees.conditions import And, Comparison, Constant, Field, Items, Length, Not, NullTest, Or, Variable
+from knotwork.lang.trees.gasl import Comment, Key, Name, Order, Path, Program, Statement
 
 __all__ = ["commands", "conditions", "programs"]
 

@@ -9,9 +9,9 @@ from typing import Any
 from attrs import frozen
 from knotwork.lang.diagnostic import Edit, apply_edits, as_json
 from knotwork.lang.linter.lwt import check
-from knotwork.lang.lwt import Mode
 from knotwork.lang.parse.lwt import parse_lwt
 from knotwork.lang.source import Source, Span
+from knotwork.lang.trees.lwt import Mode
 
 __all__ = ["Repair", "edits_of", "errors", "repair"]
 

@@ -1,7 +1,7 @@
 """A hypothesis strategy that makes script trees: every tree that reading some text can give, and no other."""
 
 from hypothesis import strategies as st
-from knotwork.lang.lwt import (
+from knotwork.lang.trees.lwt import (
     RESERVED,
     Call,
     Choice,

@@ -8,7 +8,7 @@ as models and files give them: mostly in order, some with nulls, missing fields,
 from typing import Any
 
 from hypothesis import strategies as st
-from knotwork.lang.expr import (
+from knotwork.lang.trees.expr import (
     Arithmetic,
     BoolChain,
     Call,
@@ -25,7 +25,7 @@ from knotwork.lang.expr import (
     Not,
     Subscript,
 )
-from knotwork.lang.seed import (
+from knotwork.lang.trees.seed import (
     Aggregate,
     Case,
     CaseRule,

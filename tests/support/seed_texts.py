@@ -6,8 +6,8 @@ from typing import Any
 from knotwork.lang.diagnostic import Diagnostic
 from knotwork.lang.documents.seed import read_seed
 from knotwork.lang.linter.seed import check
-from knotwork.lang.seed import FormulaSeed
 from knotwork.lang.source import Source
+from knotwork.lang.trees.seed import FormulaSeed
 
 __all__ = ["FIELDS", "diagnostics", "of_form_000", "of_form_002", "seed_of"]
 

@@ -2,8 +2,8 @@
 
 from typing import Any
 
-from knotwork.lang.expr import Comparison, Field, Literal, Name
-from knotwork.lang.seed import Aggregate, Case, CaseRule, Extracted, FormulaSeed, Keep
+from knotwork.lang.trees.expr import Comparison, Field, Literal, Name
+from knotwork.lang.trees.seed import Aggregate, Case, CaseRule, Extracted, FormulaSeed, Keep
 
 __all__ = ["ACCOUNT", "COUNT", "PEOPLE", "SEED", "SEVERITY", "food_seed"]
 

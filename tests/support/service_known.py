@@ -1,6 +1,6 @@
 """What the tests of the language service know beside the texts: a small graph, keys, variables, an input."""
 
-from knotwork.lang.schema import Attribute, Schema
+from knotwork.lang.catalogue.schema import Attribute, Schema
 from knotwork.lang.service import Known, StateKey, Variable
 
 __all__ = ["KNOWN", "SCHEMA"]

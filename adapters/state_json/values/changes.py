@@ -12,7 +12,7 @@ from typing import Any
 from attrs import evolve
 
 from ....lang.diagnostic import nearest
-from ....lang.gasl import StateType
+from ....lang.trees.gasl import StateType
 from ...state import Change, DeclareKey, Evidence, MergeInto, ReplaceWith, ResetKey, StateError
 from .identities import identity_of, whole
 from .nodes import CounterNode, DictNode, ListNode, Node, counted, find, put, summed, walk

@@ -7,7 +7,7 @@ from typing import Any, ClassVar, TypeAlias
 from attrs import evolve, field, frozen
 from orjson import Fragment
 
-from ....lang.gasl import StateType
+from ....lang.trees.gasl import StateType
 from ...state import StateError
 from .identities import Items, whole
 from .tables import EMPTY_TABLE, Table, digest

@@ -7,7 +7,7 @@ Rooms: ``model`` (the shapes, with pydantic: imported late), ``reading`` (the do
 
 from typing import TYPE_CHECKING, Any
 
-from .reading import Left, SeedRead, read_seed, seed_in
+from .reader import Left, SeedRead, read_seed, seed_in
 from .splicing import Document, reread_json
 
 __all__ = [
@@ -15,7 +15,7 @@ __all__ = [
 ]  # fmt: skip
 
 if TYPE_CHECKING:
-    from .converting import Converted, convert
+    from .conversion import Converted, convert
 
     SEED_SCHEMA: dict[str, Any]
     """The JSON Schema (draft 2020-12) of a seed of the declarative form."""
@@ -26,9 +26,9 @@ if TYPE_CHECKING:
 def __getattr__(name: str) -> Any:
     # Nobody who only reads a seed should wait for these; the schemas are made from pydantic models.
     if name in ("Converted", "convert"):
-        from . import converting
+        from . import conversion
 
-        return getattr(converting, name)
+        return getattr(conversion, name)
     if name in ("SEED_SCHEMA", "SEED_SCHEMA_000"):
         from ..shape import json_schema
         from .model import SeedSchema000Model, SeedSchemaModel

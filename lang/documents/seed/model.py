@@ -7,7 +7,7 @@ from typing import Annotated, Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, WithJsonSchema
 
-from ...seed import FieldType, KeepMatch, Match, Strategy
+from ...trees.seed import FieldType, KeepMatch, Match, Strategy
 
 __all__ = ["OPERATIONS", "FieldModel", "Seed000Model", "Seed002Model", "SeedSchemaModel", "Step000Model"]
 

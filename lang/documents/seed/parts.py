@@ -6,9 +6,9 @@ from attrs import define, field, frozen
 
 from ...diagnostic import Diagnostic
 from ...parse.moving import move
-from ...seed import SeedStep
+from ...trees.seed import SeedStep
 from ..json_tree import JsonNode
-from .texts import Texts
+from .expressions import Texts
 
 __all__ = ["Asked", "Part", "Parts"]
 

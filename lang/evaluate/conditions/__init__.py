@@ -1,13 +1,8 @@
 """What conditions mean: an interpreter as the reference, and a code generator for speed. See ``docs/design/gasl.md#conditions``."""
 
-from .binding import Bound, Unbound, bind
-from .comparing import compare
-from .errors import ConditionError
-from .generator import Reader, compiled
-from .interpreter import evaluate, matches
-from .predicate import Predicate
-from .simplify import simplified
-from .values import identity, length, look_up, sort_key
+from .comparison import ConditionError, compare, identity, length, look_up, sort_key
+from .generator import Predicate, Reader, compiled
+from .interpreter import Bound, Unbound, bind, evaluate, matches, simplified
 
 __all__ = [
     "Bound", "ConditionError", "Predicate", "Reader", "Unbound", "bind", "compare", "compiled", "evaluate", "identity",

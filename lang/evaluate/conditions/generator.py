@@ -7,19 +7,38 @@ number) and the interpreter's for all others, after ``plain`` has made a JSON va
 """
 
 from collections.abc import Callable, Iterable, Mapping
-from typing import Any
+from typing import Any, Literal
 
 from attrs import field, frozen
 
-from ...conditions import And, Comparison, Condition, Field, Length, Not, NullTest, Variable
-from .binding import Bound, Unbound
-from .comparing import constant_of, is_null, is_of_empty_list, members_of, pattern_of
-from .errors import DEEPEST, too_deep
-from .interpreter import item_value, leaf_test, united
-from .predicate import Predicate
-from .simplify import simplified
+from ...trees.conditions import And, Comparison, Condition, Field, Length, Not, NullTest, Variable
+from .comparison import DEEPEST, constant_of, is_null, is_of_empty_list, members_of, pattern_of, too_deep
+from .interpreter import Bound, Unbound, item_value, leaf_test, simplified, united
 
-__all__ = ["Reader", "compiled"]
+__all__ = ["Predicate", "Reader", "compiled"]
+
+
+# A condition made ready to be asked many times.
+
+
+@frozen
+class Predicate:
+    """A condition over rows of ``arity`` values. ``made`` says how: as generated code, or as closures where it is too large.
+
+    ``holds`` and the call take the values of a row as arguments; ``select`` takes rows (tuples; with arity 1 the bare
+    values) and returns those for which the condition is true.
+    """
+
+    arity: int
+    made: Literal["code", "closures"]
+    holds: Callable[..., bool]
+    select: Callable[[Iterable[Any]], list[Any]]
+    _answer: Callable[..., bool | None]
+
+    def __call__(self, *row: Any) -> bool | None:
+        """Return true, false, or None for unknown, as ``evaluate`` does."""
+        return self._answer(*row)
+
 
 _WIDEST, _DEEPEST_CODE = 1000, 40
 """Comparisons and levels that are generated as code. Beyond them compiling takes longer than it saves, or fails."""

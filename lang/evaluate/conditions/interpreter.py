@@ -1,15 +1,99 @@
 """The reference: a condition evaluated by walking its tree. Slow and plain; the generated code is held equal to it."""
 
 from collections.abc import Callable, Iterable, Mapping
-from typing import Any
+from typing import Any, Final
 
-from ...conditions import And, Comparison, Condition, Field, Length, Not, NullTest, Variable
-from .binding import Bound, Unbound
-from .comparing import constant_of, is_null, prepared
-from .errors import DEEPEST, too_deep
-from .values import look_up
+import attrs
+from attrs import frozen
 
-__all__ = ["evaluate", "item_value", "leaf_test", "matches", "united"]
+from ...trees.conditions import (
+    And,
+    Comparison,
+    Condition,
+    Constant,
+    Field,
+    Items,
+    Length,
+    Not,
+    NullTest,
+    Operator,
+    Or,
+    Variable,
+)
+from .comparison import DEEPEST, ConditionError, constant_of, is_null, length, look_up, prepared, too_deep
+
+__all__ = ["Bound", "Unbound", "bind", "evaluate", "item_value", "leaf_test", "matches", "simplified", "united"]
+
+
+# Putting values in the place of variables. A value is bound as a value and never becomes text to be parsed.
+
+
+class Unbound(ConditionError):
+    """A variable that has no value. ``variable`` is where it stands."""
+
+    def __init__(self, variable: Variable) -> None:
+        super().__init__(
+            f"the variable {variable.name} has no value", hint="bind it by AS in a command before this one"
+        )
+        self.variable = variable
+
+
+@frozen
+class Bound(Field):
+    """The left side of a comparison after binding: a value in the place of a field (``path`` is empty)."""
+
+    value: Any = None
+
+
+def bind(condition: Condition, values: Mapping[str, Any]) -> Condition:
+    """Return ``condition`` without variables: at the right a ``Constant``, at the left a ``Bound``.
+
+    ``values`` are plain JSON values by name. A path that leads nowhere gives null. Raises ``Unbound`` for a variable that
+    ``values`` lacks, ``ConditionError`` for a condition that nests more than 200 levels deep.
+    """
+    return _bind(condition, values, 0)
+
+
+def _bind(condition: Condition, values: Mapping[str, Any], depth: int) -> Condition:
+    if depth > DEEPEST:
+        raise too_deep("the condition")
+    if isinstance(condition, Not):
+        operand = _bind(condition.operand, values, depth + 1)
+        return condition if operand is condition.operand else attrs.evolve(condition, operand=operand)
+    if isinstance(condition, And | Or):
+        operands = tuple(_bind(operand, values, depth + 1) for operand in condition.operands)
+        if all(new is old for new, old in zip(operands, condition.operands, strict=True)):
+            return condition
+        return attrs.evolve(condition, operands=operands)
+    left = _left(condition.left, values)
+    if isinstance(condition, NullTest):
+        return condition if left is condition.left else attrs.evolve(condition, left=left)
+    right = _right(condition.right, values)
+    if left is condition.left and right is condition.right:
+        return condition
+    return attrs.evolve(condition, left=left, right=right)
+
+
+def _left(left: Field | Variable | Length, values: Mapping[str, Any]) -> Field:
+    if isinstance(left, Variable):
+        return Bound((), value=_value(left, values), span=left.span)
+    if isinstance(left, Length):
+        return Bound((), value=length(_value(left.variable, values)), span=left.span)
+    return left
+
+
+def _right(right: Constant | Items | Variable, values: Mapping[str, Any]) -> Constant | Items:
+    if not isinstance(right, Variable):
+        return right
+    value = _value(right, values)
+    return Constant(tuple(value) if isinstance(value, list) else value, span=right.span)
+
+
+def _value(variable: Variable, values: Mapping[str, Any]) -> Any:
+    if variable.name not in values:
+        raise Unbound(variable)
+    return look_up(values[variable.name], variable.path)
+
 
 Resolve = Callable[[Field], Any]
 
@@ -97,3 +181,68 @@ def leaf_test(leaf: Comparison | NullTest) -> Callable[[Any], bool | None]:
     if isinstance(leaf.right, Variable):
         raise Unbound(leaf.right)
     return prepared(leaf.operator, constant_of(leaf.right))
+
+
+# Writing a condition shorter without changing what it says, for the many alternatives that programs like to spell out.
+
+
+_EITHER: Final[tuple[Operator, Operator]] = ("=", "IN")
+_NEITHER: Final[tuple[Operator, Operator]] = ("!=", "NOT IN")
+
+
+def simplified(condition: Condition) -> Condition:
+    """Return ``condition`` with ``a = 1 OR a = 2`` written as ``a IN (1, 2)`` and ``a != 1 AND a != 2`` as ``a NOT IN (1, 2)``.
+
+    Both say the same in three-valued logic. Operands that are joined stand where the first of them stood. Raises
+    ``ConditionError`` for a condition that nests more than 200 levels deep.
+    """
+    return _simplified(condition, 0)
+
+
+def _simplified(condition: Condition, depth: int) -> Condition:
+    if depth > DEEPEST:
+        raise too_deep("the condition")
+    if isinstance(condition, Not):
+        inner = _simplified(condition.operand, depth + 1)
+        return condition if inner is condition.operand else attrs.evolve(condition, operand=inner)
+    if isinstance(condition, Comparison | NullTest):
+        return condition
+    operands = tuple(_simplified(operand, depth + 1) for operand in condition.operands)
+    operands = _joined(operands, isinstance(condition, Or))
+    if len(operands) == 1:
+        return operands[0]
+    if len(operands) == len(condition.operands) and all(map(_same, operands, condition.operands)):
+        return condition
+    return attrs.evolve(condition, operands=operands)
+
+
+def _same(left: Any, right: Any) -> bool:
+    return left is right
+
+
+def _joined(operands: tuple[Condition, ...], either: bool) -> tuple[Condition, ...]:
+    one, many = _EITHER if either else _NEITHER
+    alike: dict[tuple[str, ...], list[Comparison]] = {}
+    for operand in operands:
+        path = _path(operand, one)
+        if path is not None and isinstance(operand, Comparison):
+            alike.setdefault(path, []).append(operand)
+    kept: list[Condition] = []
+    for operand in operands:
+        path = _path(operand, one)
+        same = alike[path] if path is not None else []
+        if len(same) < 2:
+            kept.append(operand)
+        elif operand is same[0]:
+            values = tuple(each.right for each in same if isinstance(each.right, Constant))
+            kept.append(attrs.evolve(same[0], operator=many, right=Items(values)))
+    return tuple(kept)
+
+
+def _path(operand: Condition, operator: Operator) -> tuple[str, ...] | None:
+    """Return the path of the field that ``operand`` compares with one value by ``operator``; None where it does not."""
+    if not isinstance(operand, Comparison) or operand.operator != operator or not isinstance(operand.right, Constant):
+        return None
+    left = operand.left
+    plain = isinstance(left, Field) and not isinstance(left, Bound) and left.quantifier is None
+    return left.path if plain and isinstance(left, Field) else None

@@ -1,11 +1,8 @@
 """What an expression means: an interpreter with limits as the reference, and a code generator. See ``docs/design/seed.md#expressions``."""
 
-from .costs import clause_costs, weight
-from .equality import equal
-from .errors import ExprError
+from .comparison import equal
 from .interpreter import evaluate
-from .limits import Limits, Meter
-from .results import checked_result
-from .values import truth
+from .limits import ExprError, Limits, Meter, clause_costs, weight
+from .values import checked_result, truth
 
 __all__ = ["ExprError", "Limits", "Meter", "checked_result", "clause_costs", "equal", "evaluate", "truth", "weight"]

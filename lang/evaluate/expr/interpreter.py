@@ -5,7 +5,7 @@ from itertools import chain
 from types import MappingProxyType
 from typing import Any
 
-from ...expr import (
+from ...trees.expr import (
     Arithmetic,
     BoolChain,
     Call,
@@ -26,16 +26,11 @@ from ...expr import (
     Subscript,
     TupleDisplay,
 )
-from .access import meant, sliced, subscript
 from .arithmetic import OPERATORS, negative, power
-from .costs import clause_costs
-from .equality import mapping_key
-from .errors import ExprError
-from .library import function, method
-from .limits import Meter
-from .ordering import TESTS
-from .results import checked_result
-from .values import a, keys_of, kind, shown, truth
+from .comparison import TESTS, mapping_key, meant, sliced, subscript
+from .functions import function, method
+from .limits import ExprError, Meter, clause_costs
+from .values import a, checked_result, keys_of, kind, shown, truth
 
 __all__ = ["Evaluator", "evaluate", "is_null_literal"]
 

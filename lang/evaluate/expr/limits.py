@@ -18,14 +18,45 @@ In bytes (``memory``), estimated from above: a string 50 and 1 or 4 a character,
 90 an element. What is thrown away again is not given back.
 """
 
-from typing import NoReturn
+from typing import Literal, NoReturn
 
 import attrs
 from attrs import frozen
 
-from .errors import ExprError
+from ...diagnostic import Diagnostic
+from ...errors import KnotworkError
+from ...source import NOWHERE, Span
+from ...trees.expr import Comprehension, DictDisplay, Expr, ListDisplay, TupleDisplay
+from ...trees.node import walk
 
-__all__ = ["Limits", "Meter"]
+__all__ = ["ExprError", "Kind", "Limits", "Meter", "clause_costs", "weight"]
+
+
+# How evaluating an expression fails: one exception, with what went wrong, where, and what to do about it.
+
+
+Kind = Literal["division", "type", "name", "key", "index", "value", "limit", "overflow", "result"]
+"""What went wrong: ``limit`` is a limit of the host, ``result`` a value that is none of JSON, the others are of the data."""
+
+
+class ExprError(KnotworkError):
+    """An expression that can't be evaluated with these values. See ``docs/design/seed.md#expressions``.
+
+    ``message`` is one sentence with the operands, shortened; ``hint`` says what to do, or is empty; ``span`` is the place
+    in the expression's text, None until the interpreter knows it.
+    """
+
+    def __init__(self, kind: Kind, message: str, *, hint: str = "", span: Span | None = None) -> None:
+        super().__init__(message)
+        self.kind = kind
+        self.message = message
+        self.hint = hint
+        self.span = span
+
+    def diagnostic(self) -> Diagnostic:
+        """Return the error as a diagnostic, for a picture with a caret."""
+        span = None if self.span == NOWHERE else self.span
+        return Diagnostic("EXPR090", "error", self.message, span, (self.hint,) if self.hint else ())
 
 
 @frozen
@@ -117,3 +148,36 @@ class Meter:
             self.sized(count, what)
             self.step(0)
             self.hold(0)
+
+
+# What a comprehension costs, known from the tree alone: the nodes that an iteration evaluates. Nothing here recurses.
+
+
+_MADE = (ListDisplay, TupleDisplay, DictDisplay)
+
+
+def weight(expr: Expr) -> int:
+    """Return how many nodes evaluating ``expr`` visits at most: of a comprehension itself and its first iterable only.
+
+    The rest of a comprehension is charged by its own iterations. A list or an object that is written out counts twice: it is
+    made, which takes longer than to look at a node.
+    """
+    total, left = 0, [expr]
+    while left:
+        for node in walk(left.pop(), lambda node: not isinstance(node, Comprehension)):
+            total += 2 if isinstance(node, _MADE) else 1
+            if isinstance(node, Comprehension):
+                left.append(node.clauses[0].iterable)
+    return total
+
+
+def clause_costs(comprehension: Comprehension) -> tuple[int, ...]:
+    """Return, for each clause, the steps that one iteration of it costs.
+
+    1, and the weight of its conditions, and that of the next clause's iterable or, of the innermost, of the element.
+    """
+    clauses = comprehension.clauses
+    following = [*(clause.iterable for clause in clauses[1:]), comprehension.element]
+    return tuple(
+        1 + sum(map(weight, clause.conditions)) + weight(then) for clause, then in zip(clauses, following, strict=True)
+    )

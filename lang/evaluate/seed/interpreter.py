@@ -4,26 +4,215 @@ The generated function is held equal to it, and asks it whenever something fails
 """
 
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import Any, Literal
 
 import attrs
+from attrs import field, frozen
 
-from ...expr import Expr
-from ...seed import Aggregate, Case, Const, DefineFilter, FilterUse, Formula, FormulaSeed, Lookup, SeedStep, Where
 from ...source import NOWHERE, Span
-from ..expr.costs import weight
-from ..expr.errors import ExprError
+from ...trees.expr import Expr, Field
+from ...trees.node import walk
+from ...trees.seed import (
+    Aggregate,
+    Case,
+    Const,
+    DefineFilter,
+    FilterUse,
+    Formula,
+    FormulaSeed,
+    Lookup,
+    Match,
+    SeedStep,
+    Where,
+)
+from ..expr.arithmetic import total
+from ..expr.comparison import largest, smallest
 from ..expr.interpreter import Evaluator
-from ..expr.limits import Limits, Meter
-from ..expr.results import checked_result
-from ..expr.values import truth
-from .aggregates import aggregate
-from .computed import Computed, StepError, copied
-from .lookup import Table
-from .needs import EXTRACTIONS, needs, reads_of, unknown_rows
-from .rows import Row, complete_rows, element
+from ..expr.limits import ExprError, Limits, Meter, weight
+from ..expr.values import a, checked_result, shown, truth
+from .step_dependencies import EXTRACTIONS, needs, reads_of, unknown_rows
 
-__all__ = ["Interpreter", "interpret", "row_cost", "step_limits"]
+__all__ = [
+    "META_KEYS",
+    "Computed",
+    "Interpreter",
+    "Row",
+    "StepError",
+    "Table",
+    "aggregate",
+    "copied",
+    "interpret",
+    "meta_keys",
+    "step_limits",
+]
+
+
+# What an aggregate makes of the elements it was given. Their order never shows in the result, not even in its type.
+
+
+def aggregate(step: Aggregate, elements: Sequence[Any], meter: Meter) -> Any:
+    """Return what ``step`` makes of its elements, of which none is null. Raises ``ExprError`` for those of a wrong type."""
+    if step.operation == "count":
+        return len(elements)
+    if step.operation == "sum":
+        return total(meter, elements)
+    return extreme(step.operation, elements, meter) if elements else step.default
+
+
+def extreme(operation: Literal["max", "min"], values: Sequence[Any], meter: Meter) -> Any:
+    """Return the greatest or the least of some numbers, or of some strings, as ``max`` and ``min`` of a list do."""
+    return largest(meter, values) if operation == "max" else smallest(meter, values)
+
+
+# What computing a seed gives: a value for each step that has one, and an error for each that failed.
+
+
+@frozen
+class StepError:
+    """Why a step has no value.
+
+    ``kind`` is an expression's ("division", "type", "name", "key", "index", "value", "limit", "overflow", "result"),
+    "no_values" (what
+    the step reads is invalid in every extraction), or "skipped": it needs ``root``, which failed. Elsewhere ``root`` is the step's own
+    name. ``span`` points to where the fault stands in the text that the seed was read from.
+    """
+
+    step: str
+    kind: str
+    message: str
+    hint: str = ""
+    span: Span = field(default=NOWHERE, eq=False, repr=False)
+    root: str = ""
+
+
+@frozen
+class Computed:
+    """The values by name, in the order of the steps, and the errors in that order. Filters have no value."""
+
+    values: Mapping[str, Any]
+    errors: tuple[StepError, ...] = ()
+    unknown: Mapping[str, int] = field(factory=dict)
+    """By step, over how many rows it could not decide: what it reads is invalid there. A ``where`` is false for them."""
+
+
+def copied(value: Any) -> Any:
+    """Return a JSON value that stands in the seed as one of the result's own: whoever changes that changes no seed."""
+    if isinstance(value, list):
+        return [copied(each) for each in value]
+    if isinstance(value, dict):
+        return {key: copied(each) for key, each in value.items()}
+    return value
+
+
+# How the rows of a computation are read: what is missing in them, and what ``extractions`` holds.
+# A row is ``{"extraction": {...}, "meta": {...}}``, one for each extraction that did not fail. ``invalid`` and ``invalid_meta``
+# name the fields and keys whose value is not known (they are null); other keys (``review``, ``id``, ``excerpt``) say where it is
+# from and take no part in the computation.
+
+
+Row = Mapping[str, Any]
+
+META_KEYS = ("stars", "useful", "year", "month", "date", "age_days")
+"""What is known of every review, or null."""
+
+
+def meta_keys(seed: FormulaSeed) -> tuple[str, ...]:
+    """Return the keys of ``meta`` that a computation of ``seed`` may read: those of every review, and others it names."""
+    nodes = (node for step in seed.steps for node in walk(step))
+    named = dict.fromkeys(node.name for node in nodes if isinstance(node, Field) and node.namespace == "meta")
+    return tuple(dict.fromkeys((*META_KEYS, *named)))
+
+
+def complete_rows(seed: FormulaSeed, rows: Sequence[Row]) -> list[dict[str, dict[str, Any]]]:
+    """Return ``rows`` with null for each field that the seed declares, and each key of ``meta``, that a row lacks."""
+    fields, meta = dict.fromkeys(found.name for found in seed.fields), dict.fromkeys(meta_keys(seed))
+    return [{"extraction": {**fields, **row["extraction"]}, "meta": {**meta, **row.get("meta", {})}} for row in rows]
+
+
+def element(row: Mapping[str, Mapping[str, Any]]) -> dict[str, Any]:
+    """Return the element of ``extractions`` that a complete row is: the extraction's fields, and ``meta``."""
+    return {**row["extraction"], "meta": row["meta"]}
+
+
+# What a lookup finds: which keys of its table a text, or each text of a list, matches. See ``docs/design/seed.md#compute``.
+
+
+@frozen
+class Table:
+    """A lookup's table, ready to be searched. ``keys`` are casefolded unless the match is exact.
+
+    An empty key matches only the empty text, and only exactly: as a part it would be in every text.
+    """
+
+    match: Match
+    keys: tuple[str, ...]
+    values: tuple[Any, ...]
+    default: Any
+    span: Span = attrs.field(eq=False, repr=False)
+
+    @classmethod
+    def of(cls, step: Lookup) -> "Table":
+        """Make ready the table of ``step``."""
+        exact = step.match == "exact"
+        keys = tuple(key if exact else key.casefold() for key, _ in step.table)
+        return cls(step.match, keys, tuple(value for _, value in step.table), step.default, step.source.span)
+
+    def find(self, source: Any, meter: Meter) -> Any:
+        """Return what the table has for ``source``, a text or a list of texts; the default where no key matches.
+
+        A null, and a null in a list, matches nothing. Of several keys the first in the table counts, or with a match
+        ``..._max`` the greatest value. Raises ``ExprError`` for a source that is no text, and for values that can't be compared.
+        """
+        found = self.matching(source, meter)
+        if not found:
+            return self.default
+        if self.match in ("substring_max", "word_max") and len(found) > 1:
+            return extreme("max", [self.values[position] for position in found], meter)
+        return self.values[found[0]]
+
+    def matching(self, source: Any, meter: Meter) -> list[int]:
+        """Return the positions of the keys that ``source`` matches, in the order of the table."""
+        texts = self._texts(source)
+        return [
+            position for position, key in enumerate(self.keys) if any(self._holds(key, text, meter) for text in texts)
+        ]
+
+    def _texts(self, source: Any) -> list[str]:
+        elements = source if isinstance(source, list | tuple) else [source]
+        texts = []
+        for element in elements:
+            if isinstance(element, str):
+                texts.append(element if self.match == "exact" else element.casefold())
+            elif element is not None:
+                message = f"a lookup's source is a text or a list of texts, not {a(element)}: {shown(element)}"
+                raise ExprError("type", message, span=self.span)
+        return texts
+
+    def _holds(self, key: str, text: str, meter: Meter) -> bool:
+        meter.step()
+        meter.characters(len(text))
+        if self.match == "exact":
+            return key == text
+        if self.match in ("substring_first", "substring_max"):
+            return key != "" and key in text
+        return _has_word(text, key, meter)
+
+
+def _has_word(text: str, word: str, meter: Meter) -> bool:
+    """Say whether ``word`` stands in ``text`` with no letter, digit or underscore beside it."""
+    start = text.find(word) if word else -1
+    while start >= 0:
+        end = start + len(word)
+        if not (start and _joins(text[start - 1], word[0])) and not (end < len(text) and _joins(word[-1], text[end])):
+            return True
+        meter.step()
+        meter.characters(len(word))
+        start = text.find(word, start + 1)
+    return False
+
+
+def _joins(left: str, right: str) -> bool:
+    return (left.isalnum() or left == "_") and (right.isalnum() or right == "_")
 
 
 _ROW_STEPS = 1_250

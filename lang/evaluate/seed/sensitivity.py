@@ -11,16 +11,14 @@ from typing import Any
 from attrs import frozen
 
 from ...diagnostic import nearest
-from ...expr import Call, Comprehension, Expr, Field, Name
-from ...node import walk
-from ...seed import DefineFilter, FilterUse, FormulaSeed
-from ..expr.equality import equal
+from ...trees.expr import Call, Comprehension, Expr, Field, Name
+from ...trees.node import walk
+from ...trees.seed import DefineFilter, FilterUse, FormulaSeed
+from ..expr.comparison import equal
 from ..expr.limits import Meter
-from .computed import Computed
-from .fused.compute import Compute
-from .interpreter import Interpreter
-from .needs import EXTRACTIONS, parts
-from .rows import Row
+from .fused.engine import Compute
+from .interpreter import Computed, Interpreter, Row
+from .step_dependencies import EXTRACTIONS, parts
 
 __all__ = ["Flip", "OutputChange", "Run", "Sensitivity", "sensitivity"]
 

@@ -8,16 +8,17 @@ from collections.abc import Collection, Mapping
 
 from ...diagnostic import Diagnostic, sort_key
 from ...evaluate.expr.limits import Limits
-from ...expr import Expr
 from ...parse.expr.engine import depth
-from ...seed import Extracted
-from . import calls, values
+from ...trees.expr import Expr
+from ...trees.seed import Extracted
+from . import names as calls
 from . import names as naming
-from .registry import Context, Lint
+from . import values
+from .expression_context import Context, Lint
 
 __all__ = ["LINTS", "check_expr"]
 
-LINTS: tuple[Lint, ...] = (*naming.LINTS, *calls.LINTS, *values.LINTS)
+LINTS: tuple[Lint, ...] = (*naming.LINTS, *calls.CALL_LINTS, *values.LINTS)
 """All rules."""
 
 

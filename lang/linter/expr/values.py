@@ -7,7 +7,9 @@ from typing import Literal as OneOf
 from typing import TypeAlias
 
 from ...diagnostic import Diagnostic, Edit
-from ...expr import (
+from ...printer.expr import format_expr
+from ...source import Span
+from ...trees.expr import (
     Arithmetic,
     BoolChain,
     Call,
@@ -25,10 +27,8 @@ from ...expr import (
     Test,
     TupleDisplay,
 )
-from ...printer.expr import format_expr
-from ...seed import Extracted
-from ...source import Span
-from .registry import Context, Lint, Place, lint, listed, row_part
+from ...trees.seed import Extracted
+from .expression_context import Context, Lint, Place, lint, listed, row_part
 
 __all__ = ["LINTS", "static_kind"]
 

@@ -7,28 +7,54 @@ numbers), ``conditions``, ``graph`` (against its schema); ``flow`` follows the v
 function in one of the rooms, its entry in that room's ``LINTS`` and in ``lang.rules``.
 """
 
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from attrs import evolve
 
+from ...catalogue.schema import Schema
 from ...diagnostic import Diagnostic, sort_key
-from ...gasl import Program, StateType
-from ...schema import Schema
-from . import conditions, graph, keys, kinds, limits, variables
+from ...trees.gasl import Comment, Program, Statement, StateType, Try
+from ...trees.node import Node
+from .. import framework
+from . import arguments, conditions, graph, variables
+from . import variables as keys
 from .bare_names import resolved
+from .context import Context, Lint
 from .flow import nests_within
-from .ignores import silence
-from .registry import Context, Lint
-from .unnamed import named
+from .variables import named
 
 if TYPE_CHECKING:
     from ...documents.plan import PlanRead
 
-__all__ = ["LINTS", "Context", "check", "check_plan", "diagnose"]
+__all__ = ["LINTS", "check", "check_plan", "diagnose"]
+
+
+# Ignore comments in programs: ``# knotwork: ignore[GASL052]`` above a command or behind it. See ``linter.ignoring``.
+
+
+def _is_trailing(item: Node) -> bool:
+    return isinstance(item, Comment) and item.trailing
+
+
+def _blocks(item: Node) -> Sequence[Sequence[Node]]:
+    command = item.command if isinstance(item, Statement) else None
+    if not isinstance(command, Try):
+        return ()
+    return [block for block in (command.body, command.caught, command.always) if block]
+
+
+_PROGRAMS = framework.Commented("command", "GASL074", lambda item: isinstance(item, Comment), _is_trailing, _blocks)
+
+
+def silence(context: Context, found: Iterable[Diagnostic]) -> list[Diagnostic]:
+    """Return what is ``found`` without what ignore comments silence, and with the comments that silence nothing."""
+    program = context.program
+    return framework.silence(program.items, program.source.text, found, _PROGRAMS, context.found)
+
 
 LINTS: tuple[Lint, ...] = (
-    *variables.LINTS, *keys.LINTS, *kinds.LINTS, *limits.LINTS, *conditions.LINTS, *graph.LINTS,
+    *variables.LINTS, *keys.KEY_LINTS, *arguments.LINTS, *arguments.LIMIT_LINTS, *conditions.LINTS, *graph.LINTS,
 )  # fmt: skip
 """All rules that look at a tree."""
 _DEEPEST = 200

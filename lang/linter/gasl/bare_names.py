@@ -11,15 +11,15 @@ from collections.abc import Collection, Iterator, Sequence
 
 from attrs import evolve, frozen
 
-from ...conditions import Comparison, Field, Variable
+from ...catalogue.schema import Schema
 from ...diagnostic import Diagnostic, Edit, apply_edits
-from ...gasl import Find
 from ...printer.gasl import format_text
-from ...schema import Schema
 from ...source import Source, Span
+from ...trees.conditions import Comparison, Field, Variable
+from ...trees.gasl import Find
+from .conditions import On, constants_of, leaves, tested
+from .context import Context
 from .graph import BUILT_IN, Place, attribute_of, attributes_of, is_known, place_of
-from .registry import Context
-from .tests_of import On, constants_of, leaves, tested
 
 __all__ = ["resolved"]
 

@@ -9,12 +9,12 @@ from typing import Literal, TypeAlias
 
 from attrs import define, field, frozen
 
-from ... import gasl
-from ...conditions import And, Comparison, Condition, Not, NullTest, Or, Variable
-from ...gasl import Command, Item, Name, Statement
-from ...node import Node, walk
-from ...schema import Schema
+from ...catalogue.schema import Schema
 from ...source import NOWHERE, Span
+from ...trees import gasl
+from ...trees.conditions import And, Comparison, Condition, Not, NullTest, Or, Variable
+from ...trees.gasl import Command, Item, Name, Statement
+from ...trees.node import Node, walk
 
 __all__ = ["Binding", "Flow", "Kind", "Step", "Use", "conditions_of", "fields_in", "nests_within", "trace"]
 

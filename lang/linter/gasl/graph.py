@@ -8,17 +8,17 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 
 from attrs import frozen
 
-from ... import gasl
-from ...conditions import Comparison, Constant, Field, NullTest
+from ...catalogue.schema import Attribute, Schema
 from ...diagnostic import Diagnostic, Edit, Severity
 from ...evaluate.conditions import identity
-from ...gasl import Path
 from ...printer.gasl import format_key, format_text
-from ...schema import Attribute, Schema
 from ...source import Span
-from .kinds import fields_of
-from .registry import Context, Lint, lint
-from .tests_of import Leaf, On, constants_of, kind_of_value, leaves, tested
+from ...trees import gasl
+from ...trees.conditions import Comparison, Constant, Field, NullTest
+from ...trees.gasl import Path
+from .arguments import fields_of
+from .conditions import Leaf, On, constants_of, kind_of_value, leaves, tested
+from .context import Context, Lint, lint
 
 __all__ = ["BUILT_IN", "HAS_THIS_VALUE", "LINTS", "Place", "attribute_of", "attributes_of", "is_known", "place_of"]
 

@@ -2,15 +2,85 @@
 
 from collections.abc import Iterator
 
+from ...catalogue.operations import BUILTIN, Parameter, Signature
 from ...diagnostic import Diagnostic, Edit
-from ...lwt import Call, Choice, ListValue, ObjectValue, Reference, Scalar, Template, Value, Word, references
-from ...operations import BUILTIN, Parameter, Signature
-from ...printer.lwt import format_reference
+from ...evaluate.text_checks import CheckError, read_check
+from ...printer.lwt import format_reference, format_value
 from ...source import NOWHERE, Span
-from .moves import as_options, first_of
-from .registry import Context, Lint, lint
+from ...trees.lwt import (
+    Call,
+    Choice,
+    ListValue,
+    ObjectValue,
+    Option,
+    Reference,
+    Scalar,
+    Template,
+    Text,
+    Value,
+    Word,
+    references,
+)
+from .context import Context, Lint, lint
 
-__all__ = ["LINTS"]
+__all__ = ["ANSWER_LINTS", "LINTS", "as_choice", "named_argument", "without"]
+
+
+# Edits that put an argument or an option of a call where it belongs.
+
+
+def without(context: Context, call: Call, span: Span) -> Span:
+    """Return ``span``, an argument or option of ``call``, with the comma before it (behind it, where it is the first)."""
+    text = context.script.source.text
+    begin = max(call.span.start, span.start - 200)
+    before = text[begin : span.start].rstrip()
+    if before.endswith(","):
+        return Span(begin + len(before) - 1, span.end)
+    end = span.end
+    while end < call.span.end and text[end] in " \t\r\n,":
+        end += 1
+    return Span(span.start, end)
+
+
+def first_of(context: Context, call: Call, span: Span) -> list[Edit]:
+    """Return the edits that make what stands under ``span`` the first argument of ``call``."""
+    text = context.script.source.text
+    inside = [*call.arguments, *call.options]
+    if any(part.span == NOWHERE for part in inside):
+        return []
+    begin = min(part.span.start for part in inside)
+    return [Edit(Span(begin, begin), text[span.start : span.end] + ", "), Edit(without(context, call, span), "")]
+
+
+def named_argument(context: Context, call: Call, option: Option) -> list[Edit]:
+    """Return the edits that make an option, which has an argument's name, the first argument: ``prompt="..."``."""
+    text = context.script.source.text
+    if call.arguments or option.value.span == NOWHERE or not text.startswith(option.name, option.span.start):
+        return []
+    if option is call.options[0]:
+        return [Edit(Span(option.span.start, option.value.span.start), "")]
+    begin = call.options[0].span.start
+    moved = text[option.value.span.start : option.value.span.end] + ", "
+    return [Edit(Span(begin, begin), moved), Edit(without(context, call, option.span), "")]
+
+
+def as_options(context: Context, signature: Signature, value: object) -> str:
+    """Return ``{"temperature": 0}`` as options, or nothing where one of the keys is none."""
+    text, pieces = context.script.source.text, []
+    for key, entry in getattr(value, "entries", ()):
+        if signature.option(key.constant or "") is None or entry.span == NOWHERE:
+            return ""
+        pieces.append(f"{key.constant}={text[entry.span.start : entry.span.end]}")
+    return ", ".join(pieces)
+
+
+def as_choice(context: Context, value: object) -> str:
+    """Return ``["a", "b"]`` as a choice, or nothing where it is no list of strings."""
+    items = value.items if isinstance(value, ListValue) else ()
+    if len(items) < 2 or not all(isinstance(item, Template) and (item.constant or "").strip() for item in items):
+        return ""
+    text = context.script.source.text
+    return " | ".join(text[item.span.start : item.span.end] for item in items)
 
 
 @lint("LWT018")
@@ -257,3 +327,55 @@ _KINDS = {
 }
 
 LINTS: tuple[Lint, ...] = (unknown_operation, arguments)
+
+
+# Rules on iterative answers: what evaluates them.
+
+
+def _answers(context: Context) -> Iterator[Call]:
+    return (call for call, _ in context.calls if call.operation == "ANSWER")
+
+
+@lint("LWT050")
+def faulty_check(context: Context) -> Iterator[Diagnostic]:
+    """Checks that can't be read. What is no text at all is a fault of the option's value."""
+    for call in _answers(context):
+        value = call.option("check")
+        for text in value.items if isinstance(value, ListValue) else (value,):
+            if not isinstance(text, Template) or text.constant is None:
+                continue
+            try:
+                read_check(text.constant)
+            except CheckError as error:
+                mendable = error.meant and text.span != NOWHERE
+                edits = [Edit(text.span, format_value(Template((Text(error.meant),))))] if mendable else []
+                hints = (error.hint,) if error.hint else ()
+                yield context.found("LWT050", error.message, text.span, *hints, edits=edits)
+
+
+@lint("LWT051")
+def nothing_evaluates(context: Context) -> Iterator[Diagnostic]:
+    """An answer that neither a judge nor a check evaluates."""
+    for call in _answers(context):
+        if call.option("check") is not None or not call.arguments:
+            continue
+        judges, criteria = call.option("judges"), call.option("criteria")
+        hint = 'say what a good answer is, `criteria="..."`, or give a check: `check="words:10..40"`'
+        if isinstance(judges, Scalar) and judges.value == 0:
+            message = "with no judge and no check nothing evaluates this answer"
+            yield context.found(
+                "LWT051", message, call.span, 'give a check, such as `check="words:10..40"`, or a judge'
+            )
+        elif criteria is None:
+            if not any(option.name in _MEANT for option in call.options):  # that one's fix is this one's
+                yield context.found("LWT051", "this ANSWER has neither criteria nor a check", call.span, hint)
+        elif isinstance(criteria, Template) and criteria.constant is not None and not criteria.constant.strip():
+            yield context.found(
+                "LWT051", "the criteria of this ANSWER are empty, and it has no check", criteria.span, hint
+            )
+
+
+_MEANT = ("checks", "criterion", "eval_crit", "evaluation", "rubric")
+"""Unknown options that are surely meant to say it."""
+
+ANSWER_LINTS: tuple[Lint, ...] = (faulty_check, nothing_evaluates)

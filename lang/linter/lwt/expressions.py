@@ -4,28 +4,202 @@ What reads and checks expressions is loaded with the first one: most scripts hav
 """
 
 import re
-from collections.abc import Iterator, Mapping
-from typing import TYPE_CHECKING
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 
-from attrs import evolve
+from attrs import evolve, frozen
 
+from ...catalogue.operations import COMMON_OPTIONS
 from ...diagnostic import Diagnostic, Edit, nearest
-from ...embedding import Embedded, Inside, Named, embedded_expression
-from ...lwt import Call, Option, Reference, Step, Template, Text
-from ...node import walk
-from ...operations import COMMON_OPTIONS
-from ...parse.lwt.reference_slips import respelled
+from ...embedded import Embedded, Inside, Named, embedded_expression
+from ...literals import Reading, kind_of, read, short
+from ...parse.lwt.recovery.references import respelled
 from ...parse.lwt.shapes import HEAD
 from ...printer.lwt import format_reference
-from ...source import NOWHERE, Span
-from .moves import without
-from .places import Places, outside, placeholder
-from .registry import Context, Lint, lint
+from ...source import NOWHERE, Source, Span
+from ...trees.expr import Comparison, Expr, ListDisplay, Literal, Name, TupleDisplay
+from ...trees.lwt import Call, Choice, Option, Reference, Step, Template, Text, Word
+from ...trees.node import walk
+from .calls import without
+from .context import Context, Lint, lint
 
-if TYPE_CHECKING:
-    from ...expr import Expr
+__all__ = ["LINTS", "Places", "expression_strings", "outside", "placeholder"]
 
-__all__ = ["LINTS", "expression_strings"]
+
+# What is known of the values in an expression before anything runs: comparisons that no answer can make true.
+
+
+_SCALARS = {"int": "a number", "float": "a number", "bool": "true or false", "text": "a text", "list": "a list"}
+_MOST_LABELS = 8
+
+
+@frozen
+class _Known:
+    """What a value is: the kind in words, a choice's labels, and whether it is an answer whose type nobody asked for."""
+
+    kind: str = ""
+    labels: tuple[str, ...] = ()
+    untyped: bool = False
+
+
+def impossible(context: Context, expr: Expr, values: Mapping[str, Reference]) -> Iterator[tuple[Literal, str, str]]:
+    """Yield each literal that a value is compared with and can never be, a message, and a hint.
+
+    ``values`` are the references that the expression's names stand for.
+    """
+    known = {name: found for name, reference in values.items() if (found := _known(context, reference)) is not None}
+    if not known:
+        return
+    for node in walk(expr):
+        if isinstance(node, Comparison):
+            left = node.first
+            for test, right in node.rest:
+                ordered = test in ("<", "<=", ">", ">=")
+                for name, literal in _pairs(left, test, right):
+                    if name in known and (told := _never(name, values[name], known[name], literal.value, ordered)):
+                        yield literal, *told
+                left = right
+
+
+def _pairs(left: Expr, test: str, right: Expr) -> Iterator[tuple[str, Literal]]:
+    """Yield the names that are compared with literals: one on each side, or a list of literals on the right of ``in``."""
+    if isinstance(left, Name) and test in ("in", "not in") and isinstance(right, ListDisplay | TupleDisplay):
+        yield from ((left.name, item) for item in right.items if isinstance(item, Literal))
+    elif isinstance(left, Name) and isinstance(right, Literal) and test not in ("in", "not in"):
+        yield left.name, right
+    elif isinstance(left, Literal) and isinstance(right, Name) and test not in ("in", "not in"):
+        yield right.name, left
+
+
+def _known(context: Context, reference: Reference) -> _Known | None:
+    step = context.steps.get(reference.name)
+    if reference.accessors or step is None or step.call.operation != "LLM":
+        return None
+    kind = step.call.option("type")
+    if kind is None:
+        return _Known(untyped=True)
+    if isinstance(kind, Choice):
+        labels = tuple(label.constant.strip() for label in kind.labels if label.constant)
+        return _Known("a text", labels)
+    name = kind.value if isinstance(kind, Word) else kind.constant if isinstance(kind, Template) else None
+    return _Known(_SCALARS[name]) if name in _SCALARS else None
+
+
+def _never(
+    name: str, reference: Reference, known: _Known, value: bool | int | float | str | None, ordered: bool
+) -> tuple[str, str] | None:
+    """Return message and hint where the value can't be the literal; a comparison with null is always meant."""
+    if value is None or (ordered and known.kind == "a text" and isinstance(value, str)):
+        return None
+    shown = (
+        short(value) if isinstance(value, str) else "true" if value is True else "false" if value is False else value
+    )
+    if known.untyped:
+        if not isinstance(value, str) or not isinstance(found := read(value), Reading):
+            return None
+        message = f"{name} is never the text {shown}: an answer that reads as a value is that value"
+        written = value.strip() if found.how == "json" else str(found.value)
+        return message, f"compare it with {written[:40]}, or give ({reference.name}) the option `type=text`"
+    if known.labels and isinstance(value, str):
+        if value in known.labels:
+            return None
+        near = nearest(value, known.labels)
+        there = ", ".join(short(label) for label in known.labels[:_MOST_LABELS])
+        hint = f"did you mean {short(near)}?" if near else f"({reference.name}) is one of {there}"
+        return f"{name} is never {shown}", hint
+    kind = "true or false" if isinstance(value, bool) else kind_of(value)
+    if kind == known.kind:
+        return None
+    return (
+        f"{name} is {known.kind}, never {kind}",
+        f"({reference.name}) has the option `type=`; compare with what it can be",
+    )
+
+
+# Where the text of a program or an expression inside a script stands in the script, and its diagnostics told there.
+
+
+_LONGEST = 20_000
+"""Characters of a text with escapes that is looked through, for each diagnostic anew."""
+
+
+def placeholder(_: Reference) -> str:
+    """Stand for a text that is not known yet."""
+    return "x"
+
+
+def outside(
+    context: Context, code: str, template: Template, inner: Embedded, found: Diagnostic, hints: Iterable[str] = ()
+) -> Diagnostic:
+    """Tell an inner diagnostic in the script: at its place where the string says it as it stands, else at the string."""
+    message = inner.in_words_of_script(f"{found.message} ({found.code})")
+    own = [hint for hint in found.hints if not (found.edits and inner.is_of_own(hint))]
+    if len(own) < len(found.hints) and found.code == "GASL027":
+        # "write in_1" would be told as "write {(x)}", which is what stands there.
+        own.insert(0, "a reference is a value; a name is written out in the program, as AS found")
+    told = [*map(inner.in_words_of_script, own), *hints]
+    places = Places(context.script.source, inner)
+    span = template.span if found.span is None or not inner.parts else places.span(found.span)
+    edits = [Edit(place, edit.text) for edit in found.edits if (place := places.verbatim(edit.span)) is not None]
+    whole = len(edits) == len(found.edits)
+    plain = whole and not any(character in edit.text for edit in edits for character in "\"'\\{\n")
+    return context.found(code, message, span, *told, edits=edits if plain else (), severity=found.severity)
+
+
+class Places:
+    """Where an inner text comes from in the script."""
+
+    def __init__(self, source: Source, inner: Embedded) -> None:
+        self._parts: list[tuple[Span, Span, Sequence[int] | None]] = []
+        start = 0
+        for text, part in inner.pieces(placeholder):
+            own = part.span if isinstance(part, Text) else part.reference.span
+            places = _places(source.slice(own), text) if isinstance(part, Text) else None
+            self._parts.append((Span(start, start + len(text)), own, places))
+            start += len(text)
+
+    def span(self, found: Span) -> Span:
+        """Return where a span of the inner text begins and ends in the script."""
+        first, last = self._place(found.start), self._place(max(found.start, found.end - 1))
+        return Span(first.start, max(first.start, last.end if found.end > found.start else first.start))
+
+    def verbatim(self, found: Span) -> Span | None:
+        """Return the same where all of it is text of the script."""
+        for inside, own, places in self._parts:
+            if places is not None and inside.start <= found.start and found.end <= inside.end:
+                return Span(
+                    own.start + places[found.start - inside.start], own.start + places[found.end - inside.start]
+                )
+        return None
+
+    def _place(self, offset: int) -> Span:
+        """Return a character's place, or all of the part that it is in where the script says that otherwise."""
+        inside, own, places = next((each for each in self._parts if offset < each[0].end), self._parts[-1])
+        if places is None:
+            return own
+        at = min(offset - inside.start, len(places) - 1)
+        return Span(own.start + places[at], own.start + places[min(at + 1, len(places) - 1)])
+
+
+def _places(written: str, text: str) -> Sequence[int] | None:
+    """Return where each character of ``text``, and its end, stands in ``written``, which has quotes and backslashes escaped.
+
+    None where it says the text in another way.
+    """
+    if written == text:
+        return range(len(text) + 1)
+    if len(written) > _LONGEST:
+        return None
+    places, at = [0], 0
+    for character in text:
+        if written[at : at + 1] == "\\" and written[at + 1 : at + 2] == character and character in "\"'\\":
+            at += 2
+        elif written[at : at + 1] == character:
+            at += 1
+        else:
+            return None
+        places.append(at)
+    return places if at == len(written) else None
+
 
 _UNKNOWN_NAME = "EXPR050"
 
@@ -76,7 +250,6 @@ def _faults(
     context: Context, call: Call, template: Template, inner: Embedded, names: set[str], *, is_condition: bool = False
 ) -> Iterator[Diagnostic]:
     from ..expr import check_expr
-    from .expression_values import impossible
 
     text = inner.text(placeholder)
     read = context.expression(text)
@@ -119,7 +292,7 @@ def _values(call: Call, inner: Embedded, is_condition: bool) -> Mapping[str, Ref
 
 
 def _no_context(context: Context, template: Template, inner: Embedded, expr: "Expr") -> Iterator[Diagnostic]:
-    from ...expr import Field
+    from ...trees.expr import Field
 
     places = Places(context.script.source, inner)
     for node in walk(expr):
@@ -258,7 +431,7 @@ def _with_quotes(context: Context, inner: Embedded, number: int) -> Span | None:
 def unused_binding(context: Context) -> Iterator[Diagnostic]:
     """A value that is given to an expression, which doesn't use it."""
     for call, _, template in _expressions(context):
-        from ...expr import Clause, Name
+        from ...trees.expr import Clause, Name
 
         expr = None if template.constant is None else context.expression(template.constant).expr
         if expr is None:
@@ -306,8 +479,8 @@ def misplaced_condition(context: Context) -> Iterator[Diagnostic]:
 
 def is_name(name: str) -> bool:
     """Say whether a value of an expression may have this name."""
-    from ...functions import FUNCTIONS
-    from ...parse.expr.words import NAMESPACES, RESERVED
+    from ...catalogue.functions import FUNCTIONS
+    from ...parse.expr.builder import NAMESPACES, RESERVED
 
     is_word = re.fullmatch("[A-Za-z_][A-Za-z0-9_]*", name) is not None
     return is_word and not (name in FUNCTIONS or name in NAMESPACES or name.lower() in RESERVED or name[:2] == "__")

@@ -6,16 +6,15 @@ from collections.abc import Iterator
 
 from attrs import evolve
 
+from ...catalogue.operations import OptionSpec
 from ...diagnostic import Diagnostic, Edit
-from ...evaluate.checks import MOST
+from ...evaluate.text_checks import MOST
 from ...literals import short
-from ...lwt import Call, Choice, ListValue, ObjectValue, Option, Reference, Scalar, Template, Text, Value, Word
-from ...operations import OptionSpec
 from ...printer.lwt import format_reference, format_value
 from ...source import NOWHERE, Span
-from .calls import kind
-from .moves import as_choice, named_argument, without
-from .registry import Context, Lint, lint
+from ...trees.lwt import Call, Choice, ListValue, ObjectValue, Option, Reference, Scalar, Template, Text, Value, Word
+from .calls import as_choice, kind, named_argument, without
+from .context import Context, Lint, lint
 
 __all__ = ["LINTS"]
 

@@ -7,10 +7,10 @@ from typing import Any
 
 from ...diagnostic import Diagnostic, Edit
 from ...literals import Reading, kind_of, short
-from ...lwt import ABSENT, MISSING, Accessor, Call, Choice, Index, Key, Reference, Slice, Step, Template, Word
-from ...parse.lwt.lookalikes import path_of
+from ...parse.lwt.recovery.references import path_of
 from ...source import NOWHERE, Span
-from .registry import Context, Lint, Use, lint
+from ...trees.lwt import ABSENT, MISSING, Accessor, Call, Choice, Index, Key, Reference, Slice, Step, Template, Word
+from .context import Context, Lint, Use, lint
 
 __all__ = ["LINTS"]
 

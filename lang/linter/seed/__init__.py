@@ -9,15 +9,15 @@ from collections.abc import Hashable, Iterable, Mapping, Sequence
 from typing import Any
 
 from ...diagnostic import Diagnostic, sort_key
-from ...seed import FormulaSeed
-from . import expressions, fields, names, reviews, steps
+from ...trees.seed import FormulaSeed
+from . import fields, names, reviews, steps
+from . import names as expressions
+from .context import Context, Kept, Lint, Looked, Looking
 from .facts import facts_of
-from .looking import Looked, Looking
-from .registry import Context, Kept, Lint
 
 __all__ = ["LINTS", "Kept", "Looked", "check", "check_again"]
 
-LINTS: tuple[Lint, ...] = (*names.LINTS, *fields.LINTS, *expressions.LINTS, *steps.LINTS, *reviews.LINTS)
+LINTS: tuple[Lint, ...] = (*names.LINTS, *fields.LINTS, *expressions.EXPRESSION_LINTS, *steps.LINTS, *reviews.LINTS)
 """All rules that look at a seed."""
 _MOST = 1_000
 """Diagnostics of one seed; nobody reads more, and most of them have one cause."""

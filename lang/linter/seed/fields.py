@@ -5,15 +5,14 @@ from collections.abc import Iterator
 from typing import Any
 
 from ...diagnostic import Diagnostic, Edit
-from ...documents.seed.meant import meant_condition
-from ...evaluate.seed.rows import META_KEYS
-from ...expr import Expr, Field, Literal, Name
-from ...node import walk
-from ...seed import Aggregate, DefineFilter, Extracted, FilterUse, Lookup, SeedStep
+from ...documents.seed.validation import meant_condition
+from ...evaluate.seed.interpreter import META_KEYS
 from ...source import NOWHERE, Span
-from .compared import Compared, compared, fields_in, number_of
-from .facts import expressions_of
-from .registry import Context, Lint, lint, lint_of_steps
+from ...trees.expr import Expr, Field, Literal, Name
+from ...trees.node import walk
+from ...trees.seed import Aggregate, DefineFilter, Extracted, FilterUse, Lookup, SeedStep
+from .context import Context, Lint, lint, lint_of_steps
+from .facts import Compared, compared, expressions_of, fields_in, number_of
 
 __all__ = ["LINTS"]
 

@@ -3,18 +3,19 @@
 import keyword
 from collections.abc import Iterator, Sequence
 
+from ...catalogue.functions import FUNCTIONS
 from ...diagnostic import Diagnostic, Edit, has_errors
 from ...documents.json_tree import JsonNode
-from ...evaluate.seed.needs import EXTRACTIONS, names_in, parts
-from ...expr import Comparison, Literal, Name
-from ...functions import FUNCTIONS
-from ...node import Node, walk
-from ...seed import DefineFilter, FilterUse, SeedStep
+from ...evaluate.seed.step_dependencies import EXTRACTIONS, names_in, parts
 from ...source import NOWHERE, Span
+from ...trees.expr import Comparison, Expr, Literal, Name
+from ...trees.node import Node, walk
+from ...trees.seed import Aggregate, Case, DefineFilter, FilterUse, Formula, SeedStep
+from ..expr import check_expr
+from .context import Context, Lint, lint, lint_of_steps
 from .facts import name_in
-from .registry import Context, Lint, lint, lint_of_steps
 
-__all__ = ["LINTS"]
+__all__ = ["EXPRESSION_LINTS", "LINTS"]
 
 _NAMESPACES = frozenset({"extraction", "meta", "context"})
 _WORDS = frozenset(keyword.kwlist) | {"true", "false", "null"}
@@ -294,3 +295,28 @@ def outputs(context: Context) -> Iterator[Diagnostic]:
 
 
 LINTS: tuple[Lint, ...] = (undefined, forward, twice, reserved, filters, unused, outputs)
+
+
+# Rules about expressions: what the check of expressions finds, placed in the document.
+
+
+@lint_of_steps("EXPR050")
+def expressions(context: Context, step: SeedStep) -> Iterator[Diagnostic]:
+    """All that the check of expressions says. Names of later steps are known here: another rule tells the order."""
+    exprs: tuple[Expr, ...]
+    match step:
+        case Formula():
+            exprs, is_row = (step.expr,), False
+        case Case():
+            exprs, is_row = tuple(rule.test for rule in step.rules), False
+        case Aggregate() if step.element is not None:
+            exprs, is_row = (step.element,), True
+        case _:
+            return
+    fields = context.fields if context.has_fields and not context.unread_fields else None  # None: not all are known
+    for expr in exprs:
+        for found in check_expr(expr, names=context.known, row=is_row, fields=fields):
+            yield context.in_expression(found)
+
+
+EXPRESSION_LINTS: tuple[Lint, ...] = (expressions,)

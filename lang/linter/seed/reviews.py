@@ -6,10 +6,9 @@ from collections.abc import Iterator
 
 from ...diagnostic import Diagnostic, Edit
 from ...documents.json_tree import JsonNode
-from ...evaluate.conditions.comparing import pattern_of
-from ...evaluate.conditions.errors import ConditionError
+from ...evaluate.conditions.comparison import ConditionError, pattern_of
 from ...source import NOWHERE, Span
-from .registry import Context, Lint, lint
+from .context import Context, Lint, lint
 
 __all__ = ["LINTS", "PLACEHOLDERS"]
 

@@ -6,14 +6,13 @@ from typing import Any
 from attrs import frozen
 
 from ...diagnostic import Diagnostic, Edit
-from ...evaluate.seed.needs import names_in
-from ...expr import Arithmetic, Comparison, Conditional, Expr, Name
-from ...node import walk
-from ...seed import Aggregate, Case, Lookup, SeedStep
+from ...evaluate.seed.step_dependencies import names_in
 from ...source import Span
-from .compared import number_of
-from .facts import expressions_of
-from .registry import Context, Lint, lint_of_steps
+from ...trees.expr import Arithmetic, Comparison, Conditional, Expr, Name
+from ...trees.node import walk
+from ...trees.seed import Aggregate, Case, Lookup, SeedStep
+from .context import Context, Lint, lint_of_steps
+from .facts import expressions_of, number_of
 
 __all__ = ["LINTS"]
 

@@ -1,13 +1,21 @@
 """From Lark's tokens to nodes, for a text that is in the language; anything else is ``Refused`` and explained elsewhere."""
 
-from typing import Any
+import math
+import re
+from collections.abc import Mapping, Sequence
+from typing import Any, cast
 
-from attrs import evolve
+from attrs import evolve, frozen
 from lark import Transformer
 
-from ...expr import (
+from ...catalogue.functions import FUNCTIONS
+from ...source import Span
+from ...trees.expr import (
+    Arithmetic,
+    BoolChain,
     Call,
     Clause,
+    Comparison,
     Comprehension,
     Conditional,
     DictDisplay,
@@ -17,16 +25,284 @@ from ...expr import (
     Literal,
     MethodCall,
     Name,
+    Negative,
+    Not,
+    Power,
     Slicing,
     Subscript,
     TupleDisplay,
 )
-from ...source import Span
-from .chains import climb
-from .literals import number, unescaped
-from .words import CHANGING, CONSTANTS, LIBRARIES, MEASURING, NAMESPACES, RENAMED_METHODS, RESERVED, foreign_function
 
-__all__ = ["MOST_CLAUSES", "Builder", "Refused"]
+__all__ = [
+    "CHANGING",
+    "CONSTANTS",
+    "LARGEST",
+    "LIBRARIES",
+    "MEASURING",
+    "MOST_CLAUSES",
+    "NAMESPACES",
+    "NO_NUMBERS",
+    "REBUILT",
+    "RENAMED_FUNCTIONS",
+    "RENAMED_METHODS",
+    "RESERVED",
+    "Builder",
+    "Refused",
+    "Sign",
+    "climb",
+    "foreign_function",
+    "mended",
+    "number",
+    "unescaped",
+]
+
+
+# Numbers and strings as expressions write them: from the text of a literal to its value.
+
+
+LARGEST = 2**63 - 1
+"""The largest integer that can be written: 64 bits, with its sign."""
+
+_ESCAPE = re.compile(r"\\(?:u[dD][89abAB][0-9a-fA-F]{2}\\u[dD][c-fC-F][0-9a-fA-F]{2}|u[0-9a-fA-F]{4}|.)", re.DOTALL)
+_PLAIN = {'"': '"', "'": "'", "\\": "\\", "/": "/", "b": "\b", "f": "\f", "n": "\n", "r": "\r", "t": "\t"}
+
+
+def number(text: str) -> int | float | None:
+    """Return the number that ``text`` (digits, fraction, exponent) writes; None where it is too large."""
+    if text.isdigit():
+        value = int(text) if len(text) < 20 else LARGEST + 1
+        return value if value <= LARGEST else None
+    found = float(text)
+    return found if math.isfinite(found) else None
+
+
+def mended(body: str) -> tuple[str, list[tuple[int, int]]]:
+    """Return ``body``, the inside of a string, with two backslashes where an escape is none, and where those stand."""
+    wrong: list[tuple[int, int]] = []
+
+    def right(match: re.Match[str]) -> str:
+        if _meaning(match[0]) is not None:
+            return match[0]
+        wrong.append(match.span())
+        return "\\" + match[0]
+
+    return _ESCAPE.sub(right, body), wrong
+
+
+def unescaped(body: str) -> str | None:
+    """Return the text that ``body``, the inside of a string, writes; None where an escape is none of JSON's or ``\\'``."""
+    if "\\" not in body:
+        return body
+    pieces: list[str] = []
+    done = 0
+    for match in _ESCAPE.finditer(body):
+        meaning = _meaning(match[0])
+        if meaning is None:
+            return None
+        pieces += (body[done : match.start()], meaning)
+        done = match.end()
+    return "".join((*pieces, body[done:]))
+
+
+def _meaning(escape: str) -> str | None:
+    if len(escape) == 2:
+        return _PLAIN.get(escape[1])
+    if len(escape) == 12:
+        high, low = int(escape[2:6], 16), int(escape[8:], 16)
+        return chr(0x10000 + ((high - 0xD800) << 10) + (low - 0xDC00))
+    code = int(escape[2:], 16)
+    return None if 0xD800 <= code <= 0xDFFF else chr(code)
+
+
+# Ranks a flat chain of operands and signs: ``or``, ``and``, ``not``, comparisons, ``+ -``, ``* / // %``, minus, ``**``.
+# Nothing here recurses with the length of the chain. Both readings, Lark's and the tolerant one, end here.
+
+
+_SUMS = frozenset({"+", "-"})
+_PRODUCTS = frozenset({"*", "/", "//", "%"})
+
+
+@frozen
+class Sign:
+    """A sign between operands, or before one. Lark's tokens have the same fields.
+
+    ``type`` is NOT and MINUS before an operand (MINUS also between two), BOOL, TEST, NULL_TEST and OPERATOR between.
+    """
+
+    type: str
+    value: str
+    start_pos: int
+    end_pos: int
+
+
+def climb(items: Sequence[Any]) -> Expr:
+    """Return the tree of ``items``: signs (``Sign`` or Lark's tokens) and nodes, in an order that the grammar has."""
+    alternatives: list[Expr] = []
+    operands: list[Expr] = []
+    at, count = 0, len(items)
+    while True:
+        node, at = _negation(items, at)
+        operands.append(node)
+        if at == count:
+            break
+        if items[at].value == "or":
+            alternatives.append(_all_of(operands))
+            operands = []
+        at += 1
+    last = _all_of(operands)
+    if not alternatives:
+        return last
+    alternatives.append(last)
+    return BoolChain("or", tuple(alternatives), span=Span(alternatives[0].span.start, last.span.end))
+
+
+def _all_of(operands: list[Expr]) -> Expr:
+    if len(operands) == 1:
+        return operands[0]
+    return BoolChain("and", tuple(operands), span=Span(operands[0].span.start, operands[-1].span.end))
+
+
+def _negation(items: Sequence[Any], at: int) -> tuple[Expr, int]:
+    begin = at
+    while getattr(items[at], "type", "") == "NOT":
+        at += 1
+    first = at
+    node, at = _comparison(items, at)
+    for sign in reversed(items[begin:first]):
+        node = Not(node, span=Span(sign.start_pos, node.span.end))
+    return node, at
+
+
+def _comparison(items: Sequence[Any], at: int) -> tuple[Expr, int]:
+    first, at = _sum(items, at)
+    count = len(items)
+    if at == count or items[at].type == "BOOL":
+        return first, at
+    rest: list[Any] = []
+    right = first
+    while at < count:
+        sign = items[at]
+        if sign.type == "TEST":
+            test = sign.value if len(sign.value) < 6 else "not in"
+            right, at = _sum(items, at + 1)
+            rest.append((test, right))
+        elif sign.type == "NULL_TEST":
+            end = sign.end_pos
+            right = Literal(None, span=Span(end - 4, end))
+            rest.append(("is not" if "not" in sign.value else "is", right))
+            at += 1
+        else:
+            break
+    return Comparison(first, tuple(rest), span=Span(first.span.start, right.span.end)), at
+
+
+def _sum(items: Sequence[Any], at: int) -> tuple[Expr, int]:
+    first, at = _product(items, at)
+    count = len(items)
+    if at == count or items[at].value not in _SUMS:
+        return first, at
+    rest: list[Any] = []
+    right = first
+    while at < count and (operator := items[at].value) in _SUMS:
+        right, at = _product(items, at + 1)
+        rest.append((str(operator), right))
+    return Arithmetic(first, tuple(rest), span=Span(first.span.start, right.span.end)), at
+
+
+def _product(items: Sequence[Any], at: int) -> tuple[Expr, int]:
+    first, at = _power(items, at)
+    count = len(items)
+    if at == count or items[at].value not in _PRODUCTS:
+        return first, at
+    rest: list[Any] = []
+    right = first
+    while at < count and (operator := items[at].value) in _PRODUCTS:
+        right, at = _power(items, at + 1)
+        rest.append((str(operator), right))
+    return Arithmetic(first, tuple(rest), span=Span(first.span.start, right.span.end)), at
+
+
+def _power(items: Sequence[Any], at: int) -> tuple[Expr, int]:
+    """Read ``- a ** - b ** c``: from right to left, a minus binding less than the power behind it."""
+    item = items[at]
+    count = len(items)
+    if getattr(item, "type", None) is None and (at + 1 == count or items[at + 1].value != "**"):
+        return cast(Expr, item), at + 1
+    begin = at
+    while at < count and (
+        getattr(items[at], "type", None) is None
+        or items[at].value == "**"
+        or (items[at].type == "MINUS" and (at == begin or getattr(items[at - 1], "type", None) is not None))
+    ):
+        at += 1
+    node: Expr = items[at - 1]
+    behind = at - 2
+    while behind >= begin:
+        sign = items[behind]
+        if sign.type == "MINUS":
+            node = Negative(node, span=Span(sign.start_pos, node.span.end))
+            behind -= 1
+        else:
+            base: Expr = items[behind - 1]
+            node = Power(base, node, span=Span(base.span.start, node.span.end))
+            behind -= 2
+    return node, at
+
+
+# The words that are no names, and the functions and methods of other languages that expressions have by another name.
+
+
+NAMESPACES = frozenset({"extraction", "meta", "context"})
+"""What may stand before a dot and a name."""
+
+CONSTANTS: Mapping[str, bool | None] = {
+    "null": None, "None": None, "true": True, "True": True, "false": False, "False": False,
+}  # fmt: skip
+"""The spellings of null, true and false that are in the language."""
+
+NO_NUMBERS = frozenset({"nan", "inf", "infinity"})
+"""In lower case, what other languages write for what is no finite number."""
+
+RESERVED = NO_NUMBERS | {
+    "and", "or", "not", "in", "is", "if", "else", "for", "null", "none", "true", "false", "nil", "undefined", "lambda",
+}  # fmt: skip
+"""In lower case, what is no name in any spelling: the language's own words and what others have for null."""
+
+LIBRARIES = frozenset({"math", "Math", "np", "numpy", "statistics"})
+"""Where other languages keep the functions that expressions have without a prefix."""
+
+RENAMED_FUNCTIONS: Mapping[str, str] = {
+    "ceiling": "ceil", "clip": "clamp", "fabs": "abs", "fsum": "sum", "length": "len", "maximum": "max", "minimum": "min",
+    "rint": "round", "size": "len", "to_float": "float", "to_int": "int", "to_string": "str", "tostring": "str",
+}  # fmt: skip
+"""In lower case, functions of other languages that are called otherwise here."""
+
+REBUILT = frozenset({"pow", "power", "if", "iif", "where", "coalesce", "ifnull", "nvl", "isnull", "isnone", "is_null"})
+"""In lower case, functions of other languages that are written with signs or ``if`` here."""
+
+RENAMED_METHODS: Mapping[str, str] = {
+    "casefold": "lower", "endsWith": "endswith", "lowercase": "lower", "startsWith": "startswith", "toLowerCase": "lower",
+    "toUpperCase": "upper", "trim": "strip", "uppercase": "upper",
+}  # fmt: skip
+"""Methods of other languages that are called otherwise here."""
+
+CHANGING = frozenset(
+    {"append", "add", "clear", "discard", "extend", "insert", "pop", "popitem", "push", "remove", "reverse", "setdefault",
+     "sort", "update"}
+)  # fmt: skip
+"""Methods that would change a value."""
+
+MEASURING = frozenset({"length", "size", "len", "includes", "contains", "has"})
+"""Methods that are written as a function or with ``in`` here."""
+
+
+def foreign_function(name: str) -> bool:
+    """Say whether ``name`` is a function of another language whose meaning here is known."""
+    if name in FUNCTIONS:
+        return False
+    folded = name.lower()
+    return folded in FUNCTIONS or folded in RENAMED_FUNCTIONS or folded in REBUILT
+
 
 MOST_CLAUSES = 2
 """The most ``for`` of one comprehension."""

@@ -11,9 +11,9 @@ from lark.lexer import LexerState, LexerThread
 from lark.utils import TextSlice
 
 from .... import grammar
-from ...expr import Clause, Comprehension, Expr
-from ...node import Node, walk
-from ..ahead import Automaton, Follower, States
+from ...trees.expr import Clause, Comprehension, Expr
+from ...trees.node import Node, walk
+from ..lookahead import Automaton, Follower, States
 from .builder import Builder, Refused
 
 __all__ = ["MAX_DEPTH", "MAX_LENGTH", "MOST_LEVELS", "Failure", "automaton", "depth", "follow", "levels", "read"]

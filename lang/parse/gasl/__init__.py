@@ -7,7 +7,93 @@ The rooms, in the order a text passes them: ``engine`` (Lark, the grammar and it
 ``heads`` (first words), ``foreign`` (other languages' conditions), ``names``, ``values``, ``words``, ``shape``.
 """
 
-from .engine import keywords
-from .script import parse_command, parse_condition, parse_gasl
+from collections.abc import Iterable, Sequence
 
-__all__ = ["keywords", "parse_command", "parse_condition", "parse_gasl"]
+from attrs import evolve
+
+from ...diagnostic import Diagnostic, sort_key
+from ...source import Source, Span
+from ...trees.conditions import Condition
+from ...trees.gasl import Item, Program
+from ..repairs import Fault
+from .engine import Failure, keywords, read
+from .lines import woven
+from .recovery.diagnosis import explain_condition, recover
+
+__all__ = ["keywords", "parse_command", "parse_condition", "parse_gasl", "read_faulty"]
+
+
+# The readings of GASL: a program, one command, a condition. Nothing here raises for what a text says.
+
+
+MAX_LENGTH = 2 * 1024 * 1024
+"""The longest program in code points."""
+
+
+def parse_gasl(source: Source | str) -> Program:
+    """Read a program. What is wrong is in its ``diagnostics``; what could be read is in its ``items``."""
+    source = Source(source) if isinstance(source, str) else source
+    if large := _too_large(source.text):
+        return Program((), source, (large,))
+    text = _without_mark(source.text)
+    found = read(text)
+    if isinstance(found, Failure):
+        return read_faulty(source, *recover(text, found))
+    return Program(woven(found.result, found.inner), source)
+
+
+def read_faulty(source: Source, items: Sequence[Item], faults: Iterable[Fault]) -> Program:
+    """Return the program of what could be read of a text with faults."""
+    return Program(tuple(items), source, _sorted((each.diagnostic for each in faults), len(source.text)))
+
+
+def parse_command(text: str) -> Program:
+    """Read exactly one statement, as the executor takes it; none or several is a fault."""
+    program = parse_gasl(text)
+    count = len(program.statements)
+    if program.diagnostics or count == 1:
+        return program
+    if count:
+        second = program.statements[1].span
+        message = f"here are {count} commands; one is taken at a time"
+        hint = "give them one by one, or as a plan"
+    else:
+        second, message, hint = Span(0, min(1, len(text))), "here is no command", "write one, as COUNT authors AS n"
+    return evolve(program, diagnostics=(Diagnostic("GASL032", "error", message, second, (hint,)),))
+
+
+def parse_condition(source: Source | str) -> tuple[Condition | None, tuple[Diagnostic, ...]]:
+    """Read a condition that is the whole text; line breaks count as blanks. None with the faults if it can't be read."""
+    source = Source(source) if isinstance(source, str) else source
+    if large := _too_large(source.text):
+        return None, (large,)
+    text = _without_mark(source.text)
+    found = read(text, what="condition_only")
+    if isinstance(found, Failure):
+        faults = explain_condition(text)
+        return None, _sorted((fault.diagnostic for fault in faults), len(text))
+    return found.result, ()
+
+
+def _too_large(text: str) -> Diagnostic | None:
+    if len(text) <= MAX_LENGTH:
+        return None
+    message = f"the text has {len(text):,} characters; {MAX_LENGTH:,} is the most"
+    return Diagnostic("GASL023", "error", message, Span(0, 1))
+
+
+def _without_mark(text: str) -> str:
+    """Return the text with a blank for its byte order mark, so that every offset stays."""
+    return " " + text[1:] if text.startswith("\ufeff") else text
+
+
+def _sorted(diagnostics: Iterable[Diagnostic], length: int) -> tuple[Diagnostic, ...]:
+    """Order by place. What is missing at the very end has an empty span there, not one behind the text."""
+    return tuple(sorted((_within(diagnostic, length) for diagnostic in diagnostics), key=sort_key))
+
+
+def _within(diagnostic: Diagnostic, length: int) -> Diagnostic:
+    span = diagnostic.span
+    if span is None or span.end <= length:
+        return diagnostic
+    return evolve(diagnostic, span=Span(min(span.start, length), length))

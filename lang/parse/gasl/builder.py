@@ -10,12 +10,22 @@ from typing import Any
 from attrs import frozen
 from lark import Token
 
-from ... import gasl
 from ...diagnostic import Edit
-from ...gasl import Column, Comment, Computation, Item, Name, Order, Path, Statement
 from ...source import Span
-from .conditions import ConditionBuilder
-from .nodes import Unbuildable, identifier, integer, key_of, name_of, path_of, refuse_reserved, span_of, string_of
+from ...trees import gasl
+from ...trees.gasl import Column, Comment, Computation, Item, Name, Order, Path, Statement
+from .nodes import (
+    ConditionBuilder,
+    Unbuildable,
+    identifier,
+    integer,
+    key_of,
+    name_of,
+    path_of,
+    refuse_reserved,
+    span_of,
+    string_of,
+)
 
 __all__ = ["Builder"]
 

@@ -16,12 +16,11 @@ from lark.utils import TextSlice
 
 from .... import grammar
 from ...diagnostic import Edit
-from ...gasl import Comment
 from ...source import Span
-from ..ahead import Automaton, Follower
+from ...trees.gasl import Comment
+from ..lookahead import Automaton, Follower
 from .builder import Builder
-from .conditions import MAX_DEPTH
-from .nodes import Unbuildable
+from .nodes import MAX_DEPTH, Unbuildable
 
 __all__ = ["MAX_TOKENS", "Failure", "Read", "automaton", "follow", "keywords", "read"]
 

@@ -11,13 +11,13 @@ from functools import cached_property
 from attrs import field, frozen
 
 from ...diagnostic import Diagnostic
-from ...gasl import Comment, Item, Program
 from ...source import Source
+from ...trees.gasl import Comment, Item, Program
 from ..moving import Kept, Pieces
+from . import parse_gasl, read_faulty
 from .engine import MAX_TOKENS, Failure, read
 from .lines import end_of_line
-from .recover import Recovery
-from .script import parse_gasl, read_faulty
+from .recovery.diagnosis import Recovery
 
 __all__ = ["ProgramPieces", "ProgramRead", "reread_gasl"]
 

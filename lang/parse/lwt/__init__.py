@@ -10,7 +10,6 @@ prompt's text, ``habits`` knows other languages', ``reference_slips`` and
 readings), ``feed``.
 """
 
-from .feed import StepFeed
-from .script import parse_lwt
+from .script import StepFeed, parse_lwt
 
 __all__ = ["StepFeed", "parse_lwt"]

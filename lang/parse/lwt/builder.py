@@ -9,7 +9,8 @@ from typing import Any
 
 from lark import Token
 
-from ...lwt import (
+from ...source import Span
+from ...trees.lwt import (
     Accessor,
     Call,
     Choice,
@@ -28,8 +29,7 @@ from ...lwt import (
     Value,
     Word,
 )
-from ...node import Node
-from ...source import Span
+from ...trees.node import Node
 
 __all__ = ["MAX_DEPTH", "Builder", "Unbuildable", "split_reference"]
 

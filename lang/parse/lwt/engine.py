@@ -14,9 +14,9 @@ from lark.lexer import LexerState, LexerThread, LineCounter
 from lark.utils import TextSlice
 
 from .... import grammar
-from ...lwt import Comment, Step
 from ...source import Span
-from ..ahead import Automaton, Follower, States
+from ...trees.lwt import Comment, Step
+from ..lookahead import Automaton, Follower, States
 from .builder import MAX_DEPTH, Builder, Unbuildable
 
 __all__ = ["MAX_TOKENS", "Failure", "StepRead", "automaton", "follow", "read_script", "read_step", "reference_pattern"]

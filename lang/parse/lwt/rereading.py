@@ -9,10 +9,10 @@ from functools import cached_property
 from attrs import field, frozen
 
 from ...diagnostic import Diagnostic
-from ...lwt import Comment, Script, Step
 from ...source import Source
-from ..fault import Fault
+from ...trees.lwt import Comment, Script, Step
 from ..moving import Kept, Pieces
+from ..repairs import Fault
 from .script import MAX_FAULTS, excess, next_place, parse_lwt, read_piece, read_strictly, too_many_faults
 from .shapes import end_of_line
 

@@ -9,7 +9,7 @@ from attrs import frozen
 from ....adapters.state import Evidence, Snapshot, StateError
 from ....lang.diagnostic import nearest
 from ....lang.evaluate.conditions import identity
-from ....lang.gasl import Analyze
+from ....lang.trees.gasl import Analyze
 from ...context import Value
 from ...records import ExecutionResult, Status
 from ...session import Session

@@ -6,8 +6,8 @@ from typing import Any
 from attrs import frozen
 
 from ....lang.answers import ObjectRead, fenced_blocks, read_object, without_thinking
-from ....lang.gasl import Column
 from ....lang.literals import Reading, kind_of, read, short
+from ....lang.trees.gasl import Column
 
 __all__ = ["Fault", "Judged", "Row", "analysis", "rows"]
 

@@ -7,7 +7,7 @@ are equal questions, so a cache answers them once.
 from typing import Any
 
 from ....adapters.state import Evidence
-from ....lang.gasl import Classify
+from ....lang.trees.gasl import Classify
 from ...context import Value
 from ...records import ExecutionResult, Status
 from ...results import Failed

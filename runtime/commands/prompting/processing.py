@@ -10,8 +10,8 @@ from typing import Any
 from attrs import define, field
 
 from ....adapters.state import Evidence
-from ....lang.gasl import Column, Process
 from ....lang.literals import short
+from ....lang.trees.gasl import Column, Process
 from ...context import Value
 from ...records import STOPPING, ExecutionResult, Status
 from ...results import Failed

@@ -7,7 +7,7 @@ checked, never as anything that runs. References (``i1``) are how an answer says
 from collections.abc import Sequence
 from typing import Any
 
-from ....lang.gasl import Column
+from ....lang.trees.gasl import Column
 from ..excerpts import fenced
 
 __all__ = [

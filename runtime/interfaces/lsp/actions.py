@@ -5,8 +5,8 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 
 from lsprotocol import types
 
+from ....lang.catalogue.rules import RULES
 from ....lang.diagnostic import Diagnostic, Edit, compatible, printable
-from ....lang.rules import RULES
 from ....lang.source import Span
 from .documents import Snapshot
 from .publishing import Findings

@@ -1,8 +1,8 @@
 """Says what is wrong with a text: by the parsers and linters that everything here uses, of what was read already."""
 
 from ....lang.diagnostic import Diagnostic, sort_key
-from ....lang.lwt import MISSING
 from ....lang.service import Known, Reading, diagnose
+from ....lang.trees.lwt import MISSING
 
 __all__ = ["check"]
 

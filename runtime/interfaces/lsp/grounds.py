@@ -14,10 +14,10 @@ from typing import Any, Literal
 
 from attrs import define, field, frozen
 
+from ....lang.catalogue.schema import Schema
 from ....lang.diagnostic import printable
-from ....lang.lwt import MISSING
-from ....lang.schema import Schema
 from ....lang.service import Known, StateKey
+from ....lang.trees.lwt import MISSING
 from .settings import Settings
 
 __all__ = ["Grounds", "Problem"]

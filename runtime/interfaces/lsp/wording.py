@@ -4,8 +4,8 @@ from collections.abc import Iterable, Mapping, Sequence
 
 from lsprotocol import types
 
+from ....lang.catalogue.rules import RULES
 from ....lang.diagnostic import Diagnostic, Edit, Severity
-from ....lang.rules import RULES
 from ....lang.service import Completion, Fold, Hover, Symbol, Token
 from .texts import Text
 

@@ -10,7 +10,7 @@ from attrs import define, field
 
 from ....adapters.graph import GraphAdapter
 from ....adapters.state import StateStore
-from ....lang.schema import Schema
+from ....lang.catalogue.schema import Schema
 from ...context import ContextStore
 from ...events import Events
 from ...executor import GASLExecutor

@@ -7,7 +7,7 @@ from attrs import frozen
 from ....lang.parse.gasl import parse_gasl
 from ....lang.parse.lwt import parse_lwt
 from ....lang.printer.lwt import format_value
-from ....lang.service.naming.asking import occurrences_in
+from ....lang.service.symbols import occurrences_in
 from ..repl.reading import Piece, expression_of
 
 __all__ = ["Box", "flow_of", "told_of"]

@@ -3,8 +3,8 @@
 from collections.abc import Sequence
 
 from ....lang.service import Language
-from ....lang.service.naming.asking import occurrences_in
-from ....lang.service.naming.occurrence import Occurrence
+from ....lang.service.language_symbols import Occurrence
+from ....lang.service.symbols import occurrences_in
 from ..repl.reading import Piece, expression_of
 
 __all__ = ["bound_by", "mentioned"]

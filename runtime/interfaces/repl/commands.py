@@ -7,9 +7,9 @@ from typing import Any
 from attrs import evolve
 
 from ....lang.diagnostic import Diagnostic, has_errors
-from ....lang.gasl import Program
 from ....lang.parse.gasl import parse_gasl
 from ....lang.source import Source
+from ....lang.trees.gasl import Program
 from ...records import ExecutionRecord, last_with_value
 from .desk import Desk
 from .outcome import NOTHING, Outcome, Status

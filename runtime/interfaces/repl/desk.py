@@ -10,7 +10,7 @@ from attrs import define, field, frozen
 from ....adapters.graph import GraphAdapter
 from ....adapters.llm import LLM
 from ....adapters.state import StateStore
-from ....lang.schema import Schema
+from ....lang.catalogue.schema import Schema
 from ...context import ContextStore
 from ...events import Events
 from ...executor import GASLExecutor

@@ -8,10 +8,10 @@ from attrs import evolve
 
 from ....lang.diagnostic import Diagnostic, has_errors
 from ....lang.evaluate.expr import ExprError, evaluate
-from ....lang.expr import Expr
 from ....lang.linter.expr import check_expr
 from ....lang.parse.expr import parse_expr
 from ....lang.source import Source
+from ....lang.trees.expr import Expr
 from .commands import counted, refused, warnings
 from .desk import Desk
 from .outcome import NOTHING, Outcome, Page, Table, misused

@@ -2,9 +2,9 @@
 
 from typing import Any
 
-from ....lang.lwt import MISSING
-from ....lang.schema import Schema
+from ....lang.catalogue.schema import Schema
 from ....lang.service import Known, StateKey, Variable
+from ....lang.trees.lwt import MISSING
 from .commands import counted
 from .desk import Desk
 from .expressions import LATEST, names_of

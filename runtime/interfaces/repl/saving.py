@@ -5,12 +5,12 @@ import json
 from attrs import frozen
 
 from ....lang.diagnostic import has_errors
-from ....lang.expr import Clause, Name
-from ....lang.node import walk
 from ....lang.parse.expr import parse_expr
 from ....lang.parse.lwt import parse_lwt
 from ....lang.service import Language, diagnose
 from ....lang.source import Source
+from ....lang.trees.expr import Clause, Name
+from ....lang.trees.node import walk
 from .desk import Desk, Entry
 from .reading import expression_of
 

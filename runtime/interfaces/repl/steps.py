@@ -6,7 +6,7 @@ from attrs import evolve
 
 from ....lang.dependencies import step_references
 from ....lang.diagnostic import Diagnostic, has_errors
-from ....lang.lwt import ABSENT, RESERVED, Script
+from ....lang.trees.lwt import ABSENT, RESERVED, Script
 from ...api.checked import check_script
 from ...operations.workshop import Workshop
 from ...results import Run, StepResult, coercions, plain

@@ -5,7 +5,7 @@ from typing import Any
 
 from attrs import define, field, frozen
 
-from ....lang.lwt import Step
+from ....lang.trees.lwt import Step
 from ...context import ContextStore, Value
 from ...results import Before, StepResult, plain
 from ...templates import text_of

@@ -9,12 +9,12 @@ from typing import Protocol
 
 from attrs import define, field
 
-from ....lang.functions import METHODS
-from ....lang.parse.ahead import Automaton, Follower, States
+from ....lang.catalogue.functions import METHODS
 from ....lang.parse.expr.engine import automaton as expr_automaton
 from ....lang.parse.expr.engine import follow as follow_expr
 from ....lang.parse.gasl.engine import automaton as gasl_automaton
 from ....lang.parse.gasl.engine import follow as follow_gasl
+from ....lang.parse.lookahead import Automaton, Follower, States
 from ....lang.parse.lwt.engine import automaton as lwt_automaton
 from ....lang.parse.lwt.engine import follow as follow_lwt
 from .languages import Language, expression_of, is_remark, language_of, without_remarks

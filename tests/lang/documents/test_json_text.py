@@ -6,9 +6,9 @@ import time
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from knotwork.lang.catalogue.rules.document_rules import JSON_RULES
 from knotwork.lang.diagnostic import Edit, apply_edits
 from knotwork.lang.documents.json_text import MAX_DEPTH, MAX_SIZE, MAX_VALUES, StringMap, path_text, read_json
-from knotwork.lang.rules.json_text import JSON_RULES
 from knotwork.lang.source import Span
 
 texts = st.text(st.characters(exclude_categories=["Cs"]), max_size=8)

@@ -7,13 +7,13 @@ import jsonschema
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from knotwork.lang.catalogue.rules import RULES
+from knotwork.lang.catalogue.rules.document_rules import PLAN_RULES
 from knotwork.lang.diagnostic import apply_edits, has_errors
 from knotwork.lang.documents.plan import PLAN_SCHEMA, PlanConfig, read_plan
-from knotwork.lang.gasl import Try
 from knotwork.lang.linter.gasl import check_plan
-from knotwork.lang.rules import RULES
-from knotwork.lang.rules.plans import PLAN_RULES
 from knotwork.lang.source import Source
+from knotwork.lang.trees.gasl import Try
 
 SEED = """{
   "plan_id": "plan-init-state-001",

@@ -9,9 +9,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from knotwork import grammar
+from knotwork.lang.catalogue.rules import RULES, Rule
 from knotwork.lang.diagnostic import Diagnostic, apply_edits, picture
 from knotwork.lang.parse.expr import parse_expr
-from knotwork.lang.rules import RULES, Rule
 from knotwork.lang.source import Source
 
 FOLDER = Path(__file__).parents[2] / "golden/expr/invalid"

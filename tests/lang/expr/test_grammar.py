@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from knotwork import grammar
 from knotwork.lang.constrain import constrain
 from knotwork.lang.parse.expr import parse_expr
-from knotwork.lang.parse.expr.words import RESERVED
+from knotwork.lang.parse.expr.builder import RESERVED
 from lark import Lark
 from llguidance import LLMatcher, LLTokenizer
 from support.generation import generate

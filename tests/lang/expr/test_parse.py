@@ -3,7 +3,9 @@
 import sys
 
 import pytest
-from knotwork.lang.expr import (
+from knotwork.lang.parse.expr import parse_expr
+from knotwork.lang.source import Source
+from knotwork.lang.trees.expr import (
     Arithmetic,
     BoolChain,
     Call,
@@ -23,9 +25,7 @@ from knotwork.lang.expr import (
     Subscript,
     TupleDisplay,
 )
-from knotwork.lang.node import walk
-from knotwork.lang.parse.expr import parse_expr
-from knotwork.lang.source import Source
+from knotwork.lang.trees.node import walk
 
 A, B, C, D = (Name(name) for name in "abcd")
 ONE, TWO = Literal(1), Literal(2)

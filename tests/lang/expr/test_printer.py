@@ -4,7 +4,10 @@ from typing import Any
 
 import pytest
 from hypothesis import given
-from knotwork.lang.expr import (
+from knotwork.lang.parse.expr import parse_expr
+from knotwork.lang.parse.expr.recovery.reader import Reader
+from knotwork.lang.printer.expr import format_expr
+from knotwork.lang.trees.expr import (
     Arithmetic,
     BoolChain,
     Call,
@@ -17,9 +20,6 @@ from knotwork.lang.expr import (
     Name,
     Negative,
 )
-from knotwork.lang.parse.expr import parse_expr
-from knotwork.lang.parse.expr.tolerant.reader import Reader
-from knotwork.lang.printer.expr import format_expr
 from support.expr_trees import trees
 
 A, B = Name("a"), Name("b")

@@ -3,11 +3,11 @@
 import pytest
 from hypothesis import given
 from knotwork.lang.diagnostic import apply_edits
-from knotwork.lang.expr import Literal as Constant
-from knotwork.lang.expr import Not
 from knotwork.lang.linter.expr import check_expr
 from knotwork.lang.parse.expr import parse_expr
-from knotwork.lang.seed import Extracted
+from knotwork.lang.trees.expr import Literal as Constant
+from knotwork.lang.trees.expr import Not
+from knotwork.lang.trees.seed import Extracted
 from support.expressions import CONTEXT, FIELDS, NAMES, expressions
 
 KNOWN = {

@@ -1,12 +1,12 @@
 """Every rule of the catalogue is found in its bad example and not in its good one."""
 
 import pytest
+from knotwork.lang.catalogue.rules.expr_rules import EXPR_CHECK_RULES
 from knotwork.lang.diagnostic import apply_edits
 from knotwork.lang.evaluate.expr import ExprError, evaluate
 from knotwork.lang.linter.expr import LINTS, check_expr
 from knotwork.lang.parse.expr import parse_expr
-from knotwork.lang.rules.expr_checks import EXPR_CHECK_RULES
-from knotwork.lang.seed import Extracted
+from knotwork.lang.trees.seed import Extracted
 
 FIELDS = {
     "severity": Extracted("severity", "enum", {"none": "", "mild": "", "severe": ""}),

@@ -6,10 +6,10 @@ from typing import get_args
 
 import pytest
 from knotwork import gasl, grammar, lwt
-from knotwork.lang import gasl as tree
-from knotwork.lang.node import walk
 from knotwork.lang.printer.gasl import format_command
 from knotwork.lang.source import Source
+from knotwork.lang.trees import gasl as tree
+from knotwork.lang.trees.node import walk
 from knotwork.runtime.api.file_kinds import kind_of
 from knotwork.runtime.commands import RUNNERS
 from knotwork.runtime.report.words import in_words

@@ -9,9 +9,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from knotwork import grammar
+from knotwork.lang.catalogue.rules import RULES
 from knotwork.lang.diagnostic import Diagnostic, apply_edits, picture
 from knotwork.lang.parse.gasl import parse_command, parse_condition, parse_gasl
-from knotwork.lang.rules import RULES
 from knotwork.lang.source import Source
 
 FOLDER = Path(__file__).parents[2] / "golden/gasl/invalid"

@@ -4,12 +4,12 @@ import time
 
 import pytest
 from hypothesis import HealthCheck, given, settings
+from knotwork.lang.catalogue.rules import RULES
+from knotwork.lang.catalogue.rules.gasl_rules import GASL_CHECK_RULES
 from knotwork.lang.diagnostic import apply_edits
 from knotwork.lang.linter.gasl import LINTS, check
 from knotwork.lang.parse.gasl import parse_gasl
 from knotwork.lang.printer.gasl import format_gasl
-from knotwork.lang.rules import RULES
-from knotwork.lang.rules.gasl_checks import GASL_CHECK_RULES
 from support.gasl_schema import CEILING, PEOPLE
 from support.programs import programs
 

@@ -2,10 +2,10 @@
 
 import pytest
 from attrs import evolve
+from knotwork.lang.catalogue.schema import Attribute, Schema
 from knotwork.lang.diagnostic import apply_edits
 from knotwork.lang.linter.gasl import check
 from knotwork.lang.parse.gasl import parse_gasl
-from knotwork.lang.schema import Attribute, Schema
 from support.gasl_schema import PEOPLE
 
 

@@ -1,10 +1,10 @@
 """What single rules say without a graph: messages, places and fixes."""
 
 import pytest
+from knotwork.lang.catalogue.schema import Attribute, Schema
 from knotwork.lang.diagnostic import apply_edits
 from knotwork.lang.linter.gasl import check
 from knotwork.lang.parse.gasl import parse_gasl
-from knotwork.lang.schema import Attribute, Schema
 
 
 def report(text, **options):

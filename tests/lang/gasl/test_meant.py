@@ -8,10 +8,10 @@ from pathlib import Path
 import networkx as nx
 import pytest
 from knotwork import gasl
+from knotwork.lang.catalogue.schema import Schema
 from knotwork.lang.diagnostic import Diagnostic, apply_edits
 from knotwork.lang.linter.gasl import check
 from knotwork.lang.parse.gasl import parse_gasl
-from knotwork.lang.schema import Schema
 
 FOLDER = Path(__file__).parents[2] / "golden/gasl/meant"
 UNBOUND = {"GASL050", "GASL051", "GASL055"}

@@ -5,9 +5,9 @@ import json
 import pytest
 from knotwork import grammar
 from knotwork.lang.constrain import constrain
-from knotwork.lang.gasl import Command
 from knotwork.lang.parse.gasl import keywords, parse_gasl
 from knotwork.lang.parse.gasl.lines import FORMS
+from knotwork.lang.trees.gasl import Command
 from lark import Lark
 from llguidance import LLMatcher, LLTokenizer
 from support.generation import generate

@@ -2,12 +2,12 @@
 
 import pytest
 from hypothesis import HealthCheck, given, settings
-from knotwork.lang import gasl
-from knotwork.lang.conditions import And, Comparison, Constant, Field, Not, NullTest, Or, Variable
-from knotwork.lang.gasl import Branch, Comment, Count, Explain, Key, Name, On, Program, Require, Statement, Try
 from knotwork.lang.parse.gasl import parse_command, parse_condition, parse_gasl
 from knotwork.lang.printer.gasl import format_command, format_condition, format_gasl, format_name, format_text
 from knotwork.lang.source import Source
+from knotwork.lang.trees import gasl
+from knotwork.lang.trees.conditions import And, Comparison, Constant, Field, Not, NullTest, Or, Variable
+from knotwork.lang.trees.gasl import Branch, Comment, Count, Explain, Key, Name, On, Program, Require, Statement, Try
 from support.programs import commands, conditions, programs
 
 SLOW = [HealthCheck.too_slow]

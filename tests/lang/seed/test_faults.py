@@ -13,9 +13,9 @@ from typing import Any
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from knotwork.lang.catalogue.rules import RULES
 from knotwork.lang.diagnostic import Diagnostic, apply_edits, picture
 from knotwork.lang.documents.seed import read_seed
-from knotwork.lang.rules import RULES
 from knotwork.lang.source import Source
 from support.seed_texts import diagnostics
 

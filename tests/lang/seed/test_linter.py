@@ -7,10 +7,10 @@ from typing import Any
 
 import pytest
 from knotwork.lang.diagnostic import apply_edits, picture
-from knotwork.lang.expr import Arithmetic, Name
 from knotwork.lang.linter.seed import Kept, check
-from knotwork.lang.seed import Aggregate, Formula, FormulaSeed, Keep
 from knotwork.lang.source import Source
+from knotwork.lang.trees.expr import Arithmetic, Name
+from knotwork.lang.trees.seed import Aggregate, Formula, FormulaSeed, Keep
 from support.seed_texts import diagnostics, of_form_000, of_form_002
 
 GOLDEN = Path(__file__).parents[2]

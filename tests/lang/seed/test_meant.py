@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 from knotwork.lang.diagnostic import apply_edits
 from knotwork.lang.documents.seed import read_seed
-from knotwork.lang.documents.seed.meant import meant_test
+from knotwork.lang.documents.seed.validation import meant_test
 from knotwork.lang.linter.seed import check
 from knotwork.lang.source import Source
 

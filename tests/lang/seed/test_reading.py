@@ -7,10 +7,11 @@ from typing import Any
 import jsonschema
 import pytest
 from knotwork.lang.documents.seed import SEED_SCHEMA, SEED_SCHEMA_000, read_seed
-from knotwork.lang.expr import Expr
-from knotwork.lang.node import walk
 from knotwork.lang.printer.expr import format_expr
-from knotwork.lang.seed import (
+from knotwork.lang.source import Source
+from knotwork.lang.trees.expr import Expr
+from knotwork.lang.trees.node import walk
+from knotwork.lang.trees.seed import (
     IN_PARTS,
     Aggregate,
     Case,
@@ -21,7 +22,6 @@ from knotwork.lang.seed import (
     Lookup,
     ReviewHandling,
 )
-from knotwork.lang.source import Source
 from support.seed_texts import diagnostics, of_form_000, of_form_002, seed_of
 
 EXAMPLES = Path(__file__).parents[2] / "seeds"

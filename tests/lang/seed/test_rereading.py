@@ -10,9 +10,9 @@ from knotwork.lang.documents.json_text import read_json
 from knotwork.lang.documents.json_tree import JsonNode
 from knotwork.lang.documents.seed import Document, read_seed, reread_json
 from knotwork.lang.linter.seed import check
-from knotwork.lang.node import walk
 from knotwork.lang.service import Known, Reading, diagnose
 from knotwork.lang.source import Source
+from knotwork.lang.trees.node import walk
 
 NAMES = ("N0", "N1", "N2", "F0", "F1", "S0", "S1", "else", "stars", "mood", "len", "extractions")
 WHERES: tuple[Any, ...] = (

@@ -6,7 +6,7 @@ import time
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from knotwork.lang.evaluate.checks import FORMS, MOST
+from knotwork.lang.evaluate.text_checks import FORMS, MOST
 from knotwork.runtime.answers.checks import read_check, read_checks
 from knotwork.runtime.refusals import RequestError
 

@@ -3,7 +3,7 @@
 from typing import Any
 
 import pytest
-from knotwork.lang.seed import Extracted
+from knotwork.lang.trees.seed import Extracted
 from knotwork.runtime.formulas.answers import Said, read_answer
 
 FIELDS = (

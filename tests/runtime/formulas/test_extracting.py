@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 from knotwork.adapters.llm import BudgetExceeded, Refused, TimedOut, Truncated, WrongKey
 from knotwork.adapters.llm.budget import Ledger
-from knotwork.lang.seed import Extracted, FormulaSeed, ReviewHandling
+from knotwork.lang.trees.seed import Extracted, FormulaSeed, ReviewHandling
 from knotwork.runtime.events import CallFinished, CallRetried, CallStarted, Events
 from knotwork.runtime.formulas.extracting import Extractor
 from knotwork.runtime.formulas.prompting import way_of_asking

@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from knotwork.lang.seed import FormulaSeed
+from knotwork.lang.trees.seed import FormulaSeed
 from knotwork.runtime import runs
 from knotwork.runtime.folders import hash_of
 from knotwork.runtime.formulas import keeping

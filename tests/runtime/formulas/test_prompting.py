@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from knotwork.adapters.llm.answers import check_answer, strict_ready
 from knotwork.adapters.llm.local import is_continued
-from knotwork.lang.seed import Extracted
+from knotwork.lang.trees.seed import Extracted
 from knotwork.runtime.formulas.prompting import (
     answer_schema,
     build_choice_prompt,

@@ -7,7 +7,7 @@ from contextlib import closing
 from pathlib import Path
 from typing import Any
 
-from knotwork.lang.seed import Extracted, FormulaSeed, ReviewHandling
+from knotwork.lang.trees.seed import Extracted, FormulaSeed, ReviewHandling
 from knotwork.runtime.events import Events, Warned
 from knotwork.runtime.formulas.remembering import MOST_PENDING, Kept, Remembered
 from knotwork.runtime.formulas.results import SeedResult

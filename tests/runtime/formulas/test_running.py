@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 from knotwork.adapters.llm import BudgetExceeded
-from knotwork.lang.seed import Keep
+from knotwork.lang.trees.seed import Keep
 from knotwork.runtime.events import Events, RunStarted, StepFinished
 from knotwork.runtime.formulas.estimate import estimate
 from knotwork.runtime.formulas.filtering import FilterError

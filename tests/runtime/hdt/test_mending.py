@@ -9,10 +9,10 @@ from attrs import evolve
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from knotwork import gasl
-from knotwork.lang.conditions import And, Comparison, Condition, Constant, Field, Items, Not, Or, Variable
 from knotwork.lang.diagnostic import apply_edits, has_errors
 from knotwork.lang.parse.gasl import parse_gasl
 from knotwork.lang.printer.gasl import format_condition
+from knotwork.lang.trees.conditions import And, Comparison, Condition, Constant, Field, Items, Not, Or, Variable
 from knotwork.runtime.context import ContextStore
 from knotwork.runtime.hdt.checking import Action, Refusal, check_draft, renamed
 from knotwork.runtime.hdt.mending import keeping

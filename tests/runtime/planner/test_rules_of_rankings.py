@@ -5,8 +5,8 @@ from collections.abc import Mapping
 from typing import Any
 
 import pytest
+from knotwork.lang.catalogue.rules import RULES, Rule
 from knotwork.lang.diagnostic import Diagnostic, has_errors
-from knotwork.lang.rules import RULES, Rule
 from knotwork.runtime.planner.plan import read_plan
 from knotwork.runtime.planner.reading import read_path
 from knotwork.runtime.planner.skeleton import Skeleton, checked

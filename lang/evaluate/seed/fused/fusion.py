@@ -10,7 +10,7 @@ from typing import Any, Literal
 import attrs
 from attrs import frozen
 
-from ....expr import (
+from ....trees.expr import (
     BoolChain,
     Call,
     Comparison,
@@ -24,11 +24,11 @@ from ....expr import (
     Subscript,
     TupleDisplay,
 )
-from ....expr import Literal as Constant
-from ....node import Node, walk
-from ....seed import Aggregate, FilterUse, Where
-from ...expr.generating.comparing import Unsupported
-from ..needs import EXTRACTIONS
+from ....trees.expr import Literal as Constant
+from ....trees.node import Node, walk
+from ....trees.seed import Aggregate, FilterUse, Where
+from ...expr.generator_types import Unsupported
+from ..step_dependencies import EXTRACTIONS
 
 __all__ = ["Reduction", "conjuncts", "discrete_fields", "in_one_row", "of_aggregate", "of_call"]
 

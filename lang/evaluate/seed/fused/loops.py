@@ -11,15 +11,217 @@ from typing import Any
 
 from attrs import define, evolve, field, frozen
 
-from ....expr import Expr, Field, Name
-from ....seed import Extracted
-from ...expr.generating.kinds import CHECKED, FOREIGN, NULL, Code, Kind, uncommon_test, union
-from ...expr.generating.writer import Writer
+from ....trees.expr import Expr, Field, Name
+from ....trees.seed import Extracted, Lookup
+from ...expr.comparison import extreme_of
+from ...expr.generator_types import ANYTHING, CHECKED, FOREIGN, NULL, PLAIN, Code, Fallback, Kind, uncommon_test, union
+from ...expr.generator_writer import Unsupported, Writer
+from ...expr.limits import Limits, Meter
+from ...expr.values import checked_result
+from ..interpreter import Row, Table, copied, step_limits
 from .fusion import Reduction, discrete_fields
-from .groups import Atom, Group
-from .running import MOST_REMEMBERED
 
-__all__ = ["Loop"]
+__all__ = ["SPACE", "Loop", "finder"]
+
+
+# What a seed's generated function calls. Each raises ``Fallback`` where the interpreter must decide.
+
+
+MOST_REMEMBERED = 4_096
+"""Combinations of enum values that are remembered with what they mean for the conditions."""
+_SHORT = 255
+_SPARE = 1_000_000
+"""Bytes for what stands in the seed itself."""
+
+
+def bounded(rows: int, per_row: int, fixed: int, memory: int) -> int:
+    """Guard: return the steps of all that are left, where so many for each row and so many at all are within the limits.
+
+    ``memory`` are bytes for each row, of lists.
+    """
+    return _left(step_limits(rows), rows, per_row, fixed, memory)
+
+
+def _left(limits: Limits, rows: int, per_row: int, fixed: int, memory: int) -> int:
+    left = limits.steps - rows * per_row - fixed
+    if left < 0 or rows * memory > limits.memory - _SPARE:
+        raise Fallback
+    return left
+
+
+def measured(rows: int, per_row: int, fixed: int, memory: int) -> Meter:
+    """Return a meter for what has no bound that is known, after all else was taken from it."""
+    limits = step_limits(rows)
+    meter = Meter(limits)
+    meter.left = _left(limits, rows, per_row, fixed, memory)
+    meter.room -= rows * memory + _SPARE
+    return meter
+
+
+def elements_of(rows: Sequence[Row], fields: Mapping[str, None], meta: Mapping[str, None]) -> list[dict[str, Any]]:
+    """Return what ``extractions`` stands for: ``rows.element`` of each complete row, in one step."""
+    return [{**fields, **row["extraction"], "meta": {**meta, **row.get("meta", {})}} for row in rows]
+
+
+def remembered(*values: Any) -> bool:
+    """Guard: say whether these values of enums may be kept as a key; true as a key is 1, so only texts and nulls are."""
+    keep = True
+    for value in values:
+        if value.__class__ is str:
+            if len(value) > _SHORT:
+                raise Fallback
+        elif value is not None:
+            if value.__class__ not in PLAIN:
+                raise Fallback
+            keep = False
+    return keep
+
+
+def greatest(values: list[Any], *default: Any) -> Any:
+    """Return the greatest of some numbers, as ``max`` of a list does, declared or called; of none the default, if any."""
+    if default and not values:
+        return default[0]
+    return extreme_of(max, max(values), values)
+
+
+def least(values: list[Any], *default: Any) -> Any:
+    """Return the least of some numbers, as ``min`` of a list does; of none the default, if any."""
+    if default and not values:
+        return default[0]
+    return extreme_of(min, min(values), values)
+
+
+def finder(step: Lookup) -> Callable[[Meter, Any], Any]:
+    """Return a function that looks up a source: what ``Table.find`` gives, and quicker for parts of a short text."""
+    table = Table.of(step)
+    ranked = _ranked(table)
+    cost = 2 * len(table.keys)
+
+    def find(meter: Meter, source: Any) -> Any:
+        if ranked is None or source.__class__ is not str or len(source) > _SHORT or not source.isascii():
+            return table.find(checked_result(source, None, meter), meter)
+        meter.step(cost)
+        text = source.casefold()
+        for key, value in ranked:
+            if key in text:
+                return value
+        return table.default
+
+    return find
+
+
+def _ranked(table: Table) -> list[tuple[str, Any]] | None:
+    """Return keys and values in such an order that the first key that matches decides; None where there is no such order."""
+    pairs = [(key, value) for key, value in zip(table.keys, table.values, strict=True) if key]
+    if table.match == "substring_first":
+        return pairs
+    if table.match != "substring_max" or not all(
+        value.__class__ is int or value.__class__ is float for _, value in pairs
+    ):
+        return None
+    # As ``extreme`` has it: of equal values the integer, of zeros the positive one.
+    return sorted(
+        pairs, key=lambda pair: (-pair[1], *((1, -math.copysign(1, pair[1])) if isinstance(pair[1], float) else (0, 0)))
+    )
+
+
+SPACE: Mapping[str, Any] = {
+    function.__name__: function for function in (bounded, copied, elements_of, greatest, least, measured, remembered)
+}
+"""What generated code finds besides the functions of expressions."""
+
+
+# Enum fields have few values, so that what all conditions say of a combination of them is found out once and remembered.
+
+
+@frozen
+class Atom:
+    """A condition as text. ``free``: it can't fail, so it may be tested before others. ``reads``: the locals it needs."""
+
+    text: str
+    free: bool
+    reads: tuple[str, ...] = ()
+
+
+@define(eq=False)
+class Group:
+    """Some fields, and what is asked of their combinations: counters that go up by one, and conditions that hold.
+
+    What a combination means is one tuple: all counters packed into one integer, and a boolean for each condition.
+    """
+
+    number: int
+    prefix: str
+    fields: tuple[str, ...]
+    counters: dict[tuple[Expr, ...], int] = field(factory=dict)
+    """By what must hold: how many bits the counter is shifted."""
+    _flags: dict[tuple[Expr, ...], str] = field(factory=dict)
+
+    @property
+    def name(self) -> str:
+        """What the group is called among the locals."""
+        return f"{self.prefix}f{self.number}"
+
+    @property
+    def memory(self) -> str:
+        """The name of the dict that remembers."""
+        return f"{self.name}_memory"
+
+    @property
+    def total(self) -> str:
+        """The local that has the sum of the counters."""
+        return f"{self.name}_total"
+
+    @property
+    def increment(self) -> str:
+        """The local that has the counters of one row."""
+        return f"{self.name}_counters"
+
+    @property
+    def used(self) -> bool:
+        """Whether anything is asked of the group."""
+        return bool(self.counters or self._flags)
+
+    def atom(self, parts: tuple[Expr, ...]) -> Atom:
+        """Return the condition that all of ``parts`` hold."""
+        return Atom(self._flags.setdefault(parts, f"{self.name}_{len(self._flags)}"), True, (self.name,))
+
+    def lines(self, keep: Callable[[Any], str]) -> list[str]:
+        """Return the lines that find what the combination in ``e`` means. A missing field is null."""
+        keys = [keep(name) for name in self.fields]
+        targets = ", ".join([*([self.increment] if self.counters else []), *self._flags.values()])
+        return [
+            "try:", f" {targets} = {self.memory}[{', '.join(f'e[{key}]' for key in keys)}]",
+            "except (KeyError, TypeError):", f" {targets} = {self.name}_means({', '.join(f'e.get({key})' for key in keys)})",
+        ]  # fmt: skip
+
+    def function(self, writer: Writer) -> list[str]:
+        """Return the lines of the function that finds out what a combination means."""
+        locals_ = {name: f"v{at}" for at, name in enumerate(self.fields)}
+
+        def resolve(node: Name | Field) -> Code:
+            if not isinstance(node, Field):
+                raise Unsupported
+            return Code(locals_[node.name], ANYTHING, simple=True, total=True)
+
+        def held(parts: tuple[Expr, ...]) -> str:
+            return "(" + " and ".join(writer.inside(resolve, part).text for part in parts) + ")"
+
+        means = [held(parts) for parts in self._flags]
+        if self.counters:
+            counted = [f"({writer.keep(1 << shift)} if {held(parts)} else 0)" for parts, shift in self.counters.items()]
+            means.insert(0, f"({' + '.join(counted)})")
+        names = ", ".join(locals_.values())
+        most = MOST_REMEMBERED // (1 + (len(self.counters) + len(self._flags)) // 16)
+        return [
+            f"def {self.name}_means({names}):",
+            f" keep = remembered({names})",
+            f" means = {', '.join(means)}",
+            f" if keep and len({self.memory}) < {most}:",
+            f"  {self.memory}[{names}] = means",
+            " return means",
+        ]
+
 
 _COUNTER_BITS = 32
 """Of a number of rows."""

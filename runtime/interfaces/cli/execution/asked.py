@@ -6,7 +6,7 @@ from typing import Literal
 
 from attrs import field, frozen
 
-from .....lang.lwt import MAX_STEPS
+from .....lang.trees.lwt import MAX_STEPS
 from ...asked import Ground, Limits
 
 __all__ = ["Asked", "OutputFormat", "resume_command"]

@@ -4,7 +4,7 @@ from typing import Any
 
 from attrs import frozen
 
-from .....lang.lwt import Script
+from .....lang.trees.lwt import Script
 from ....api.checked import CheckedScript
 from ....runs import Stored
 

@@ -2,9 +2,9 @@
 
 import re
 
-from .....lang.lwt import Call, Script, Text
-from .....lang.node import walk
-from .....lang.operations import BUILTIN
+from .....lang.catalogue.operations import BUILTIN
+from .....lang.trees.lwt import Call, Script, Text
+from .....lang.trees.node import walk
 
 __all__ = ["needs_default"]
 

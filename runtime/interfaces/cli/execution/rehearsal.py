@@ -10,9 +10,9 @@ from typing import Any
 from attrs import define, evolve, field, frozen
 
 from .....lang.dependencies import final_step, layers, needed, step_dependencies
-from .....lang.lwt import Call, Reference, Scalar, Script, Step, Template, Text, references
-from .....lang.node import Node
 from .....lang.printer.lwt import format_reference, format_value
+from .....lang.trees.lwt import Call, Reference, Scalar, Script, Step, Template, Text, references
+from .....lang.trees.node import Node
 from ....operations import constant
 from ....results import StepFailed, StepResult, Trace
 from ....templates import Scope, resolve, text_of

@@ -7,9 +7,9 @@ from typing import Any
 from attrs import evolve
 
 from .....lang.dependencies import step_references
-from .....lang.lwt import MISSING, Call, Mode, Script
-from .....lang.node import walk
 from .....lang.source import Source
+from .....lang.trees.lwt import MISSING, Call, Mode, Script
+from .....lang.trees.node import walk
 from ....api.checked import Checked, CheckedScript, check_script
 from ....runs import RunError, Stored, load
 from ...asked import Ground

@@ -6,8 +6,8 @@ from collections.abc import Callable, Mapping
 from attrs import frozen
 
 from .....adapters.state import StateStore
-from .....lang.gasl import Analyze, Classify, Process, Program
-from .....lang.node import walk
+from .....lang.trees.gasl import Analyze, Classify, Process, Program
+from .....lang.trees.node import walk
 from ....events import Events
 from ....executor import GASLExecutor
 from ....grounds.values import Models

@@ -6,8 +6,8 @@ from typing import Any, Literal
 
 from .....lang.diagnostic import all_as_json, has_errors, printable
 from .....lang.documents.plan import Plan
-from .....lang.gasl import Program
 from .....lang.source import Source
+from .....lang.trees.gasl import Program
 from ....api.checked import Checked, check_program, read_program
 from ....debuglog import DebugLog, level
 from ....events import Events

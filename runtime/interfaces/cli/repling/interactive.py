@@ -9,8 +9,8 @@ from importlib import import_module
 from importlib.util import find_spec
 from pathlib import Path
 
+from .....lang.catalogue.schema import Schema
 from .....lang.diagnostic import printable
-from .....lang.schema import Schema
 from ....folders import base_directory
 from ...repl.desk import Desk
 from ...repl.outcome import Outcome

@@ -2,7 +2,7 @@
 
 import sys
 
-from .....lang.lwt import Mode
+from .....lang.trees.lwt import Mode
 from ....api.checked import CheckedSeed
 from ..shared.checking import check_files, show
 from ..tasks.planning import Form, show_plan

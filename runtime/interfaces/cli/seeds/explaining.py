@@ -6,11 +6,10 @@ from typing import Any, Literal
 
 from .....lang.diagnostic import nearest, printable
 from .....lang.evaluate.expr.values import shown
-from .....lang.evaluate.seed.explaining import explain
-from .....lang.evaluate.seed.fused.compute import Compute
+from .....lang.evaluate.seed.explanation import as_json, as_text, explain
+from .....lang.evaluate.seed.fused.engine import Compute
 from .....lang.evaluate.seed.sensitivity import Flip, Sensitivity, sensitivity
-from .....lang.evaluate.seed.telling import as_json, as_text
-from .....lang.seed import DefineFilter, FormulaSeed
+from .....lang.trees.seed import DefineFilter, FormulaSeed
 from ....api.checked import Checked
 from ....formulas.computing import Computing
 from ..shared.exit import Exit, Misused

@@ -5,10 +5,10 @@ from typing import Any
 
 from .....lang.dependencies import layers
 from .....lang.diagnostic import printable
-from .....lang.drawing import Graph
-from .....lang.evaluate.seed.drawing import dot, mermaid, needed_steps, step_graph
-from .....lang.evaluate.seed.words import step_in_words
-from .....lang.seed import FormulaSeed
+from .....lang.diagrams import Graph
+from .....lang.evaluate.seed.explanation import step_in_words
+from .....lang.evaluate.seed.step_dependencies import dot, mermaid, needed_steps, step_graph
+from .....lang.trees.seed import FormulaSeed
 from ..shared.exit import Exit
 from ..shared.output import colour, json_text, paint
 from ..tasks.planning import Form

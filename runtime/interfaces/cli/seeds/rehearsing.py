@@ -5,7 +5,7 @@ import sys
 
 from .....adapters.llm import NotConfigured
 from .....lang.diagnostic import printable
-from .....lang.seed import FormulaSeed
+from .....lang.trees.seed import FormulaSeed
 from ....formulas.estimate import Estimate, estimate
 from ....wiring import default_spec
 from ...counting import dollars

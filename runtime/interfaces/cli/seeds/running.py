@@ -10,7 +10,7 @@ from typing import Any
 from attrs import define, field
 
 from .....lang.diagnostic import printable
-from .....lang.seed import FormulaSeed
+from .....lang.trees.seed import FormulaSeed
 from ....debuglog import DebugLog, level
 from ....events import Events
 from ....folders import cache_file

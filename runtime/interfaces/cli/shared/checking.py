@@ -7,8 +7,8 @@ from shutil import get_terminal_size
 from typing import TYPE_CHECKING, Any, Literal, TextIO
 
 from .....lang.diagnostic import WIDTH, as_json, picture, printable, sort_key
-from .....lang.lwt import MAX_STEPS, MISSING, Mode
 from .....lang.source import Source
+from .....lang.trees.lwt import MAX_STEPS, MISSING, Mode
 from ....api.checked import Checked, CheckedScript, CheckedSeed, check_program, check_script, check_seed
 from .exit import Exit, Misused
 from .files import Unreadable, only_one_stdin, read_input, read_source, required

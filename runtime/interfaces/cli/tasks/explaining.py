@@ -3,7 +3,7 @@
 import sys
 from typing import Any, Literal
 
-from .....lang.rules import RULES, Rule, find_rule, nearest_rule
+from .....lang.catalogue.rules import RULES, Rule, find_rule, nearest_rule
 from ..shared.exit import Exit
 from ..shared.output import colour, complain, json_text, paint
 

@@ -6,11 +6,11 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from .....lang.diagnostic import has_errors, printable
-from .....lang.gasl import Program
-from .....lang.lwt import Mode, Script
 from .....lang.parse.lwt import parse_lwt
 from .....lang.printer.lwt import format_lwt
 from .....lang.source import Source
+from .....lang.trees.gasl import Program
+from .....lang.trees.lwt import Mode, Script
 from ....api.checked import Checked
 from ...replacing import is_stream, replace_file
 from ..shared.checking import show

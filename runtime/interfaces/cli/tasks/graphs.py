@@ -6,8 +6,8 @@ from typing import Any, Literal
 
 from attrs import asdict
 
+from .....lang.catalogue.schema import Attribute, Schema
 from .....lang.diagnostic import printable
-from .....lang.schema import Attribute, Schema
 from ....wiring import open_graph
 from ...rows import attribute_rows, cut_value
 from ..shared.exit import Exit

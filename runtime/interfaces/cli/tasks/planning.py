@@ -8,10 +8,10 @@ from attrs import frozen
 
 from .....lang.dependencies import critical_path, final_step, layers, needed, step_dependencies
 from .....lang.diagnostic import printable
-from .....lang.drawing import dot, mermaid
-from .....lang.gasl import Program
-from .....lang.lwt import Script
+from .....lang.diagrams import dot, mermaid
 from .....lang.printer.lwt import format_value
+from .....lang.trees.gasl import Program
+from .....lang.trees.lwt import Script
 from ....api.checked import Checked, CheckedProgram, CheckedScript
 from ..shared.checking import show
 from ..shared.exit import Exit

@@ -7,10 +7,10 @@ from typing import Any
 from attrs import frozen
 
 from .....lang.diagnostic import printable
-from .....lang.drawing import dot, mermaid
-from .....lang.gasl import Analyze, Classify, Process, Program
-from .....lang.node import walk
-from .....lang.service.naming.asking import occurrences_in
+from .....lang.diagrams import dot, mermaid
+from .....lang.service.symbols import occurrences_in
+from .....lang.trees.gasl import Analyze, Classify, Process, Program
+from .....lang.trees.node import walk
 from ..shared.output import colour, json_text, paint
 
 __all__ = ["program_dot", "program_json", "program_mermaid", "program_text"]

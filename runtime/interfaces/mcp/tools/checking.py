@@ -6,11 +6,11 @@ from typing import Any
 from pydantic import Field
 
 from .....lang.diagnostic import Diagnostic, has_errors
-from .....lang.lwt import MISSING
 from .....lang.printer.gasl import format_gasl
 from .....lang.printer.lwt import format_lwt
 from .....lang.service import Known, StateKey, Variable
 from .....lang.source import Source
+from .....lang.trees.lwt import MISSING
 from ....api.checked import check_seed
 from ..shapes import Arguments, Diagnosed, Page, Session, Text
 from .reading import Language, Seen, read_program, read_script

@@ -6,13 +6,13 @@ from typing import Any, Literal, cast
 from attrs import evolve
 from pydantic import Field
 
+from .....lang.catalogue.rules import find_rule, nearest_rule
 from .....lang.dependencies import critical_path, final_step, layers, needed, step_dependencies
-from .....lang.evaluate.seed.drawing import needed_steps, step_graph
-from .....lang.evaluate.seed.words import step_in_words
-from .....lang.lwt import MISSING, Script
-from .....lang.rules import find_rule, nearest_rule
-from .....lang.seed import FormulaSeed
+from .....lang.evaluate.seed.explanation import step_in_words
+from .....lang.evaluate.seed.step_dependencies import needed_steps, step_graph
 from .....lang.source import Source
+from .....lang.trees.lwt import MISSING, Script
+from .....lang.trees.seed import FormulaSeed
 from ....api.checked import check_seed
 from ....context import ContextStore
 from ....executor.explaining import explain

@@ -10,8 +10,8 @@ from pydantic import BaseModel, Field
 from .....adapters.llm import BudgetExceeded, Tally
 from .....adapters.state import StoreError
 from .....lang.diagnostic import printable
-from .....lang.gasl import Program
 from .....lang.source import Source
+from .....lang.trees.gasl import Program
 from ....api.checked import CheckedProgram, Surroundings
 from ....events import Event
 from ....executor import ExecutionError, GASLExecutor, PlanError

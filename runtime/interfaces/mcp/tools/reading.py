@@ -5,15 +5,15 @@ from typing import Any, Literal
 
 from attrs import evolve, frozen
 
+from .....lang.catalogue.operations import BUILTIN, Signature
 from .....lang.diagnostic import Diagnostic
-from .....lang.embedding import embedded
-from .....lang.gasl import Declare, Program, Reset, Update
-from .....lang.lwt import Call, Script, Template
-from .....lang.node import walk
-from .....lang.operations import BUILTIN, Signature
+from .....lang.embedded import embedded
 from .....lang.parse.gasl import parse_gasl
 from .....lang.service import Known
 from .....lang.source import Source
+from .....lang.trees.gasl import Declare, Program, Reset, Update
+from .....lang.trees.lwt import Call, Script, Template
+from .....lang.trees.node import walk
 from ....api.checked import CheckedProgram, CheckedScript, Surroundings, check_program, check_script
 
 __all__ = ["Language", "Seen", "read_program", "read_script"]

@@ -10,10 +10,10 @@ from .....adapters.llm import BudgetExceeded, Tally
 from .....adapters.llm.middleware import Client
 from .....adapters.state import StateStore, StoreError
 from .....lang.diagnostic import printable
-from .....lang.lwt import ABSENT, Script
-from .....lang.lwt import Call as LwtCall
-from .....lang.node import walk
 from .....lang.source import Source
+from .....lang.trees.lwt import ABSENT, Script
+from .....lang.trees.lwt import Call as LwtCall
+from .....lang.trees.node import walk
 from ....context import ContextStore
 from ....events import Events
 from ....executor import GASLExecutor

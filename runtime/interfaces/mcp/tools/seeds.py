@@ -8,10 +8,10 @@ from attrs import asdict
 from pydantic import BaseModel, Field
 
 from .....lang.diagnostic import Diagnostic, has_errors, nearest, printable
-from .....lang.evaluate.seed.explaining import explain
+from .....lang.evaluate.seed.explanation import explain
 from .....lang.evaluate.seed.sensitivity import sensitivity
-from .....lang.seed import FormulaSeed
 from .....lang.source import Source
+from .....lang.trees.seed import FormulaSeed
 from ....api.checked import check_seed
 from ....api.seed import compute
 from ....formulas.results import ResultFault, SeedResult

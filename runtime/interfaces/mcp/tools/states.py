@@ -8,8 +8,8 @@ from typing import Any, Literal
 from pydantic import BaseModel, Field
 
 from .....adapters.state import Declaration, Snapshot, StateError, StoreError
+from .....lang.catalogue.schema import Attribute
 from .....lang.diagnostic import nearest
-from .....lang.schema import Attribute
 from ....executor.rollback import roll_back
 from ....records import cut, excerpt
 from ..paging import LIMIT

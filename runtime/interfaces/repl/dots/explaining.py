@@ -4,9 +4,9 @@ import re
 
 from attrs import evolve
 
+from .....lang.catalogue.rules import RULES, Rule, find_rule
 from .....lang.dependencies import layers, step_dependencies
 from .....lang.printer.expr import format_expr
-from .....lang.rules import RULES, Rule, find_rule
 from ....executor.explaining import explain
 from ...rows import short_text
 from .. import commands, expressions, steps

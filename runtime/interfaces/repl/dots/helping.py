@@ -2,10 +2,10 @@
 
 from io import StringIO
 
+from .....lang.catalogue.functions import FUNCTIONS
+from .....lang.catalogue.operations import BUILTIN
+from .....lang.catalogue.rules import RULES, find_rule
 from .....lang.diagnostic import nearest
-from .....lang.functions import FUNCTIONS
-from .....lang.operations import BUILTIN
-from .....lang.rules import RULES, find_rule
 from ..languages import command_words, language_of
 from ..outcome import Outcome, Page, misused
 from .dot import Asked, Dot

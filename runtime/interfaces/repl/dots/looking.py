@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from .....adapters.state import StateError
-from .....lang.schema import Attribute, Schema
+from .....lang.catalogue.schema import Attribute, Schema
 from ...rows import (
     ATTRIBUTE_COLUMNS,
     DIFFERENCE_COLUMNS,

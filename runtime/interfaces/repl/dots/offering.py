@@ -2,8 +2,8 @@
 
 from collections.abc import Callable, Iterator
 
-from .....lang.rules import RULES
-from .....lang.schema import Schema
+from .....lang.catalogue.rules import RULES
+from .....lang.catalogue.schema import Schema
 from .....lang.service import Known, complete
 from ....wiring import SPECS
 from ..desk import MODES, Desk

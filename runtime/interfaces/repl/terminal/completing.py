@@ -6,8 +6,8 @@ from collections.abc import Callable, Iterable, Iterator
 from prompt_toolkit.completion import CompleteEvent, Completer, Completion, PathCompleter
 from prompt_toolkit.document import Document
 
+from .....lang.catalogue.schema import Schema
 from .....lang.diagnostic import nearest, printable
-from .....lang.schema import Schema
 from .....lang.service import Language as ServiceLanguage
 from .....lang.service import complete
 from ..checking import check

@@ -13,7 +13,7 @@ from prompt_toolkit.output.color_depth import ColorDepth
 
 from .....adapters.llm.keys import has_key, mask_keys
 from .....adapters.permissions import private_folder
-from .....lang.schema import Schema
+from .....lang.catalogue.schema import Schema
 from ..desk import Desk
 from .completing import Fix, Offers
 from .keys import bindings

@@ -3,11 +3,11 @@
 from collections.abc import Collection, Iterator
 from typing import Any
 
+from .....lang.catalogue.operations import BUILTIN
 from .....lang.diagnostic import Diagnostic, all_as_json
-from .....lang.lwt import ABSENT, Call, Script
-from .....lang.node import walk
-from .....lang.operations import BUILTIN
 from .....lang.source import Source
+from .....lang.trees.lwt import ABSENT, Call, Script
+from .....lang.trees.node import walk
 from ....api.checked import CheckedScript, check_script
 from ..faults import refused_script
 

@@ -5,8 +5,8 @@ from typing import Any
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from knotwork.lang.conditions import And, Comparison, Condition, Constant, Field
 from knotwork.lang.evaluate.conditions import compiled, generator, matches, simplified
+from knotwork.lang.trees.conditions import And, Comparison, Condition, Constant, Field
 from support.conditions import conditions, values
 
 PATHS = [("a",), ("b",), ("a", "b"), ("a.b",), ("missing",), ("__class__",), ("'); import os #",)]

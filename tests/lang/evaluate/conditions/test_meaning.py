@@ -3,7 +3,6 @@
 import math
 
 import pytest
-from knotwork.lang.conditions import And, Comparison, Constant, Field, Items, Length, Not, NullTest, Or, Variable
 from knotwork.lang.evaluate.conditions import (
     ConditionError,
     Unbound,
@@ -17,6 +16,7 @@ from knotwork.lang.evaluate.conditions import (
     matches,
     sort_key,
 )
+from knotwork.lang.trees.conditions import And, Comparison, Constant, Field, Items, Length, Not, NullTest, Or, Variable
 
 A, B = Field(("a",)), Field(("b",))
 TRUE, FALSE, UNKNOWN = (Comparison(A, "=", Constant(value)) for value in (1, 2, None))

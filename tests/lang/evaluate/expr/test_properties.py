@@ -84,8 +84,8 @@ arithmetic = st.recursive(
 @given(arithmetic, st.floats(-1e6, 1e6), st.integers(-50, 50))
 def test_python_agrees_about_numbers(text, x, i):
     """Where the language has a value, it is Python's; where Python has a finite number of bounded size, so has it."""
-    from knotwork.lang.expr import Power
-    from knotwork.lang.node import walk
+    from knotwork.lang.trees.expr import Power
+    from knotwork.lang.trees.node import walk
 
     expr = parse_expr(text).expr
     try:

@@ -7,10 +7,10 @@ from types import MappingProxyType
 import pytest
 from hypothesis import given
 from knotwork.lang.evaluate.expr import ExprError, Limits, Meter, checked_result, equal, evaluate, truth
-from knotwork.lang.evaluate.expr.equality import distinct, key_of
-from knotwork.lang.expr import Clause as For
-from knotwork.lang.expr import Comprehension, ListDisplay, Literal, Name, Negative, Not
+from knotwork.lang.evaluate.expr.comparison import distinct, key_of
 from knotwork.lang.parse.expr import parse_expr
+from knotwork.lang.trees.expr import Clause as For
+from knotwork.lang.trees.expr import Comprehension, ListDisplay, Literal, Name, Negative, Not
 from support.expressions import json_values
 
 

@@ -1,6 +1,6 @@
 """The compute DAG as a drawing: the steps, what they take from, the outputs, and what no output needs."""
 
-from knotwork.lang.evaluate.seed.drawing import dot, mermaid, needed_steps, step_graph
+from knotwork.lang.evaluate.seed.step_dependencies import dot, mermaid, needed_steps, step_graph
 from support.computing import seed_file, seed_of
 
 SEED = seed_of(

@@ -7,10 +7,15 @@ from typing import Any
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from knotwork.lang.evaluate.seed.explaining import Explanation, StepExplanation, explain
+from knotwork.lang.evaluate.seed.explanation import (
+    Explanation,
+    StepExplanation,
+    as_json,
+    as_text,
+    explain,
+    step_in_words,
+)
 from knotwork.lang.evaluate.seed.interpreter import interpret
-from knotwork.lang.evaluate.seed.telling import as_json, as_text
-from knotwork.lang.evaluate.seed.words import step_in_words
 from support.computing import row, seed_file, seed_of
 from support.plain_seed002 import random_rows
 

@@ -9,11 +9,11 @@ from typing import Any
 
 import pytest
 from hypothesis import given, settings
-from knotwork.lang.evaluate.seed.fused.compute import Compute
+from knotwork.lang.evaluate.seed.fused.engine import Compute
 from knotwork.lang.evaluate.seed.interpreter import interpret
-from knotwork.lang.expr import Comparison, Expr, Field, Literal, Name, Not
 from knotwork.lang.parse.expr import parse_expr
-from knotwork.lang.seed import Aggregate, DefineFilter, Extracted, FilterUse, Formula, FormulaSeed
+from knotwork.lang.trees.expr import Comparison, Expr, Field, Literal, Name, Not
+from knotwork.lang.trees.seed import Aggregate, DefineFilter, Extracted, FilterUse, Formula, FormulaSeed
 from support.computing import row, seed_file, seed_of
 from support.plain_seed002 import random_rows
 from support.seed_cases import any_rows, contexts, seeds

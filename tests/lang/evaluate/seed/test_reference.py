@@ -8,9 +8,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 from knotwork.lang.evaluate.expr.limits import Limits
 from knotwork.lang.evaluate.seed.interpreter import interpret, step_limits
-from knotwork.lang.evaluate.seed.needs import needs, reads_extractions
-from knotwork.lang.expr import Name
-from knotwork.lang.seed import Aggregate, Const, FilterUse, Formula, FormulaSeed
+from knotwork.lang.evaluate.seed.step_dependencies import needs, reads_extractions
+from knotwork.lang.trees.expr import Name
+from knotwork.lang.trees.seed import Aggregate, Const, FilterUse, Formula, FormulaSeed
 from support.computing import compute, row, same, seed_of
 
 

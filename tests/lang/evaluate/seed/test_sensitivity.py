@@ -6,9 +6,8 @@ from typing import Any
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from knotwork.lang.evaluate.seed.computed import Computed
-from knotwork.lang.evaluate.seed.fused.compute import Compute
-from knotwork.lang.evaluate.seed.interpreter import interpret
+from knotwork.lang.evaluate.seed.fused.engine import Compute
+from knotwork.lang.evaluate.seed.interpreter import Computed, interpret
 from knotwork.lang.evaluate.seed.sensitivity import Flip, OutputChange, sensitivity
 from support.computing import row, seed_file, seed_of
 from support.plain_seed002 import ACCOUNTS, INTERACTIONS, SEVERITIES, random_rows

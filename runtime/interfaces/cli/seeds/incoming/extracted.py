@@ -9,9 +9,9 @@ from typing import Any
 
 from attrs import define, evolve, field, frozen
 
-from ......lang.expr import Field
-from ......lang.node import walk
-from ......lang.seed import FormulaSeed
+from ......lang.trees.expr import Field
+from ......lang.trees.node import walk
+from ......lang.trees.seed import FormulaSeed
 from .....formulas.results import Counts, ResultFault, SeedResult, read_result
 from ...shared.exit import Misused
 from .contexts import Contexts, about, name_of

@@ -3,7 +3,7 @@
 import io
 import sys
 
-from ......lang.seed import FormulaSeed
+from ......lang.trees.seed import FormulaSeed
 from .....api.checked import Checked, check_seed
 from ...shared.checking import show
 from ...shared.exit import Exit, Misused

@@ -1,0 +1,1 @@
+"""What the languages offer: operations, functions, settings, rules, and the schema of a graph."""

@@ -1,0 +1,31 @@
+"""What a rule is: a kind of fault or remark, with why it matters and examples."""
+
+from typing import Literal
+
+from attrs import frozen
+
+from ...diagnostic import Severity
+
+__all__ = ["Rule"]
+
+
+@frozen
+class Rule:
+    """One kind of fault or remark.
+
+    ``severity`` holds for a strict reading, ``lenient`` for text from a model where that differs. ``bad`` and ``good``
+    are whole scripts, read in ``mode``, checked against ``input`` (JSON text) where there is one; a fault of files has
+    neither. ``language`` is that of the examples.
+    """
+
+    code: str
+    name: str
+    severity: Severity
+    summary: str
+    why: str
+    bad: str = ""
+    good: str = ""
+    lenient: Severity | None = None
+    mode: Literal["strict", "lenient"] = "strict"
+    input: str | None = None
+    language: Literal["lwt", "gasl", "plan", "json", "expr", "seed", "rank"] = "lwt"

@@ -1,0 +1,330 @@
+"""Writes a seed of the formula form in the declarative form: formulas become operations where they say the same.
+
+Where a formula gives a value, what it became gives that value. Two things it may not do the same: where a formula fails for a
+field that is null, an aggregate skips the extraction.
+"""
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+
+from attrs import frozen
+
+from ...diagnostic import Diagnostic
+from ...printer.expr import format_expr
+from ...trees.expr import (
+    BoolChain,
+    Call,
+    Comparison,
+    Comprehension,
+    Conditional,
+    Expr,
+    Field,
+    ListDisplay,
+    Literal,
+    MethodCall,
+    Name,
+    Negative,
+    Subscript,
+    TupleDisplay,
+)
+from ...trees.node import Node, walk
+from ...trees.seed import Extracted, Formula, FormulaSeed
+from .expressions import rebuilt
+
+__all__ = ["Converted", "convert"]
+
+
+# Writes the conditions of a comprehension over extractions as a ``where``, where it says the same.
+
+
+_TURNED = {"==": "==", "!=": "!=", "<": ">", "<=": ">=", ">": "<", ">=": "<="}
+
+
+@frozen
+class Row:
+    """The variable that stands for an extraction, and the fields that there are."""
+
+    name: str
+    fields: Mapping[str, Extracted]
+
+    def subject(self, expr: Any) -> tuple[Any, str] | None:
+        """Return namespace and name of ``e['f']``, ``e.get('f')`` and ``e['meta']['k']``; None for anything else."""
+        if isinstance(expr, MethodCall) and expr.method == "get" and len(expr.arguments) == 1:
+            expr = Subscript(expr.value, expr.arguments[0])
+        if not isinstance(expr, Subscript) or not isinstance(expr.index, Literal):
+            return None
+        key, of = expr.index.value, expr.value
+        if of == Name(self.name):
+            return ("extraction", str(key)) if key in self.fields else None
+        if of == Subscript(Name(self.name), Literal("meta")) and isinstance(key, str):
+            return "meta", key
+        return None
+
+
+class _Other(Exception):
+    """A condition that no where says."""
+
+
+def where_of(conditions: Sequence[Expr], row: Row) -> dict[str, Any] | str:
+    """Return the ``where`` that holds where all conditions do; else why there is none."""
+    tests: dict[str, dict[str, Any]] = {}
+    try:
+        for condition in conditions:
+            for key, operator, value in _tests(condition, row):
+                _put(tests.setdefault(key, {}), operator, value, key)
+    except _Other as reason:
+        return str(reason)
+    return {key: each["=="] if list(each) == ["=="] else each for key, each in tests.items()}
+
+
+def _put(tests: dict[str, Any], operator: str, value: Any, key: str) -> None:
+    if operator in ("!=", "not_in") and ("!=" in tests or "not_in" in tests):
+        before = [tests.pop("!=")] if "!=" in tests else tests.pop("not_in")
+        tests["not_in"] = [*before, *(value if operator == "not_in" else [value])]
+        return
+    if operator in tests:
+        raise _Other(f"{key} has {operator} twice")
+    tests[operator] = value
+
+
+def _tests(condition: Expr, row: Row) -> Iterator[tuple[str, str, Any]]:
+    """Yield key, operator and value of each test; raise ``_Other`` where one is none of a ``where``'s."""
+    if isinstance(condition, BoolChain) and condition.operator == "and":
+        for operand in condition.operands:
+            yield from _tests(operand, row)
+    elif isinstance(condition, BoolChain):
+        yield _one_of(condition, row)
+    elif isinstance(condition, Comparison):
+        left = condition.first
+        for test, right in condition.rest:
+            yield _comparison(left, test, right, row, condition)
+            left = right
+    elif (
+        (found := row.subject(condition)) is not None
+        and found[0] == "extraction"
+        and row.fields[found[1]].type == "bool"
+    ):
+        yield f"extraction.{found[1]}", "==", True
+    else:
+        raise _Other(f"{format_expr(condition):.60} is no comparison with a value")
+
+
+def _one_of(condition: BoolChain, row: Row) -> tuple[str, str, Any]:
+    """Return ``x == a or x == b`` as ``x in [a, b]``."""
+    found = [each for operand in condition.operands for each in _tests(operand, row)]
+    keys = {key for key, _, _ in found}
+    fits = len(found) == len(condition.operands) and all(operator in ("==", "in") for _, operator, _ in found)
+    if len(keys) != 1 or not fits or any(value is None for _, _, value in found):
+        raise _Other(f"{format_expr(condition):.60} holds where one of several does")
+    values = [each for _, operator, value in found for each in (value if operator == "in" else [value])]
+    return keys.pop(), "in", values
+
+
+def _comparison(left: Expr, test: str, right: Expr, row: Row, whole: Expr) -> tuple[str, str, Any]:
+    if test in _TURNED and _key(left, row) is None:
+        left, test, right = right, _TURNED[test], left
+    key, value = _key(left, row), _value(right)
+    if key is None or value is None:
+        raise _Other(f"{format_expr(whole):.60} is no comparison of a field with a value")
+    plain = value[0]
+    is_list = isinstance(right, ListDisplay | TupleDisplay)
+    if plain is None and test in ("==", "is", "!=", "is not"):
+        return key, "exists", test in ("!=", "is not")
+    if is_list and test in ("in", "not in") and plain:
+        return key, "in" if test == "in" else "not_in", plain
+    if is_list or plain is None or test not in _TURNED or (isinstance(plain, bool) and test not in ("==", "!=")):
+        raise _Other(f"{format_expr(whole):.60} is no test of a where")
+    return key, test, plain
+
+
+def _key(expr: Expr, row: Row) -> str | None:
+    found = row.subject(expr)
+    if found is not None:
+        return f"{found[0]}.{found[1]}"
+    return expr.name if isinstance(expr, Name) and expr.name not in (row.name, "extractions") else None
+
+
+def _value(expr: Expr) -> tuple[Any] | None:
+    """Return the value of a literal or of a list of them, in a tuple of its own; None for anything else."""
+    if isinstance(expr, Literal):
+        return (expr.value,)
+    if isinstance(expr, Negative) and isinstance(expr.operand, Literal):
+        number = expr.operand.value
+        return (-number,) if isinstance(number, int | float) and not isinstance(number, bool) else None
+    if isinstance(expr, ListDisplay | TupleDisplay):
+        items = [_value(item) for item in expr.items]
+        flat = [item[0] for item in items if item is not None and not isinstance(item[0], list)]
+        return (flat,) if len(flat) == len(items) else None
+    return None
+
+
+_EXTRACTIONS = Name("extractions")
+
+
+@frozen
+class Converted:
+    """A seed in the declarative form, as JSON, and the formulas that stayed expressions over ``extractions``, with reasons."""
+
+    document: dict[str, Any]
+    kept: tuple[Diagnostic, ...] = ()
+
+
+def convert(seed: FormulaSeed) -> Converted:
+    """Return the seed in the declarative form; one that has that form as it is."""
+    if seed.form == "002":
+        return Converted(dict(seed.document))
+    kept: list[Diagnostic] = []
+    compute = []
+    for index, step in enumerate(seed.steps):
+        if isinstance(step, Formula):
+            made, reason = _step(step, seed)
+            compute.append({"name": step.name, **made})
+            if reason:
+                message = f"compute_dag[{index}] {step.name}: kept as an expression: {reason}"
+                kept.append(Diagnostic("SEED070", "info", message, step.span))
+    old = seed.document
+    extract: dict[str, Any] = {"fields": list(old.get("extraction_fields", ()))}
+    if seed.prompt is not None:
+        extract["prompt"] = seed.prompt
+    document = {
+        **({"task_name": seed.task_name} if "task_name" in old else {}),
+        "filter": {"keywords": list(seed.keep.keywords)},
+        "extract": extract,
+        **{key: old[key] for key in ("review_handling", "passes", "allow_invalid") if key in old},
+        "compute": compute,
+        "output": list(seed.outputs),
+    }
+    return Converted(document, tuple(kept))
+
+
+def _step(step: Formula, seed: FormulaSeed) -> tuple[dict[str, Any], str]:
+    """Return the operation that says what a formula says, and why it stayed an expression over ``extractions``, if so."""
+    expr = step.expr
+    fixed = _constant(expr)
+    if fixed is not None:
+        return {"op": "const", "value": fixed.value}, ""
+    if isinstance(expr, Conditional) and (case := _case(expr)) is not None:
+        return case, ""
+    if expr == Call("len", (_EXTRACTIONS,)):
+        return {"op": "count"}, ""
+    whole = {"op": "expr", "expr": step.text or format_expr(expr)}
+    if isinstance(expr, Call) and expr.function in ("sum", "len", "max", "min") and len(expr.arguments) == 1:
+        made = _aggregate(expr, seed)
+        return made if isinstance(made, tuple) else (whole, made)
+    return whole, "it goes through extractions inside" if any(node == _EXTRACTIONS for node in walk(expr)) else ""
+
+
+@frozen
+class _Constant:
+    value: Any
+
+
+def _constant(expr: Expr) -> _Constant | None:
+    """Return the JSON value that an expression writes; None where it writes none."""
+    if isinstance(expr, Literal):
+        return _Constant(expr.value)
+    if isinstance(expr, Negative) and isinstance(expr.operand, Literal):
+        number = expr.operand.value
+        return _Constant(-number) if isinstance(number, int | float) and not isinstance(number, bool) else None
+    if isinstance(expr, ListDisplay):
+        items = [_constant(item) for item in expr.items]
+        return None if None in items else _Constant([item.value for item in items if item is not None])
+    return None
+
+
+def _aggregate(call: Call, seed: FormulaSeed) -> tuple[dict[str, Any], str] | str:
+    """Return the aggregate that a call is; else why it is none ("" where it doesn't look at extractions)."""
+    over = call.arguments[0]
+    if not isinstance(over, Comprehension):
+        is_over = any(node == _EXTRACTIONS for node in walk(call))
+        return "it goes through extractions inside" if is_over else ""
+    clause = over.clauses[0]
+    if len(over.clauses) != 1 or clause.iterable != _EXTRACTIONS:
+        is_over = any(node == _EXTRACTIONS for node in walk(call))
+        return "it goes through another list than extractions" if is_over else ""
+    row = Row(clause.name, seed.field_by_name)
+    where = where_of(clause.conditions, row)
+    if isinstance(where, str):
+        return where
+    conditions = {"where": where} if where else {}
+    is_count = call.function == "sum" and over.element == Literal(1)
+    if is_count or (call.function == "len" and _is_plain(over.element, row)):
+        return {"op": "count", **conditions}, ""
+    if call.function == "len":
+        return "what is counted may fail"
+    element = over_row(over.element, row)
+    if element is None:
+        return f"{format_expr(over.element):.60} is not made of fields alone"
+    made: dict[str, Any] = {"op": call.function}
+    if isinstance(element, Field) and element.namespace != "context":
+        made["field"] = f"{element.namespace}.{element.name}"
+    else:
+        made["expr"] = format_expr(element)
+    given: Mapping[str, Expr] = dict(call.keywords)
+    if call.function == "sum":
+        return {**made, **conditions}, ""
+    default = _constant(given["default"]) if "default" in given else None
+    if default is None:
+        return (
+            f"of nothing it is an error, and a {call.function} step is null" if not given else "its default is computed"
+        )
+    return {**made, **conditions, "default": default.value}, ""
+
+
+def _is_plain(element: Expr, row: Row) -> bool:
+    return isinstance(element, Literal) or element == Name(row.name) or row.subject(element) is not None
+
+
+def over_row(element: Expr, row: Row) -> Expr | None:
+    """Return an expression over one extraction, with namespaces for the variable; None where it needs the variable itself."""
+
+    def change(old: Node, new: Node) -> Node:
+        found = row.subject(old) if isinstance(old, Subscript) else None
+        return Field(*found) if found is not None else new
+
+    made = rebuilt(element, change)
+    return None if any(isinstance(node, Name) and node.name == row.name for node in walk(made)) else made
+
+
+def _case(expr: Conditional) -> dict[str, Any] | None:
+    """Return the case that a chain of conditions with constants is; None where it is none."""
+    branches, last = list(expr.branches), expr.otherwise
+    while isinstance(last, Conditional):  # in brackets
+        branches += last.branches
+        last = last.otherwise
+    values = [_constant(value) for _, value in branches]
+    otherwise = _constant(last)
+    tests = [test for test, _ in branches]
+    if otherwise is None or any(value is None for value in values) or any(map(_constant, tests)):
+        return None
+    if any(node == _EXTRACTIONS for test in tests for node in walk(test)):
+        return None
+    source = _source(tests)
+    whens = [_after_source(test) if source else format_expr(test) for test in tests]
+    rules: list[dict[str, Any]] = [
+        {"when": when, "then": value.value} for when, value in zip(whens, values, strict=True) if value is not None
+    ]
+    named = {"source": source} if source else {}
+    return {"op": "case", **named, "rules": [*rules, {"else": otherwise.value}]}
+
+
+def _source(tests: list[Expr]) -> str:
+    """Return the name of the step that all tests compare with a constant, or nothing."""
+    names = {
+        test.first.name
+        if isinstance(test, Comparison)
+        and len(test.rest) == 1
+        and isinstance(test.first, Name)
+        and test.rest[0][0] not in ("is", "is not")
+        and _constant(test.rest[0][1]) is not None
+        else ""
+        for test in tests
+    }
+    return names.pop() if len(names) == 1 else ""
+
+
+def _after_source(test: Expr) -> str:
+    if not isinstance(test, Comparison):
+        raise TypeError("only comparisons have a source")
+    operator, value = test.rest[0]
+    return f"{operator} {format_expr(value)}"

@@ -1,0 +1,449 @@
+"""Says how a part of a seed is not of its shape, with what its author meant; checks names and words of which there are few."""
+
+import json
+import re
+from collections.abc import Callable, Collection, Mapping, Sequence
+from keyword import iskeyword
+from typing import TYPE_CHECKING, Any, get_args
+
+from attrs import define, evolve, field
+
+from ...diagnostic import Diagnostic, Edit, nearest
+from ...source import Span
+from ...trees.seed import FieldType, KeepMatch, Match, Strategy
+from ..json_tree import JsonNode, JsonPath, path_text
+from ..shape import Misfit, fitted
+
+if TYPE_CHECKING:
+    from pydantic import BaseModel
+
+__all__ = ["ORDER", "Shapes", "meant_condition", "meant_for", "meant_test", "meant_where", "other_form"]
+
+
+# Writes what a part of a seed was surely meant to be, where it is of another shape: for edits that mend it whole.
+# What models write from memory of other formats: an object of fields for a list of them, names with commas between in one text.
+
+
+_LARGEST = 20_000
+"""Characters of an edit; what is larger is written anew by whoever wrote it."""
+_NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
+ORDER = ("==", "!=", ">=", "<=", ">", "<")
+"""The tests of a value."""
+_WORDS = {
+    "less than or equal to": "<=", "greater than or equal to": ">=", "more than or equal to": ">=", "at most": "<=",
+    "at least": ">=", "less than": "<", "greater than": ">", "more than": ">", "smaller than": "<", "fewer than": "<",
+    "not equal to": "!=", "equal to": "==", "equals": "==", "below": "<", "under": "<", "above": ">", "over": ">",
+    "=<": "<=", "=>": ">=", "<>": "!=", "===": "==", "!==": "!=", "≤": "<=", "≥": ">=", "≠": "!=",
+}  # fmt: skip
+"""Operators in words and in other languages' signs, a longer one before those that it begins with."""
+_WORDY = re.compile(
+    r"\s*(?:(?!is\s)(?P<name>[A-Za-z_][\w.]{0,200})\s+)?(?:is\s+)?(?P<words>"
+    + "|".join(re.escape(words) + (r"(?!\w)" if words[-1].isalpha() else "") for words in sorted(_WORDS, key=len, reverse=True))
+    + r")\s*(?P<value>-?\d[\d.]{0,30}|\"[^\"]{0,100}\"|'[^']{0,100}')\s*",
+    re.IGNORECASE,
+)  # fmt: skip
+_WRITTEN_TEST = re.compile(r"\s*(?P<test>==|!=|>=|<=|>|<)\s*(?P<value>\S(?:.{0,198}\S)?)\s*", re.DOTALL)
+
+
+def meant_for(path: tuple[str | int, ...], value: Any) -> str | None:
+    """Return as JSON what the value at ``path`` of a seed was meant to be; None where that is not sure."""
+    keys = tuple("#" if isinstance(part, int) else part for part in path)
+    for places, change in _CHANGES:
+        if keys in places:
+            made = change(value)
+            text = None if made is None else json.dumps(made, ensure_ascii=False)
+            return text if text is None or len(text) <= _LARGEST else None
+    return None
+
+
+def _names(value: Any) -> list[str] | None:
+    """Return the words of ``"a, b"``, the names of ``[{"name": "a"}]`` and of ``{"a": "a"}``."""
+    if isinstance(value, str) and "," in value:
+        return [part.strip() for part in value.split(",") if part.strip()] or None
+    if isinstance(value, dict) and value and all(isinstance(each, str) for each in value.values()):
+        return list(dict.fromkeys(value.values()))
+    return None
+
+
+def _named(value: Any) -> str | None:
+    name = value.get("name") if isinstance(value, dict) and len(value) <= 3 else None
+    return name if isinstance(name, str) else None
+
+
+def _fields(value: Any) -> list[Any] | None:
+    if not isinstance(value, dict) or not value or not all(_NAME.fullmatch(name) for name in value):
+        return None
+    made = [
+        {"name": name, **each} if isinstance(each, dict) else {"name": name, "values": each}
+        for name, each in value.items()
+    ]
+    return made if all("values" in each or "type" in each for each in made) else None
+
+
+def _steps(value: Any) -> list[Any] | None:
+    is_named = isinstance(value, dict) and value and all(isinstance(each, dict) for each in value.values())
+    return [{"name": name, **each} for name, each in value.items()] if is_named else None
+
+
+def _rules(value: Any) -> list[Any] | None:
+    if not isinstance(value, dict) or not value:
+        return None
+    return [
+        {"else": then} if when in ("else", "default") else {"when": when, "then": then} for when, then in value.items()
+    ]
+
+
+def _values(value: Any) -> Any:
+    if isinstance(value, str):
+        parts = [part.strip() for part in re.split(r"[,|]", value) if part.strip()]
+        return parts if len(parts) > 1 else None
+    if not isinstance(value, list) or not all(isinstance(each, dict) for each in value):
+        return None
+    pairs = [(each.get("value", each.get("name")), each.get("description", each.get("meaning", ""))) for each in value]
+    made = {word: doc for word, doc in pairs if isinstance(word, str) and isinstance(doc, str)}
+    return made if made and len(made) == len(value) else None
+
+
+def _table(value: Any) -> dict[str, Any] | None:
+    if not isinstance(value, list) or not value or not all(isinstance(each, dict) for each in value):
+        return None
+    made = {
+        each["key"]: each["value"]
+        for each in value
+        if isinstance(each.get("key"), str) and set(each) == {"key", "value"}
+    }
+    return made if len(made) == len(value) else None
+
+
+def _within(key: str) -> Callable[[Any], dict[str, Any] | None]:
+    return lambda value: {key: value} if isinstance(value, list) else None
+
+
+def _number(value: Any) -> int | None:
+    return int(value) if isinstance(value, str) and re.fullmatch(r"\s*[0-9]{1,9}\s*", value, re.ASCII) else None
+
+
+def _where(value: Any) -> dict[str, Any] | None:
+    return meant_where(value, (*ORDER, "in", "not_in"))
+
+
+_CHANGES: tuple[tuple[Collection[tuple[str, ...]], Callable[[Any], Any]], ...] = (
+    ({("output",), ("output_fields",), ("filter", "keywords"), ("filter_keywords",)}, _names),
+    ({("output", "#"), ("output_fields", "#")}, _named),
+    ({("extract", "fields"), ("extraction_fields",)}, _fields),
+    ({("extract", "fields", "#", "values"), ("extraction_fields", "#", "values")}, _values),
+    ({("compute", "#", "table")}, _table),
+    ({("compute",), ("compute_dag",)}, _steps),
+    ({("compute", "#", "rules")}, _rules),
+    ({("compute", "#", "where")}, _where),
+    ({("extract",)}, _within("fields")),
+    ({("filter",)}, _within("keywords")),
+    ({("passes",), ("review_handling", "max_length")}, _number),
+)
+
+
+def meant_where(value: Any, operators: Collection[str]) -> dict[str, Any] | None:
+    """Return the ``where`` that a list of conditions, ``"$F"``, or ``{"field", "op", "value"}`` was meant to be."""
+    if isinstance(value, str):
+        match = re.fullmatch(r"(\$[A-Za-z_][A-Za-z0-9_]{0,100})", value.strip())
+        return {match[1]: True} if match else None
+    parts = value if isinstance(value, list) else [value]
+    made: dict[str, Any] = {}
+    for part in parts[:100]:
+        if not isinstance(part, dict):
+            return None
+        tested = _tested(part, operators)
+        for key, condition in (tested or part).items():
+            if key in made:
+                return None
+            made[key] = condition
+    return made if made and len(parts) <= 100 and made != value else None
+
+
+def _tested(part: Mapping[str, Any], operators: Collection[str]) -> dict[str, Any] | None:
+    """Return ``{"extraction.f": {"==": 1}}`` for ``{"field": "extraction.f", "op": "==", "value": 1}``."""
+    subject = part.get("field", part.get("name"))
+    operator = part.get("op", part.get("operator"))
+    if len(part) != 3 or "value" not in part or not isinstance(subject, str) or operator not in operators:
+        return None
+    return {subject: part["value"] if operator == "==" else {operator: part["value"]}}
+
+
+def meant_test(text: str, source: str | None) -> str | None:
+    """Return the test that ``"S is less than 4"``, ``"=< 4"`` or ``">= 4 and < 8"`` says; ``source`` is what a case compares."""
+    if len(text) > 300:
+        return None
+    match = _WORDY.fullmatch(text)
+    if match is not None and match["name"] in (None, source):
+        return f"{_WORDS[match['words'].lower()]} {match['value']}"
+    parts = re.split(r"\s+(and|or)\s+", text.strip())
+    if source is None or len(parts) < 3 or not all(_WRITTEN_TEST.fullmatch(part) for part in parts[::2]):
+        return None
+    return " ".join(part if number % 2 else f"{source} {part}" for number, part in enumerate(parts))
+
+
+def meant_condition(text: str) -> tuple[str, str] | None:
+    """Return operator and value of a condition that is written as a text, such as ``">= 2023"``."""
+    match = _WRITTEN_TEST.fullmatch(text)
+    return (match["test"], match["value"].strip("\"'")) if match is not None and match["test"] in ORDER else None
+
+
+_TELLING = (("table", "lookup"), ("rules", "case"), ("extraction", "define_filter"))
+
+
+def meant_operation(keys: Collection[str]) -> str | None:
+    """Return the operation that a step's keys tell."""
+    for key, operation in _TELLING:
+        if key in keys:
+            return operation
+    rest = set(keys) - {"name"}
+    return "expr" if rest in ({"expr"}, {"formula"}) else "const" if rest == {"value"} else None
+
+
+_OTHER_FORM = {
+    "output_fields": "output", "filter_keywords": "filter", "extraction_fields": "extract",
+}  # fmt: skip
+
+
+def other_form(key: str) -> tuple[str, str, str] | None:
+    """Return what a key of one form is called in the other, and what stands before and after its value there."""
+    if key in _OTHER_FORM:
+        within = {"filter_keywords": "keywords", "extraction_fields": "fields"}.get(key)
+        return _OTHER_FORM[key], f'{{"{within}": ' if within else "", "}" if within else ""
+    return ("output_fields", "", "") if key == "output" else None
+
+
+_MOST = 100
+"""Misfits that are told, and keys of an object; a document with more has one cause."""
+_SHOWN = 100
+"""Characters of an edit that are also shown as a hint."""
+_CODES = {"unknown": "SEED002", "missing": "SEED003", "type": "SEED004", "value": "SEED005"}
+_CHOICES: dict[str, tuple[str, ...]] = {
+    "type": get_args(FieldType), "strategy": get_args(Strategy), "match": get_args(Match),
+    "filter.match": get_args(KeepMatch),
+}  # fmt: skip
+_MEANT = {
+    "string": "text", "str": "text", "number": "float", "integer": "int", "boolean": "bool", "array": "list", "choice": "enum",
+    "category": "enum", "categorical": "enum", "substring": "substring_first", "word": "word_first", "truncate": "truncate_head",
+    "aggregate": "sum", "filter": "define_filter", "formula": "expr", "compute": "expr", "constant": "const", "literal": "const",
+    "switch": "case", "conditional": "case", "map": "lookup", "table": "lookup",
+}  # fmt: skip
+"""Other spellings of types, matches and operations."""
+_MEANT_KEYS = {
+    "if": "when", "condition": "when", "value": "then", "result": "then", "default": "else", "otherwise": "else",
+    "formula": "expr", "expression": "expr", "expr": "formula", "options": "values", "choices": "values", "enum": "values",
+    "doc": "description", "steps": "compute", "name": "task_name",
+    "meaning": "description", "filter": "where", "conditions": "where", "filters": "where", "cases": "rules", "kind": "type",
+    "operation": "op", "id": "name", "mapping": "table", "map": "table", "input": "source", "source": "field",
+    "prompt": "extraction_prompt",
+}  # fmt: skip
+"""Other spellings of keys."""
+_PARTS = {"keywords": "filter", "fields": "extract"}
+"""What is often written at the root, and the part that it is of."""
+
+
+@define
+class Shapes:
+    """Checks parts of one document against their shapes; ``found`` takes what is wrong. ``outputs``: the key of the outputs."""
+
+    root: JsonNode
+    outputs: str
+    found: list[Diagnostic]
+    told: int = 0
+    renamed: list[JsonPath] = field(factory=list, init=False)
+    """Where a key was taken for another: the document's tree is not what its text says there."""
+
+    @property
+    def has_enough(self) -> bool:
+        """Whether no more misfits are told."""
+        return self.told >= _MOST
+
+    def fits(self, model: "type[BaseModel]", node: JsonNode, path: JsonPath) -> bool:
+        """Tell what doesn't fit, and return whether all does."""
+        if len(node.fields) > _MOST:
+            message = f"{path_text(path)} has {len(node.fields):,} keys; {_MOST} is the most"
+            self.found.append(Diagnostic("SEED007", "error", message, Span(node.start, node.start + 1)))
+            return False
+        if self.has_enough:
+            from pydantic import ValidationError
+
+            try:
+                model.model_validate(node.value)
+            except ValidationError:
+                return False
+            return True
+        fits, found = fitted(model, node, path)
+        while any([self._renamed(misfit) for misfit in found]):
+            fits, found = fitted(model, node, path)
+        for misfit in found:
+            self._tell(misfit)
+        return fits
+
+    def _renamed(self, misfit: Misfit) -> bool:
+        """Tell of a misspelt key and read on as if it were the one that was meant: what follows from it is no other fault."""
+        parent = self.root.at(misfit.path[:-1])
+        if misfit.kind != "unknown" or parent is None:
+            return False
+        hints, edits = (misfit.hints, misfit.edits) if misfit.edits else self._meant_key(misfit)
+        meant, written = json.loads(edits[0].text) if len(edits) == 1 and edits[0].text else None, misfit.path[-1]
+        if meant is None or meant in parent.fields:
+            return False
+        self._tell(evolve(misfit, hints=hints, edits=edits))
+        self.renamed.append(misfit.path)
+        mappings: tuple[Any, ...] = (
+            parent.value,
+            parent.fields,
+            parent.keys,
+        )  # our own: the text is read anew each time
+        for mapping in mappings:
+            mapping[meant] = mapping.pop(written)
+        return True
+
+    def _tell(self, misfit: Misfit) -> None:
+        kind = misfit.kind
+        self.told += 1
+        last = misfit.path[-1] if misfit.path else ""
+        place = "filter.match" if tuple(misfit.path) == ("filter", "match") else str(last)
+        if kind == "value" and place in _CHOICES:
+            self._choose(misfit.path, _CHOICES[place])
+            return
+        message, hints = misfit.message, misfit.hints
+        if kind == "value" and last == "passes":
+            message, hints = "passes is 1 or 2", ("2 extracts twice, and a third call reconciles what differs",)
+        if kind == "value" and last == "allow_invalid":
+            message, hints = (
+                "allow_invalid is a share, from 0 to 1",
+                ("0.05 allows 5 % of the kept reviews to lack a field",),
+            )
+        edits = misfit.edits
+        if kind == "type" and last == "name":
+            hints, edits = (), ()  # a number in quotes is no name either
+        elif kind == "unknown" and not edits:
+            hints, edits = self._meant_key(misfit)
+            edits = edits or self._into_rules(misfit) or self._into_part(misfit)
+        node = self.root.at(misfit.path) if kind == "type" else None
+        whole = meant_for(tuple(misfit.path), node.value) if node is not None else None
+        if node is not None and whole is not None:
+            hints, edits = (f"write `{whole}`",) if len(whole) <= _SHOWN else (), (Edit(node.span, whole),)
+        if kind == "value" and last == "max_length":
+            message, hints = "review_handling.max_length is 1 at least, and 10,000,000 at most", ()
+        self.found.append(Diagnostic(_CODES[kind], "error", message, misfit.span, hints, edits))
+
+    def _into_part(self, misfit: Misfit) -> tuple[Edit, ...]:
+        """Return the edits that put keywords or fields that stand at the root where they belong."""
+        node, meant = self.root.at(misfit.path), _PARTS.get(str(misfit.path[-1]))
+        if (
+            len(misfit.path) != 1
+            or node is None
+            or meant is None
+            or meant in self.root.fields
+            or self.outputs != "output"
+        ):
+            return ()
+        before, after = (
+            Edit(Span(node.start, node.start), f'{{"{misfit.path[0]}": '),
+            Edit(Span(node.end, node.end), "}"),
+        )
+        return (Edit(misfit.span, f'"{meant}"'), before, after)
+
+    def _into_rules(self, misfit: Misfit) -> tuple[Edit, ...]:
+        """Return the edits that put a case's ``"default": x`` into its rules, as else."""
+        parent, key = self.root.at(misfit.path[:-1]), misfit.path[-1]
+        if parent is None or key not in ("default", "else", "otherwise") or "rules" not in parent.fields:
+            return ()
+        rules = parent.fields["rules"].items
+        if not rules or any("else" in rule.fields for rule in rules):
+            return ()
+        begins = sorted((at.start, parent.fields[name].end) for name, at in parent.keys.items())
+        number = begins.index((parent.keys[key].start, parent.fields[key].end))
+        gone = Span(begins[number - 1][1], begins[number][1]) if number else Span(begins[0][0], begins[1][0])
+        text = json.dumps(parent.fields[key].value, ensure_ascii=False)
+        end = Span(rules[-1].end, rules[-1].end)
+        return (Edit(gone, ""), Edit(end, f', {{"else": {text}}}')) if len(text) <= 10_000 else ()
+
+    def _meant_key(self, misfit: Misfit) -> tuple[tuple[str, ...], tuple[Edit, ...]]:
+        """Return hints and edits of a key that other languages have for one of ours."""
+        meant = _MEANT_KEYS.get(str(misfit.path[-1]).lower())
+        parent = self.root.at(misfit.path[:-1])
+        listed = misfit.hints[-1].removeprefix("the keys here are ").split(", ") if misfit.hints else []
+        if meant is None or meant not in listed or parent is None or meant in parent.fields:
+            return misfit.hints, ()
+        return (f"did you mean `{meant}`?", *misfit.hints), (Edit(misfit.span, json.dumps(meant)),)
+
+    def _choose(self, path: JsonPath, choices: tuple[str, ...], fitting: Sequence[str] = ()) -> None:
+        """Say that a word is none of those there are; one of ``fitting`` was rather meant."""
+        node = self.root.at(path)
+        if node is None:
+            return
+        near = None
+        if isinstance(node.value, str):
+            meant = _MEANT.get(node.value.lower())
+            near = meant if meant in choices else nearest(node.value, fitting) or nearest(node.value, choices)
+            values = self.root.at((*path[:-1], "values")) if path[-1] == "type" else None
+            if values is not None and near in (None, "text"):
+                near = "enum"
+        shown = json.dumps(node.value, ensure_ascii=False)
+        shown = shown if len(shown) <= 60 else shown[:59] + "…"
+        average = ("count and sum what is averaged, and divide in an expr",)
+        is_average = path[-1] == "op" and str(node.value).lower() in ("avg", "average", "mean")
+        hints = (
+            *((f"did you mean `{near}`?",) if near else average if is_average else ()),
+            f"there are {', '.join(choices)}",
+        )
+        edits = (Edit(node.span, json.dumps(near)),) if near else ()
+        message = f"{path_text(path)}: there is no {'operation' if path[-1] == 'op' else path[-1]} {shown}"
+        self.found.append(Diagnostic("SEED008", "error", message, node.span, hints, edits))
+
+    def operation(
+        self, item: JsonNode, path: JsonPath, operations: "dict[str, type[BaseModel]]"
+    ) -> "type[BaseModel] | None":
+        """Return the shape of a step; None, and why, where its operation is missing or unknown."""
+        if not isinstance(item.value, dict):
+            self.fits(operations["const"], item, path)
+            return None
+        operation = item.fields.get("op")
+        if operation is None:
+            self._no_operation(item, path, operations)
+            return None
+        found = operations.get(operation.value) if isinstance(operation.value, str) else None
+        if found is None:
+            keys = set(item.fields)
+            fitting = [name for name, model in operations.items() if keys <= set(model.model_fields)]
+            self._choose((*path, "op"), tuple(operations), fitting)
+        return found
+
+    def _no_operation(self, item: JsonNode, path: JsonPath, operations: "dict[str, type[BaseModel]]") -> None:
+        at, hints = Span(item.start, item.start + 1), [f"op is one of {', '.join(operations)}"]
+        edits: tuple[Edit, ...] = ()
+        misnamed = [key for key, each in item.fields.items() if key != "name" and each.value in [*operations]]
+        meant = meant_operation(item.fields)
+        if len(misnamed) == 1:
+            edits, hints = (
+                (Edit(item.keys[misnamed[0]], '"op"'),),
+                [f"did you mean `op` for {misnamed[0]:.40}?", *hints],
+            )
+        elif meant is not None:
+            hints = [f'write `"op": "{meant}"`']
+            edits = (Edit(Span(item.start + 1, item.start + 1), f'"op": "{meant}", '),)
+            if "formula" in item.fields:
+                hints = ['a formula is written {"name": ..., "op": "expr", "expr": ...} here']
+                edits = (*edits, Edit(item.keys["formula"], '"expr"'))
+        self.found.append(Diagnostic("SEED003", "error", f"{path_text(path)}.op is missing", at, tuple(hints), edits))
+
+    def is_name(self, node: JsonNode, path: JsonPath) -> bool:
+        """Say whether a name is one, and tell where it is not."""
+        name = node.value
+        if name.isascii() and name.isidentifier() and not name.startswith("__"):
+            return True
+        made = "".join(each if each.isascii() and (each.isalnum() or each == "_") else "_" for each in name).strip("_")
+        fixed = made if made.isidentifier() else f"n_{made}" if made else ""
+        fixed += "_" * iskeyword(fixed)
+        outputs = self.root.at((self.outputs,))
+        used = [each for each in (outputs.items if outputs is not None else ()) if each.value == name]
+        edits = tuple(Edit(each.span, json.dumps(fixed)) for each in (node, *used)) if fixed else ()
+        shown = json.dumps(name if len(name) <= 40 else name[:39] + "…", ensure_ascii=False)
+        message = f"{path_text(path)}: {shown} is no name"
+        hint = "a name has letters of A to Z, digits and underscores, and begins with a letter or one underscore"
+        hints = (*((f"write `{fixed}`",) if fixed else ()), hint)
+        self.found.append(Diagnostic("SEED009", "error", message, node.span, hints, edits))
+        return False

@@ -1,0 +1,292 @@
+"""What one comparison of two values gives: true, false or unknown (None).
+
+``=`` and ``!=`` hold between any two values that are not null: different types are unequal, lists and objects are compared
+whole. ``<`` and the like hold between two numbers, two texts (by code point) or two booleans (false before true), else they
+are unknown. ``CONTAINS`` asks a text for a part of it and a list for a member. ``MATCHES`` finds a pattern anywhere in a
+text (``^`` and ``$`` tie it to the ends); the time it takes grows with the text only. What does not fit is unknown. ``IN`` an empty
+list is false and ``NOT IN`` one is true, of null too, as in SQL and openCypher.
+"""
+
+import operator
+from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
+from typing import Any, TypeAlias
+
+from ...errors import KnotworkError
+from ...trees.conditions import Comparison, Constant, Items, Operator, Variable
+
+__all__ = [
+    "DEEPEST",
+    "ConditionError",
+    "compare",
+    "constant_of",
+    "identity",
+    "is_null",
+    "is_of_empty_list",
+    "length",
+    "look_up",
+    "members_of",
+    "pattern_of",
+    "prepared",
+    "sort_key",
+    "too_deep",
+]
+
+
+# How evaluating a condition fails.
+
+
+DEEPEST = 200
+"""Levels of a condition or a value that are followed; far below Python's limit of frames."""
+
+
+class ConditionError(KnotworkError):
+    """A condition that can't be evaluated: a pattern that is none, a variable without a value, too much nesting.
+
+    See ``docs/design/gasl.md#errors``. ``hint`` says what to do.
+    """
+
+    def __init__(self, message: str, *, hint: str = "") -> None:
+        super().__init__(message)
+        self.message = message
+        self.hint = hint
+
+
+def too_deep(what: str) -> ConditionError:
+    """Return the error for a condition or a value that nests deeper than ``DEEPEST``."""
+    return ConditionError(f"{what} nests more than {DEEPEST} levels deep")
+
+
+# What can be asked of a JSON value: the part under a path, its length, its identity, its place in an order.
+# JSON values are None, booleans, numbers, texts, lists (or tuples) and objects (any mapping). A float that is not a number counts
+# as null.
+
+
+_NOTHING = object()
+
+
+def look_up(value: Any, path: Sequence[str | int]) -> Any:
+    """Return what ``value`` has under ``path``, or None where it has nothing there.
+
+    In an object a name that spells the rest of the path with its dots wins (``attr.id``), then the first name of the path.
+    In a list a number is an index (negative: from the end), and a name is looked up in each item: the list of what is found.
+    """
+    found = _look_up(value, tuple(path))
+    return None if found is _NOTHING else found
+
+
+def _look_up(value: Any, path: tuple[str | int, ...]) -> Any:
+    for at, name in enumerate(path):
+        if isinstance(value, Mapping):
+            rest = path[at:]
+            if len(rest) > 1 and all(isinstance(part, str) for part in rest):
+                whole = ".".join(rest)  # type: ignore[arg-type]  # all are texts
+                if whole in value:
+                    return value[whole]
+            key = name if isinstance(name, str) else str(name)
+            if key not in value:
+                return _NOTHING
+            value = value[key]
+        elif isinstance(value, list | tuple):
+            if isinstance(name, int):
+                if not -len(value) <= name < len(value):
+                    return _NOTHING
+                value = value[name]
+            else:
+                # Bounded: every level of lists below takes one level of nesting in the value itself.
+                found = (_look_up(item, path[at:]) for item in value if isinstance(item, Mapping))
+                return [each for each in found if each is not _NOTHING]
+        else:
+            return _NOTHING
+    return value
+
+
+def length(value: Any) -> int | None:
+    """Return how many items, keys or characters ``value`` has; None for a number, a boolean and null."""
+    return len(value) if isinstance(value, str | list | tuple | Mapping) else None
+
+
+def identity(value: Any, depth: int = 0) -> Hashable:
+    """Return a key that two values share just when they are equal in GASL.
+
+    1 and 1.0 share one; 1, True and "1" have three; lists are equal item by item, objects key by key whatever their order.
+    Raises ``ConditionError`` for a value that nests more than 200 levels deep.
+    """
+    if value.__class__ is str or value.__class__ is int or value is None:
+        return value
+    if isinstance(value, bool):
+        return (bool, value)
+    if isinstance(value, float):
+        return value if value == value else None
+    if depth > DEEPEST:
+        raise too_deep("a value")
+    if isinstance(value, list | tuple):
+        return (list, tuple([identity(item, depth + 1) for item in value]))
+    if isinstance(value, Mapping):
+        return (dict, frozenset((key, identity(item, depth + 1)) for key, item in value.items()))
+    if isinstance(value, str | int):
+        return value
+    return (type(value), str(value))
+
+
+_NUMBER, _TEXT, _BOOLEAN, _LIST, _OBJECT, _OTHER, _NULL = range(7)
+
+
+def sort_key(value: Any, depth: int = 0) -> tuple[Any, ...]:
+    """Return the value's key in a total order: numbers, texts by code point, false, true, lists, objects; null is last.
+
+    For a descending order that keeps null last, sort what is not null alone. Raises ``ConditionError`` for a value that
+    nests more than 200 levels deep.
+    """
+    if isinstance(value, str):
+        return (_TEXT, value)
+    if isinstance(value, bool):
+        return (_BOOLEAN, value)
+    if isinstance(value, int | float):
+        return (_NUMBER, value) if value == value else (_NULL,)
+    if value is None:
+        return (_NULL,)
+    if depth > DEEPEST:
+        raise too_deep("a value")
+    if isinstance(value, list | tuple):
+        return (_LIST, tuple([sort_key(item, depth + 1) for item in value]))
+    if isinstance(value, Mapping):
+        pairs = sorted((str(key), sort_key(item, depth + 1)) for key, item in value.items())
+        return (_OBJECT, tuple(pairs))
+    return (_OTHER, type(value).__name__, str(value))
+
+
+Pattern: TypeAlias = Callable[[str], bool]
+Members: TypeAlias = tuple[frozenset[Hashable], bool]
+"""The identities of the values of a list, and whether it holds a null."""
+
+_ORDER: Mapping[str, Callable[[Any, Any], bool]] = {
+    "<": operator.lt,
+    "<=": operator.le,
+    ">": operator.gt,
+    ">=": operator.ge,
+}
+_LONGEST_PATTERN = 10_000
+_PATTERN_MEMORY = 8 << 20
+
+
+def compare(left: Any, comparison: Operator, right: Any) -> bool | None:
+    """Return ``left comparison right`` for JSON values (a tuple is a list). Raises ``ConditionError`` for a bad pattern."""
+    return prepared(comparison, right)(left)
+
+
+def prepared(comparison: Operator, right: Any) -> Callable[[Any], bool | None]:
+    """Return ``left -> left comparison right``, with the work on ``right`` done."""
+    if comparison == "MATCHES":
+        if not isinstance(right, str):
+            return _unknown
+        pattern = pattern_of(right)
+        return lambda left: pattern(left) if isinstance(left, str) else None
+    if is_null(right):
+        return _unknown
+    if comparison in _ORDER:
+        return _ordering(_ORDER[comparison], right)
+    if comparison in ("=", "!="):
+        same, key = comparison == "=", identity(right)
+        return lambda left: None if is_null(left) else (identity(left) == key) is same
+    if comparison in ("IN", "NOT IN"):
+        if not isinstance(right, list | tuple):
+            return _unknown
+        wanted, members = comparison == "IN", members_of(right)
+        if not right:  # nothing is in it, and so whether null is known, too
+            return lambda left: not wanted
+        return lambda left: _negated(_member(left, members), wanted)
+    if comparison == "CONTAINS":
+        key = identity(right)
+        return lambda left: _contains(left, right, key)
+    if not isinstance(right, str):
+        return _unknown
+    method = str.startswith if comparison == "STARTS_WITH" else str.endswith
+    return lambda left: method(left, right) if isinstance(left, str) else None
+
+
+def constant_of(node: Constant | Items) -> Any:
+    """Return the value at the right of a comparison; a list as a tuple."""
+    return tuple(item.value for item in node.items) if isinstance(node, Items) else node.value
+
+
+def is_of_empty_list(leaf: Comparison) -> bool:
+    """Say whether ``leaf`` asks for membership in a list without a value: it has the same answer for everything, null included."""
+    if leaf.operator not in ("IN", "NOT IN") or isinstance(leaf.right, Variable):
+        return False
+    right = constant_of(leaf.right)
+    return isinstance(right, list | tuple) and not right
+
+
+def members_of(values: Iterable[Any]) -> Members:
+    """Return what membership in ``values`` needs to know."""
+    keys = {identity(value) for value in values}
+    return frozenset(keys - {None}), None in keys
+
+
+def pattern_of(text: str) -> Pattern:
+    """Return ``text -> whether the pattern is found in it``. Raises ``ConditionError`` for what is no pattern."""
+    if len(text) > _LONGEST_PATTERN:
+        raise ConditionError(f"the pattern is longer than {_LONGEST_PATTERN:,} characters")
+    import re2  # late: most conditions have no pattern
+
+    options = re2.Options()
+    options.log_errors = False
+    options.max_mem = _PATTERN_MEMORY
+    options.never_capture = True
+    try:
+        search = re2.compile(text, options).search
+    except (re2.error, UnicodeEncodeError) as error:
+        why = error.args[0].decode(errors="replace") if error.args and isinstance(error.args[0], bytes) else "not text"
+        raise ConditionError(
+            f"{text[:80]!r} is not a pattern: {why}",
+            hint="patterns are RE2's: no look-around and no back-references",
+        ) from None
+    # Bytes, since an answer without positions need not count characters; a lone surrogate matches nothing.
+    return lambda value: search(value.encode("utf-8", "surrogatepass")) is not None
+
+
+def _unknown(left: Any) -> None:
+    return None
+
+
+def is_null(value: Any) -> bool:
+    """Say whether ``value`` counts as null: None, or a float that is not a number."""
+    return value is None or (isinstance(value, float) and value != value)
+
+
+def _negated(answer: bool | None, keep: bool) -> bool | None:
+    return answer if keep or answer is None else not answer
+
+
+def _member(left: Any, members: Members) -> bool | None:
+    if is_null(left):
+        return None
+    keys, holds_null = members
+    if identity(left) in keys:
+        return True
+    return None if holds_null else False
+
+
+def _contains(left: Any, right: Any, key: Hashable) -> bool | None:
+    if isinstance(left, str):
+        return right in left if isinstance(right, str) else None
+    if not isinstance(left, list | tuple):
+        return None
+    keys = [identity(item) for item in left]
+    if key in keys:
+        return True
+    return None if None in keys else False
+
+
+def _ordering(holds: Callable[[Any, Any], bool], right: Any) -> Callable[[Any], bool | None]:
+    if isinstance(right, str):
+        return lambda left: holds(left, right) if isinstance(left, str) else None
+    if isinstance(right, bool):
+        return lambda left: holds(left, right) if isinstance(left, bool) else None
+    if isinstance(right, int | float):
+        return lambda left: (
+            holds(left, right)
+            if isinstance(left, int | float) and not isinstance(left, bool) and left == left
+            else None
+        )
+    return _unknown

@@ -1,0 +1,426 @@
+"""When two values are the same: ``==``, ``in``, ``count`` and sets. True is not 1, 1 is 1.0, nested nulls are equal."""
+
+import math
+import operator
+from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
+from typing import Any, TypeAlias
+
+from ...diagnostic import nearest
+from ...trees.expr import Test
+from .limits import ExprError, Meter
+from .values import DEEPEST, FALSE, NUMBERS, TRUE, Distinct, a, elements_of, keys_of, kind, shown, truth
+
+__all__ = [
+    "TESTS",
+    "count_of",
+    "distinct",
+    "equal",
+    "extreme_of",
+    "got",
+    "key_of",
+    "largest",
+    "mapping_key",
+    "meant",
+    "ordered",
+    "sliced",
+    "smallest",
+    "subscript",
+]
+
+_PLAIN = frozenset({str, int, float, type(None)})
+"""Classes that Python compares as the language does, among themselves."""
+_LONG = 8
+"""From here on it pays to look at the classes of all elements first."""
+_LARGE = 1 << 60
+"""From here on Python's hashes of integers can be made to collide; keys of these are texts."""
+
+
+def equal(meter: Meter, left: Any, right: Any, depth: int = 0) -> bool:
+    """Return whether two values are the same, lists and objects part by part. Null is null (``==`` says otherwise of it)."""
+    if left.__class__ is str and right.__class__ is str:
+        return _same_text(meter, left, right)
+    first = kind(left)
+    if first != kind(right):
+        return False
+    if first == "number" or first == "boolean":
+        return bool(left == right)
+    if first == "null":
+        return True
+    if first == "text":
+        return _same_text(meter, left, right)
+    if first == "generator":
+        raise ExprError("type", "a generator can't be compared", hint="write [... for ...]")
+    if depth > DEEPEST:
+        raise ExprError("limit", f"a value nests more than {DEEPEST} levels deep")
+    meter.step(12)
+    if len(left) != len(right):
+        return False
+    meter.elements(len(left))
+    if left is right:  # a value has no NaN, so it equals itself; looking at a million elements would take long
+        return True
+    if first == "list":
+        return _same_list(meter, left, right, depth)
+    if first == "set":
+        return bool(left.members.keys() == right.members.keys())
+    return all(key in right and equal(meter, value, right[key], depth + 1) for key, value in left.items())
+
+
+def _same_text(meter: Meter, left: str, right: str) -> bool:
+    if len(left) != len(right):
+        return False
+    meter.characters(len(left))
+    return left == right
+
+
+def _same_list(meter: Meter, left: Sequence[Any], right: Sequence[Any], depth: int) -> bool:
+    classes = {*map(type, left), *map(type, right)} if len(left) >= _LONG else None
+    if classes is not None and classes <= _PLAIN:
+        if str in classes:
+            meter.characters(sum(len(each) for each in left if each.__class__ is str))
+        return list(left) == list(right)
+    return all(equal(meter, one, other, depth + 1) for one, other in zip(left, right, strict=True))
+
+
+def contains(meter: Meter, value: Any, item: Any) -> bool:
+    """Return ``item in value``: an element of a list or set, a key of an object, a part of a string. No nulls at either side.
+
+    Raises ``ExprError`` for a value that contains nothing, and for a part of a string that is no string.
+    """
+    found = kind(value)
+    if found == "text":
+        if kind(item) != "text":
+            raise ExprError("type", f"can't look for {a(item)} in a text: {shown(item)} in {shown(value)}")
+        meter.characters(2 * (len(value) + len(item)))  # looking for a text takes longer than reading it
+        return item in value
+    if found == "list":
+        if not _is_plain(item):
+            return next(_positions(meter, value, item), None) is not None
+        _charge(meter, value, item)
+        return item in value
+    if found == "set":
+        return key_of(meter, item) in value.members
+    if found == "object":
+        return mapping_key(meter, item) in value
+    raise ExprError("type", f"can't look for {shown(item)} in {a(value)}: {shown(value)} has no elements")
+
+
+def _is_plain(item: Any) -> bool:
+    """Say whether Python's own ``in`` and ``count`` are right for ``item``: only 0 and 1 can be taken for a boolean."""
+    return item.__class__ is str or (item.__class__ in NUMBERS and item != 0 and item != 1)
+
+
+def _charge(meter: Meter, values: Sequence[Any], item: Any) -> None:
+    meter.elements(len(values))
+    if item.__class__ is str:
+        meter.step(len(values) * (len(item) >> 8))  # all may be as long, and differ in the end
+
+
+def _positions(meter: Meter, values: Sequence[Any], item: Any) -> Iterator[int]:
+    """Yield where ``item`` stands."""
+    _charge(meter, values, item)
+    meter.elements(len(values))  # it takes twice as long as Python's own way
+    found = kind(item)
+    if found == "boolean":
+        return (at for at, each in enumerate(values) if each is item)
+    if found == "null":
+        return (at for at, each in enumerate(values) if each is None)
+    if found == "number":
+        return (at for at, each in enumerate(values) if each is not True and each is not False and each == item)
+    return (at for at, each in enumerate(values) if equal(meter, each, item))
+
+
+def count_of(meter: Meter, values: Sequence[Any], item: Any) -> int:
+    """Return how often ``item`` stands in a list; a null counts the nulls."""
+    if _is_plain(item):
+        _charge(meter, values, item)
+        return values.count(item)
+    return sum(1 for _ in _positions(meter, values, item))
+
+
+def key_of(meter: Meter, value: Any, depth: int = 0) -> Hashable:
+    """Return what two values share just when they are equal. Raises ``ExprError`` for an object, a set, a generator."""
+    found = kind(value)
+    if found == "text":
+        meter.characters(len(value))
+        return value  # type: ignore[no-any-return]
+    if found == "number":
+        return _number_key(value)
+    if found == "boolean":
+        return TRUE if value else FALSE
+    if found == "null":
+        return None
+    if found != "list":
+        raise ExprError("type", f"{a(value)} can't stand in a set: {shown(value)}")
+    if depth > DEEPEST:
+        raise ExprError("limit", f"a value nests more than {DEEPEST} levels deep")
+    meter.make_list(len(value))
+    meter.step(6 + len(value))
+    return ("list", tuple([key_of(meter, each, depth + 1) for each in value]))
+
+
+def _number_key(value: int | float) -> Hashable:
+    if -_LARGE < value < _LARGE or value != value or value in (float("inf"), float("-inf")):
+        return value
+    return ("number", hex(int(value)))
+
+
+def mapping_key(meter: Meter, value: Any) -> Hashable:
+    """Return what ``value`` is as the key of an object. Raises ``ExprError`` for null, a list, an object, a set."""
+    if value.__class__ is str:
+        meter.characters(len(value))
+        return value
+    if kind(value) not in ("text", "number", "boolean"):
+        raise ExprError("type", f"{a(value)} can't be a key: {shown(value)}")
+    return key_of(meter, value)
+
+
+def distinct(meter: Meter, values: Sequence[Any]) -> Distinct:
+    """Return the set of ``values``, in the order of their first occurrence; of 1 and 1.0 the integer, of zeros 0.0."""
+    meter.make_table(len(values), "a set")
+    classes = set(map(type, values))
+    if classes == {str}:
+        meter.characters(sum(map(len, values)))
+        return Distinct(dict(zip(values, values, strict=True)))
+    same = classes == {int} or (classes == {float} and 0.0 not in values)
+    if same and all(-_LARGE < value < _LARGE for value in values):
+        return Distinct({value: value for value in dict.fromkeys(values)})
+    members: dict[Hashable, Any] = {}
+    for value in values:
+        key = key_of(meter, value)
+        kept = members.setdefault(key, value)
+        if kept.__class__ is float and (isinstance(value, int) or (not kept and math.copysign(1, kept) < 0)):
+            members[key] = value
+    return Distinct(members)
+
+
+# What comes before what: ``< <= > >=``, ``sorted``, ``max`` and ``min``. Numbers with numbers, strings with strings.
+# The order in which the elements of a list stand does not show: of equal ones 1 comes before 1.0, and -0.0 before 0.0.
+# Each comparison is ``(meter, left, right)``. A null at either side makes it false, of ``==`` and ``!=`` too; a test against the
+# literal null is ``is_null``'s business (see ``interpreter``).
+
+
+Holds: TypeAlias = Callable[[Meter, Any, Any], bool]
+
+
+def _ordering(sign: Test, holds: Callable[[Any, Any], bool]) -> Holds:
+    def compare(meter: Meter, left: Any, right: Any) -> bool:
+        if left.__class__ in NUMBERS and right.__class__ in NUMBERS:
+            return holds(left, right)
+        if left is None or right is None:
+            return False
+        first, second = kind(left), kind(right)
+        if first == second == "text":
+            meter.characters(min(len(left), len(right)))
+            return holds(left, right)
+        if first == second == "number":
+            return holds(left, right)
+        raise _incomparable(left, right, sign)
+
+    return compare
+
+
+def _equal(meter: Meter, left: Any, right: Any) -> bool:
+    return left is not None and right is not None and equal(meter, left, right)
+
+
+def _unequal(meter: Meter, left: Any, right: Any) -> bool:
+    return left is not None and right is not None and not equal(meter, left, right)
+
+
+def _in(meter: Meter, left: Any, right: Any) -> bool:
+    return left is not None and right is not None and contains(meter, right, left)
+
+
+def _not_in(meter: Meter, left: Any, right: Any) -> bool:
+    return left is not None and right is not None and not contains(meter, right, left)
+
+
+TESTS: Mapping[Test, Holds] = {
+    "==": _equal, "!=": _unequal, "in": _in, "not in": _not_in,
+    "<": _ordering("<", operator.lt), "<=": _ordering("<=", operator.le),
+    ">": _ordering(">", operator.gt), ">=": _ordering(">=", operator.ge),
+}  # fmt: skip
+"""All comparisons but ``is`` and ``is not``."""
+
+
+def _incomparable(left: Any, right: Any, sign: str) -> ExprError:
+    operands = f"{shown(left)} {sign} {shown(right)}"
+    if kind(left) == kind(right):
+        return ExprError("type", f"can't order {_PLURALS[kind(left)]}: {operands}")
+    hint = (
+        "int(...) or float(...) reads a number from a text" if {kind(left), kind(right)} == {"text", "number"} else ""
+    )
+    return ExprError("type", f"can't compare {a(left)} with {a(right)}: {operands}", hint=hint)
+
+
+_PLURALS = {
+    "boolean": "booleans", "list": "lists", "object": "objects", "set": "sets", "generator": "generators",
+}  # fmt: skip
+
+
+def _check_order(meter: Meter, values: Sequence[Any], function: str) -> None:
+    """Charge for the characters of ``values``; raise ``ExprError`` where they are not all numbers or all strings."""
+    classes = set(map(type, values))
+    if classes == {str}:
+        meter.characters(sum(map(len, values)))
+        return
+    if classes <= NUMBERS:
+        if float in classes and any(value != value for value in values):
+            raise ExprError("value", f"{function} can't place what is not a number")
+        return
+    first = values[0]
+    for value in values:
+        if value is None:
+            raise ExprError(
+                "type", f"{function} takes numbers or texts, not null",
+                hint="leave nulls out: `... for x in xs if x is not None`",
+            )  # fmt: skip
+        found = kind(value)
+        if found not in ("number", "text"):
+            raise ExprError("type", f"{function} takes numbers or texts, not {a(value)}: {shown(value)}")
+        if found != kind(first):
+            raise ExprError(
+                "type", f"{function} can't compare {a(first)} with {a(value)}: {shown(first)}, {shown(value)}"
+            )
+    if kind(first) == "text":
+        meter.characters(sum(map(len, values)))
+
+
+def ordered(meter: Meter, values: Any, *, reverse: Any = False) -> list[Any]:
+    """Return the elements in order; ``reverse``: from the greatest."""
+    taken = list(values) if kind(values) == "text" else elements_of(meter, values, "sorted")
+    meter.make_list(len(taken))
+    rounds = len(taken).bit_length()
+    meter.step(len(taken) * rounds >> 5)
+    _check_order(meter, taken, "sorted")
+    if taken and kind(taken[0]) == "text":
+        meter.step((sum(map(len, taken)) >> 8) * rounds)
+    if any(value.__class__ is not str for value in taken[:1]) and _ties(taken):
+        return sorted(taken, key=_placed, reverse=truth(reverse))
+    return sorted(taken, reverse=truth(reverse))
+
+
+def _ties(values: Sequence[Any]) -> bool:
+    """Say whether some of these numbers may be equal and not the same: 1 and 1.0, 0.0 and -0.0."""
+    classes = set(map(type, values))
+    return not classes <= NUMBERS or (float in classes and (int in classes or 0.0 in values))
+
+
+def _placed(value: int | float) -> tuple[int | float, bool, float]:
+    return (value, True, math.copysign(1, value)) if isinstance(value, float) else (value, False, 0.0)
+
+
+def extreme_of(pick: Callable[..., Any], best: Any, values: Sequence[Any]) -> Any:
+    """Return ``best``, which ``max`` or ``min`` picked from ``values``, or the one to take of those that equal it.
+
+    An integer is taken before a float; of zeros 0.0 is greater than -0.0.
+    """
+    if not isinstance(best, float) or (best and not _ties(values)):
+        return best
+    equals = [value for value in values if value == best]
+    whole = next((value for value in equals if isinstance(value, int)), None)
+    return pick(equals, key=_placed) if whole is None else whole
+
+
+_MISSING = object()
+
+
+def extreme(function: str) -> Callable[..., Any]:
+    """Return ``max`` or ``min``: of the elements of one argument (see ``extreme_of``), or of several arguments, the first of equals."""
+    pick = max if function == "max" else min
+
+    def find(meter: Meter, *values: Any, default: Any = _MISSING) -> Any:
+        if len(values) == 1:
+            if kind(values[0]) == "number":
+                raise ExprError(
+                    "type", f"{function} takes a list, or at least two values: {function}({shown(values[0])})"
+                )
+            taken = elements_of(meter, values[0], function)
+        elif default is not _MISSING:
+            raise ExprError("type", f"{function} takes a default only with one list")
+        else:
+            taken = values
+        if not taken:
+            if default is _MISSING:
+                raise ExprError(
+                    "value", f"{function} of nothing", hint=f"say what it is then: {function}(xs, default=0)"
+                )
+            return default
+        _check_order(meter, taken, function)
+        return extreme_of(pick, pick(taken), taken) if len(values) == 1 else pick(taken)
+
+    return find
+
+
+largest, smallest = extreme("max"), extreme("min")
+
+
+# What stands in a value: ``value[index]``, slices, ``.get``. Each is ``(meter, value, ...)`` and raises ``ExprError``.
+
+
+_MOST_SUGGESTED = 1_000
+"""Names among which one is looked for that was meant."""
+
+
+def meant(name: Any, known: Iterable[Any]) -> str:
+    """Return a hint that names the known name that is most like ``name``, or else the few that there are; or nothing."""
+    names = [each for _, each in zip(range(_MOST_SUGGESTED), known, strict=False) if isinstance(each, str)]
+    found = nearest(name, names) if isinstance(name, str) else None
+    if found is not None and found != name:
+        return f"did you mean `{shown(found)[1:-1]}`?"
+    if not names or len(names) > 12:
+        return ""
+    return "there is " + ", ".join(f"`{shown(each)[1:-1]}`" for each in names)
+
+
+def subscript(meter: Meter, value: Any, index: Any) -> Any:
+    """Return ``value[index]``: what an object has under a key, a list or a string at a place (negative: from the end)."""
+    found = kind(value)
+    if found == "object":
+        key = mapping_key(meter, index)
+        if key in value:
+            return value[key]
+        raise ExprError("key", f"there is no key {shown(index)}", hint=meant(index, keys_of(value)))
+    if found not in ("list", "text"):
+        raise ExprError("type", f"{a(value)} has no elements to take: {_subscripted(value, index)}")
+    if kind(index) != "number" or not isinstance(index, int):
+        wrong = shown(index) if kind(index) == "number" else a(index)
+        raise ExprError("type", f"an index is a whole number, not {wrong}: {_subscripted(value, index)}")
+    if not -len(value) <= index < len(value):
+        part = "character" if found == "text" else "element"
+        has = f"has {len(value):,} {part}{'s' if len(value) > 1 else ''}" if len(value) else "is empty"
+        raise ExprError("index", f"the {found} {has}, there is no [{shown(index)}]")
+    return value[index]
+
+
+def _subscripted(value: Any, index: Any) -> str:
+    return f"{shown(value)}[{shown(index)}]"
+
+
+def sliced(meter: Meter, value: Any, start: Any, stop: Any, step: Any) -> Any:
+    """Return ``value[start:stop:step]`` of a list or a string; None is a part that is not given."""
+    found = kind(value)
+    if found not in ("list", "text"):
+        raise ExprError("type", f"can't take a slice of {a(value)}: {shown(value)}")
+    for part in (start, stop, step):
+        if part is not None and (kind(part) != "number" or not isinstance(part, int)):
+            raise ExprError("type", f"a slice goes from a whole number to a whole number, not {a(part)}: {shown(part)}")
+    if step == 0:
+        raise ExprError("value", "a slice can't go in steps of 0")
+    taken = slice(start, stop, step)
+    length = len(range(*taken.indices(len(value))))
+    if found == "text":
+        meter.make_text(length, wide=not value.isascii())
+        return value[taken]
+    meter.make_list(length)
+    return list(value[taken])
+
+
+def got(meter: Meter, value: Any, key: Any, default: Any = None) -> Any:
+    """Return what the object has under ``key``, or ``default``."""
+    if kind(value) != "object":
+        raise ExprError(
+            "type", f".get(...) is for an object, not {a(value)}" + ("" if value is None else f": {shown(value)}")
+        )
+    mapping: Mapping[Any, Any] = value
+    return mapping.get(mapping_key(meter, key), default)

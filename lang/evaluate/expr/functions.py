@@ -1,0 +1,366 @@
+"""The functions and methods of expressions by name: ``(meter, value, ...)``, called by the interpreter and by generated code.
+
+``lang.functions`` says how many arguments and which keywords they take; a call that does not fit is refused by the linter and,
+by ``fits``, before the function is called. A function changes none of its arguments.
+"""
+
+import math
+import re
+import statistics
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+from ...catalogue.functions import FUNCTIONS, METHODS
+from .arithmetic import (
+    absolute,
+    clamped,
+    exponential,
+    finite,
+    logarithm,
+    logarithm_to,
+    number,
+    rounded,
+    rounded_down,
+    rounded_up,
+    square_root,
+    total,
+)
+from .comparison import count_of, distinct, got, key_of, largest, meant, ordered, smallest
+from .limits import ExprError, Meter
+from .values import NUMBERS, Distinct, a, elements_of, kind, shown, truth
+
+__all__ = ["FUNCTION_TABLE", "METHOD_TABLE", "function", "method"]
+
+
+# Functions of samples: median, percentile, variance, standard deviation, mode. Each is ``(meter, values, ...)``.
+# They are those of Python's ``statistics``; ``percentile`` interpolates linearly, as numpy does by default. All but ``mode`` give
+# the same in every order of the elements. An empty sample, or one that is too short, is an error.
+
+
+_COST = 4
+"""Steps of an element that is computed with exactly: it takes some thirty times as long as one that is only looked at."""
+
+
+def middle(meter: Meter, values: Any) -> Any:
+    """Return the median: an element, or the mean of the two in the middle, a float."""
+    taken = _sorted(meter, values, "median")
+    half = len(taken) // 2
+    if len(taken) % 2:
+        return finite(meter, taken[half])
+    return _between(meter, taken[half - 1], taken[half], 0.5, "median")
+
+
+def quantile(meter: Meter, values: Any, share: Any) -> Any:
+    """Return the number at ``share`` (0 to 1) of the way through the sorted elements; between two elements by linear interpolation."""
+    share = number(share, "percentile takes a number p from 0 to 1")
+    if not 0 <= share <= 1:
+        hint = f"write {shown(share / 100)}" if 1 < share <= 100 else ""
+        raise ExprError("value", f"percentile takes p from 0 to 1, not {shown(share)}", hint=hint)
+    taken = _sorted(meter, values, "percentile")
+    place = (len(taken) - 1) * share
+    below = math.floor(place)
+    if place == below:
+        return finite(meter, taken[below])
+    return _between(meter, taken[below], taken[below + 1], place - below, "percentile")
+
+
+def _between(meter: Meter, low: Any, high: Any, way: float, name: str) -> float:
+    """Return the number at ``way`` (0 to 1) from ``low`` to ``high``. Raises ``ExprError`` where it is too large for a float."""
+    try:
+        if name == "median":
+            return float(finite(meter, (low + high) / 2))
+        # As numpy does it: exact at both ends.
+        step = high - low
+        return float(finite(meter, low + step * way if way < 0.5 else high - step * (1 - way)))
+    except OverflowError:
+        raise ExprError("overflow", f"the number is too large: {name} between {shown(low)} and {shown(high)}") from None
+
+
+def spread(meter: Meter, values: Any) -> Any:
+    """Return the variance of a sample, computed exactly and rounded once."""
+    return _exactly(meter, values, "variance")
+
+
+def deviation(meter: Meter, values: Any) -> float:
+    """Return the standard deviation of a sample, computed exactly and rounded once."""
+    return float(_exactly(meter, values, "stdev"))
+
+
+def _exactly(meter: Meter, values: Any, name: str) -> Any:
+    taken = _numbers(meter, values, name)
+    if len(taken) < 2:
+        raise ExprError(
+            "value",
+            f"{name} takes at least two numbers, not {len(taken)}",
+            hint=f"say what it is then: {name}(xs) if len(xs) > 1 else null",
+        )
+    meter.step(len(taken) * _COST)
+    try:
+        return finite(meter, statistics.variance(taken) if name == "variance" else statistics.stdev(taken))
+    except OverflowError:
+        raise ExprError("overflow", f"the {name} is too large") from None
+
+
+def most_frequent(meter: Meter, values: Any) -> Any:
+    """Return the element that stands most often in ``values``, the first of several."""
+    taken = values if kind(values) == "text" else elements_of(meter, values, "mode")
+    if not taken:
+        raise ExprError("value", "mode of nothing", hint="say what it is then: mode(xs) if len(xs) > 0 else null")
+    meter.make_table(len(taken), "an object")
+    counts: dict[Any, list[Any]] = {}
+    for value in taken:
+        counts.setdefault(key_of(meter, value), [0, value])[0] += 1
+    return max(counts.values(), key=lambda each: each[0])[1]
+
+
+def _sorted(meter: Meter, values: Any, name: str) -> list[Any]:
+    taken = ordered(meter, _numbers(meter, values, name))
+    if not taken:
+        raise ExprError("value", f"{name} of nothing", hint="say what it is then: ... if len(xs) > 0 else null")
+    return taken
+
+
+def _numbers(meter: Meter, values: Any, name: str) -> Sequence[Any]:
+    taken = elements_of(meter, values, name)
+    for value in taken:
+        found = kind(value)
+        if found != "number":
+            hint = "leave nulls out: `... for x in xs if x is not None`" if value is None else ""
+            raise ExprError(
+                "type", f"{name} takes numbers, not {a(value)}: {shown(value)}" if value is not None else f"{name} takes numbers, not null",
+                hint=hint,
+            )  # fmt: skip
+        if isinstance(value, float) and not math.isfinite(value):
+            raise ExprError("value", f"{name} takes finite numbers, not {shown(value)}")
+    return taken
+
+
+# Functions and methods of strings, and reading and writing numbers. Each is ``(meter, value, ...)`` and raises ``ExprError``.
+
+
+_INTEGER = re.compile(r"[+-]?[0-9]+")
+_FLOAT = re.compile(r"[+-]?(?:[0-9]+(?:\.[0-9]*)?|\.[0-9]+)(?:[eE][+-]?[0-9]+)?")
+_LONGEST_NUMBER = 400
+"""Characters; an integer within the limit of bits has no more."""
+
+
+def as_integer(meter: Meter, value: Any) -> int:
+    """Return ``int(value)``: of a number the part before the point, of a string the plain decimal number in it, of true 1."""
+    found = kind(value)
+    if found == "text":
+        return int(finite(meter, int(_written(value, _INTEGER, "int", "a whole number"))))
+    if found not in ("number", "boolean"):
+        raise ExprError(
+            "type", f"int takes a number or a text, not {a(value)}" + ("" if value is None else f": {shown(value)}")
+        )
+    try:
+        return int(finite(meter, int(value)))
+    except (OverflowError, ValueError):
+        raise ExprError("overflow", f"int takes a finite number, not {shown(value)}") from None
+
+
+def as_float(meter: Meter, value: Any) -> float:
+    """Return ``float(value)``: of a number, or of a string the plain decimal number in it."""
+    found = kind(value)
+    if found not in ("text", "number"):
+        raise ExprError(
+            "type", f"float takes a number or a text, not {a(value)}" + ("" if value is None else f": {shown(value)}")
+        )
+    written = _written(value, _FLOAT, "float", "a number") if found == "text" else value
+    try:
+        return float(finite(meter, float(written)))
+    except OverflowError:
+        raise ExprError("overflow", f"the number is too large: float({shown(value)})") from None
+
+
+def _written(text: str, pattern: re.Pattern[str], function: str, wanted: str) -> str:
+    short = text[: _LONGEST_NUMBER + 1] if len(text) <= 10 * _LONGEST_NUMBER else text[:1]
+    stripped = short.strip()
+    if len(text) > _LONGEST_NUMBER or not pattern.fullmatch(stripped):
+        hint = "float(...) takes a number with a point" if function == "int" and _FLOAT.fullmatch(stripped) else ""
+        raise ExprError("value", f"{function} can't read {wanted} from the text {shown(text)}", hint=hint)
+    return stripped
+
+
+def as_text(meter: Meter, value: Any) -> str:
+    """Return ``str(value)``: a string as it is; a number, a boolean or null as JSON writes it."""
+    found = kind(value)
+    if found == "text":
+        return value  # type: ignore[no-any-return]
+    if found in ("null", "boolean"):
+        return shown(value)
+    if found != "number":
+        raise ExprError("type", f"str takes a number or a text, not {a(value)}: {shown(value)}")
+    written = repr(finite(meter, value if value.__class__ in NUMBERS else value + 0))
+    meter.make_text(len(written), wide=False)
+    return written
+
+
+def _text(value: Any, method: str) -> str:
+    if value.__class__ is str or kind(value) == "text":
+        return value  # type: ignore[no-any-return]
+    raise ExprError(
+        "type", f".{method}() is for a text, not {a(value)}" + ("" if value is None else f": {shown(value)}")
+    )
+
+
+def _part(value: Any, method: str) -> str:
+    if value.__class__ is str or kind(value) == "text":
+        return value  # type: ignore[no-any-return]
+    raise ExprError(
+        "type", f".{method}(...) takes a text, not {a(value)}" + ("" if value is None else f": {shown(value)}")
+    )
+
+
+def _cased(method: str, change: Callable[[str], str]) -> Callable[[Meter, Any], str]:
+    def cased(meter: Meter, value: Any) -> str:
+        text = _text(value, method)
+        wide = not text.isascii()
+        meter.make_text(len(text), wide=wide)
+        changed = change(text)
+        if len(changed) > len(text):  # some letters have two or three in the other case
+            meter.make_text(len(changed), wide=wide)
+        return changed
+
+    return cased
+
+
+lowered, uppered = _cased("lower", str.lower), _cased("upper", str.upper)
+
+
+def stripped(meter: Meter, value: Any, *characters: Any) -> str:
+    """Return the string without the white space, or the ``characters``, around it."""
+    text = _text(value, "strip")
+    meter.make_text(len(text), wide=not text.isascii())
+    if not characters:
+        return text.strip()
+    unwanted = _part(characters[0], "strip")
+    meter.characters(len(unwanted))
+    unwanted = "".join(set(unwanted))
+    meter.characters(len(text) * len(unwanted))
+    return text.strip(unwanted)
+
+
+def starts_with(meter: Meter, value: Any, start: Any) -> bool:
+    """Return whether the string begins with ``start``."""
+    text, part = _text(value, "startswith"), _part(start, "startswith")
+    meter.characters(len(part))
+    return text.startswith(part)
+
+
+def ends_with(meter: Meter, value: Any, end: Any) -> bool:
+    """Return whether the string ends with ``end``."""
+    text, part = _text(value, "endswith"), _part(end, "endswith")
+    meter.characters(len(part))
+    return text.endswith(part)
+
+
+def split(meter: Meter, value: Any, *separator: Any) -> list[str]:
+    """Return the parts between separators; without one, the words between white space."""
+    text = _text(value, "split")
+    meter.make_text(len(text), wide=not text.isascii())
+    if not separator:
+        parts = text.split()
+    else:
+        between = _part(separator[0], "split")
+        if not between:
+            raise ExprError("value", "can't split at an empty text")
+        meter.make_list(text.count(between) + 1)
+        parts = text.split(between)
+    meter.make_list(len(parts))
+    meter.hold(50 * len(parts))
+    return parts
+
+
+def count(meter: Meter, value: Any, item: Any) -> int:
+    """Return how often ``item`` stands in a list, or a string in a string (without overlaps)."""
+    found = kind(value)
+    if found == "list":
+        return count_of(meter, value, item)
+    if found != "text":
+        raise ExprError(
+            "type",
+            f".count(...) is for a list or a text, not {a(value)}" + ("" if value is None else f": {shown(value)}"),
+        )
+    part = _part(item, "count")
+    meter.characters(2 * (len(value) + len(part)))
+    return int(value.count(part))
+
+
+def all_of(meter: Meter, values: Any) -> bool:
+    """Return whether every element is true; stops at the first that is not."""
+    return all(truth(value) for value in _lazily(meter, values, "all"))
+
+
+def any_of(meter: Meter, values: Any) -> bool:
+    """Return whether an element is true; stops at the first that is."""
+    return any(truth(value) for value in _lazily(meter, values, "any"))
+
+
+def _lazily(meter: Meter, values: Any, name: str) -> Any:
+    return values if kind(values) == "generator" else elements_of(meter, values, name)
+
+
+def as_boolean(meter: Meter, value: Any) -> bool:
+    """Return whether ``value`` counts as true."""
+    return truth(value)
+
+
+def as_set(meter: Meter, *values: Any) -> Distinct:
+    """Return the different elements of a list, a string, an object's keys; or the empty set."""
+    if not values:
+        return Distinct()
+    return distinct(meter, values[0] if kind(values[0]) == "text" else elements_of(meter, values[0], "set"))
+
+
+def length(meter: Meter, value: Any) -> int:
+    """Return how many elements, keys or characters ``value`` has. Costs nothing."""
+    if kind(value) in ("list", "text", "object", "set"):
+        return len(value)
+    hint = "count with sum(1 for ...)" if kind(value) == "generator" else ""
+    raise ExprError("type", f"{a(value)} has no length: len({shown(value)})", hint=hint)
+
+
+FUNCTION_TABLE: Mapping[str, Callable[..., Any]] = {
+    "abs": absolute, "all": all_of, "any": any_of, "bool": as_boolean, "ceil": rounded_up, "clamp": clamped,
+    "exp": exponential, "float": as_float, "floor": rounded_down, "int": as_integer, "len": length,
+    "ln": logarithm_to("ln", math.log), "log": logarithm, "log10": logarithm_to("log10", math.log10),
+    "log2": logarithm_to("log2", math.log2), "max": largest, "median": middle, "min": smallest, "mode": most_frequent,
+    "percentile": quantile, "round": rounded, "set": as_set, "sorted": ordered, "sqrt": square_root, "stdev": deviation, "str": as_text,
+    "sum": total, "variance": spread,
+}  # fmt: skip
+"""All of ``lang.functions.FUNCTIONS``."""
+
+METHOD_TABLE: Mapping[str, Callable[..., Any]] = {
+    "count": count, "endswith": ends_with, "get": got, "lower": lowered, "split": split, "startswith": starts_with,
+    "strip": stripped, "upper": uppered,
+}  # fmt: skip
+"""All of ``lang.functions.METHODS``."""
+
+
+def function(name: str, arguments: int, keywords: tuple[str, ...] = ()) -> Callable[..., Any]:
+    """Return the function ``name`` for a call with so many arguments. Raises ``ExprError`` where it takes no such call."""
+    if name not in FUNCTIONS:
+        raise ExprError("name", f"there is no function `{name:.60}`", hint=meant(name, FUNCTIONS))
+    signature = FUNCTIONS[name]
+    for keyword in keywords:
+        if keyword not in signature.keywords or keywords.count(keyword) > 1:
+            raise ExprError("type", f"{name} takes no `{keyword}=` here", hint=f"write {signature.signature}")
+    _check_count(name, arguments, signature.least, signature.most, signature.signature)
+    return FUNCTION_TABLE[name]
+
+
+def method(name: str, arguments: int) -> Callable[..., Any]:
+    """Return the method ``name`` for a call with so many arguments. Raises ``ExprError`` where it takes no such call."""
+    if name not in METHODS:
+        raise ExprError("name", f"there is no method `.{name:.60}`", hint=meant(name, METHODS))
+    _check_count(f".{name}", arguments, METHODS[name].least, METHODS[name].most, METHODS[name].signature)
+    return METHOD_TABLE[name]
+
+
+def _check_count(name: str, arguments: int, least: int, most: int | None, signature: str) -> None:
+    if least <= arguments and (most is None or arguments <= most):
+        return
+    wanted = f"at least {least}" if most is None else str(least) if least == most else f"{least} to {most}"
+    plural = "" if wanted in ("1", "at least 1") else "s"
+    raise ExprError("type", f"{name} takes {wanted} argument{plural}, not {arguments}", hint=f"write {signature}")

@@ -1,0 +1,467 @@
+"""Why a value is what it is: each step that it needs, with its formula, its operands, and the reviews behind it.
+
+``explain`` gives the steps in the order in which they are told, each once: the one asked for first, then what it needs.
+``telling`` writes them out. See ``docs/design/seed.md#results``.
+"""
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+from typing import Literal as OneOf
+
+import attrs
+from attrs import frozen
+
+from ...diagnostic import nearest, printable
+from ...printer.expr import format_expr
+from ...trees.expr import (
+    BoolChain,
+    Comparison,
+    Comprehension,
+    Expr,
+    Field,
+    ListDisplay,
+    Literal,
+    MethodCall,
+    Name,
+    Not,
+    Subscript,
+)
+from ...trees.node import Node, walk
+from ...trees.seed import Aggregate, Case, Const, DefineFilter, FilterUse, Formula, FormulaSeed, Lookup, SeedStep
+from ..expr.interpreter import evaluate
+from ..expr.limits import ExprError, Meter
+from ..expr.values import shown, truth
+from .interpreter import Computed, Interpreter, Row, Table
+from .step_dependencies import EXTRACTIONS, names_in, needs, parts
+
+__all__ = ["Explanation", "StepExplanation", "as_json", "as_text", "explain", "step_in_words"]
+
+
+# What a step computes, in words: "count of extractions where severity is mild or severe".
+
+
+_TESTS = {"==": "is", "!=": "is not", "<": "is below", "<=": "is at most", ">": "is above", ">=": "is at least"}
+_AGGREGATES = {"sum": "sum of", "max": "greatest", "min": "least"}
+_LOOKUPS = {
+    "exact": "value of the first key that is exactly",
+    "substring_first": "value of the first key found in",
+    "substring_max": "greatest value of the keys found in",
+    "word_first": "value of the first key found as a word in",
+    "word_max": "greatest value of the keys found as words in",
+}
+
+
+def step_in_words(step: SeedStep) -> str:
+    """Say what ``step`` computes, without its name or its value."""
+    match step:
+        case DefineFilter():
+            return f"extractions{_where(step.where)}"
+        case Aggregate(operation="count"):
+            return f"count of extractions{_where(step.where)}"
+        case Aggregate():
+            element = "" if step.element is None else f" {_subject(step.element)}"
+            of_none = "" if step.operation == "sum" or step.default is None else f"; {shown(step.default)} of none"
+            return f"{_AGGREGATES[step.operation]}{element} over extractions{_where(step.where)}{of_none}"
+        case Lookup():
+            return f"{_LOOKUPS[step.match]} {format_expr(step.source)}; {shown(step.default)} if there is none"
+        case Case():
+            return "value of the first rule that holds"
+        case Formula():
+            return format_expr(step.expr)
+        case Const():
+            return "a constant"
+
+
+def _where(where: Sequence[Expr | FilterUse] | None) -> str:
+    return f" where {' and '.join(condition_in_words(part) for part in where)}" if where else ""
+
+
+def condition_in_words(part: Expr | FilterUse) -> str:
+    """Say what must hold: a comparison of a field in words, anything else as it is written."""
+    match part:
+        case FilterUse():
+            return f"{part.name} {'holds' if part.holds else 'does not hold'}"
+        case Not():
+            return f"not ({condition_in_words(part.operand)})"
+        case BoolChain():
+            nested = (condition_in_words(operand) for operand in part.operands)
+            return f" {part.operator} ".join(
+                f"({words})" if isinstance(operand, BoolChain) else words
+                for operand, words in zip(part.operands, nested, strict=True)
+            )
+        case Comparison(first=Field() | Name() as subject, rest=((test, operand),)):
+            words = _comparison(test, operand)
+            return f"{_subject(subject)} {words}" if words else format_expr(part)
+        case Comparison(first=Literal() as low, rest=(("<=", Field() | Name() as subject), ("<=", Literal() as high))):
+            return f"{_subject(subject)} is from {_literal(low)} to {_literal(high)}"
+        case Field() | Name():
+            return f"{_subject(part)} is true"
+        case _:
+            return format_expr(part)
+
+
+def _comparison(test: str, operand: Expr) -> str:
+    if isinstance(operand, ListDisplay) and test in ("in", "not in") and operand.items:
+        literals = [item for item in operand.items if isinstance(item, Literal)]
+        if len(literals) != len(operand.items):
+            return ""
+        *firsts, last = map(_literal, literals)
+        several = f"{', '.join(firsts)} {'or' if test == 'in' else 'nor'} {last}" if firsts else last
+        return f"is {several}" if test == "in" else f"is {'neither ' if firsts else 'not '}{several}"
+    if not isinstance(operand, Literal):
+        return ""
+    if operand.value is None:
+        return {"==": "is null", "is": "is null", "!=": "is not null", "is not": "is not null"}.get(test, "")
+    return f"{_TESTS[test]} {_literal(operand)}" if test in _TESTS else ""
+
+
+def _literal(literal: Literal) -> str:
+    value = literal.value
+    return value if isinstance(value, str) and value.isidentifier() else shown(value)
+
+
+def _subject(expr: Expr) -> str:
+    return expr.name if isinstance(expr, Field) and expr.namespace == "extraction" else format_expr(expr)
+
+
+StepKind = OneOf["filter", "aggregate", "lookup", "case", "formula", "constant"]
+
+
+@frozen
+class Selection:
+    """The rows that an aggregate used: their indices, each with what it gave (1 to a count).
+
+    ``words`` is the comprehension where a formula has one; ``reads`` are the fields that were looked at. ``gave`` says whether
+    what they gave is worth telling: not for a count.
+    """
+
+    words: str
+    used: tuple[tuple[int, Any], ...]
+    reads: tuple[str, ...] = ()
+    gave: bool = False
+
+
+@frozen
+class StepExplanation:
+    """One step: what it computes in words, its value or why it has none, and what that comes from.
+
+    ``operands`` are the names and fields of the context that it uses, with their values. ``rule`` says which rule of a case
+    holds; ``matched`` are the keys of a lookup that match, with their values; ``needs`` the steps it uses, filters too.
+    """
+
+    name: str
+    operation: str
+    kind: StepKind
+    value: Any = None
+    error: str = ""
+    operands: tuple[tuple[str, Any], ...] = ()
+    rule: str = ""
+    matched: tuple[tuple[str, Any], ...] | None = None
+    selections: tuple[Selection, ...] = ()
+    needs: tuple[str, ...] = ()
+
+
+@frozen
+class Explanation:
+    """The steps behind the value ``name``, itself first; ``rows`` is how many extractions there were."""
+
+    name: str
+    rows: int
+    steps: tuple[StepExplanation, ...]
+
+    @property
+    def value(self) -> Any:
+        """The value that is explained; None where there is none."""
+        return self.steps[0].value
+
+
+def explain(
+    seed: FormulaSeed,
+    rows: Sequence[Row],
+    context: Mapping[str, Any],
+    name: str,
+    computed: Computed | None = None,
+) -> Explanation:
+    """Explain the value of step ``name``, or why it has none.
+
+    ``computed`` is what the computation gave, if it was made already. Raises ``ValueError`` for a name that is no step's.
+    """
+    if name not in seed.step_by_name:
+        near = nearest(name, seed.step_by_name)
+        raise ValueError(f"the seed has no step {name}" + (f"; did you mean {near}?" if near else ""))
+    told = _told(seed, name)
+    return Explanation(name, len(rows), _Explainer(seed, rows, context, told, computed).explained())
+
+
+def _told(seed: FormulaSeed, name: str) -> dict[str, SeedStep]:
+    """Return the step and all that it needs, in the order of telling: depth first, each at its first mention."""
+    told: dict[str, SeedStep] = {}
+    stack = [name]
+    while stack:
+        current = stack.pop()
+        if current not in told and current in seed.step_by_name:
+            told[current] = seed.step_by_name[current]
+            stack += reversed(needs(told[current]))
+    return told
+
+
+class _Explainer:
+    def __init__(
+        self,
+        seed: FormulaSeed,
+        rows: Sequence[Row],
+        context: Mapping[str, Any],
+        told: Mapping[str, SeedStep],
+        computed: Computed | None,
+    ) -> None:
+        self.told = told
+        self.context = context
+        self.run = Interpreter(attrs.evolve(seed, steps=tuple(s for s in seed.steps if s.name in told)), rows, context)
+        self.computed = self.run.computed() if computed is None else self.run.resumed(computed)
+        self.errors = {error.step: error.message for error in self.computed.errors}
+
+    def explained(self) -> tuple[StepExplanation, ...]:
+        return tuple(map(self._step, self.told.values()))
+
+    def _step(self, step: SeedStep) -> StepExplanation:
+        told = StepExplanation(
+            step.name,
+            step_in_words(step),
+            _KINDS[type(step)],
+            value=self.computed.values.get(step.name),
+            error=self.errors.get(step.name, ""),
+            operands=tuple(self._operands(step)),
+            needs=tuple(need for need in needs(step) if need in self.told),
+        )
+        if told.error:
+            return told
+        self.run.meter = Meter(self.run.meter.limits)  # what could be computed can be computed again
+        match step:
+            case DefineFilter():
+                used = tuple((index, True) for index, holds in enumerate(self.run.filters[step.name]) if holds)
+                return attrs.evolve(told, selections=(Selection("", used, _reads(parts(step))),))
+            case Aggregate():
+                gave = step.element is not None
+                selection = Selection("", tuple(self.run.elements(step)), _reads(parts(step)), gave)
+                return attrs.evolve(told, selections=(selection,))
+            case Case():
+                return attrs.evolve(told, rule=self._rule(step))
+            case Lookup():
+                positions = Table.of(step).matching(self.run.evaluated(step.source), self.run.meter)
+                return attrs.evolve(told, matched=tuple(step.table[position] for position in positions))
+            case Formula():
+                return attrs.evolve(told, selections=tuple(self._comprehensions(step.expr)))
+            case _:
+                return told
+
+    def _operands(self, step: SeedStep) -> Iterator[tuple[str, Any]]:
+        """Give the computed values and the fields of the context that ``step`` uses, each once, with what they are."""
+        seen: set[str] = set()
+        for part in parts(step):
+            if isinstance(part, FilterUse):
+                continue
+            for name in names_in(part):
+                if name in self.computed.values and name not in seen:
+                    seen.add(name)
+                    yield name, self.computed.values[name]
+            for node in walk(part):
+                if isinstance(node, Field) and node.namespace == "context" and node.name in self.context:
+                    written = f"context.{node.name}"
+                    if written not in seen:
+                        seen.add(written)
+                        yield written, self.context[node.name]
+
+    def _rule(self, step: Case) -> str:
+        for position, rule in enumerate(step.rules, 1):
+            if truth(self.run.evaluated(rule.test)):
+                return f"rule {position} of {len(step.rules)} holds: {condition_in_words(rule.test)}"
+        return "no rule holds, so the value is that of else"
+
+    def _comprehensions(self, expr: Expr) -> Iterator[Selection]:
+        """Give the rows that each comprehension over ``extractions`` used, tried one by one; for another use of them, all rows."""
+        for node in walk(expr, lambda node: not isinstance(node, Comprehension)):
+            if isinstance(node, Comprehension) and node.clauses[0].iterable == Name(EXTRACTIONS):
+                first = attrs.evolve(node.clauses[0], iterable=Name(_ONE))
+                alone = attrs.evolve(node, kind="list", clauses=(first, *node.clauses[1:]))
+                words = format_expr(attrs.evolve(node, kind="list"))
+                gave = not isinstance(node.element, Literal)
+                yield Selection(words, tuple(self._given(alone)), _subscripts(node), gave)
+            elif isinstance(node, Name | Comprehension) and EXTRACTIONS in names_in(node):
+                yield Selection(EXTRACTIONS, tuple((index, 1) for index in range(len(self.run.rows))))
+
+    def _given(self, alone: Comprehension) -> Iterator[tuple[int, Any]]:
+        names = dict(self.run.names)
+        for index, found in enumerate(self.run.names[EXTRACTIONS]):
+            names[_ONE] = [found]
+            try:
+                given = evaluate(alone, names, context=self.context, meter=self.run.meter)
+            except ExprError:  # the formula as a whole has a value: it stopped before this row, or never came here
+                continue
+            if given:
+                yield index, given[0] if len(given) == 1 else given
+
+
+_KINDS: Mapping[type, StepKind] = {
+    DefineFilter: "filter", Aggregate: "aggregate", Lookup: "lookup", Case: "case", Formula: "formula", Const: "constant",
+}  # fmt: skip
+
+_ONE = "one of extractions"
+"""Stands for a list of one row. No name in a text can have spaces."""
+
+
+def _reads(read: Sequence[Expr | FilterUse]) -> tuple[str, ...]:
+    fields = (node for part in read for node in walk(part) if isinstance(node, Field) and node.namespace != "context")
+    return tuple(dict.fromkeys(f"{field.namespace}.{field.name}" for field in fields))
+
+
+def _subscripts(comprehension: Comprehension) -> tuple[str, ...]:
+    """Return the fields that a comprehension over ``extractions`` reads: ``e['f']``, ``e['meta']['k']``, and by ``.get``."""
+    variable = Name(comprehension.clauses[0].name)
+    found: dict[str, None] = {}
+    for node in walk(comprehension):
+        owner, key = _key(node)
+        if owner == variable and key is not None and key != "meta":
+            found[f"extraction.{key}"] = None
+        elif owner is not None and _key(owner) == (variable, "meta"):
+            found[f"meta.{key}"] = None
+    return tuple(found)
+
+
+def _key(node: Node) -> tuple[Expr | None, str | None]:
+    """Return of ``e['key']`` and ``e.get('key')`` what is before the key, and the key; else nothing."""
+    key: Expr | None = None
+    if isinstance(node, Subscript):
+        key = node.index
+    elif isinstance(node, MethodCall) and node.method == "get" and node.arguments:
+        key = node.arguments[0]
+    if isinstance(node, Subscript | MethodCall) and isinstance(key, Literal) and isinstance(key.value, str):
+        return node.value, key.value
+    return None, None
+
+
+# An explanation written out: as an indented text from the output down to the reviews, and as JSON.
+
+
+_DEEPEST = 12
+"""Levels that are indented; a longer chain goes on at this one."""
+
+_LINE = 1_000
+"""Characters of a line; a longer one is cut."""
+
+_PARTS = 3
+"""Parts of a long review that are told of."""
+_EXCERPT = 90
+"""Characters of a review that are shown."""
+
+
+def as_text(explanation: Explanation, rows: Sequence[Row], *, reviews: int = 5) -> str:
+    """Write the explanation for a terminal: each step below the one that needs it, told once, and of each at most ``reviews``.
+
+    ``rows`` are those that were explained; their ``review``, ``id`` and ``excerpt`` are shown where they have them.
+    """
+    steps = {step.name: step for step in explanation.steps}
+    lines: list[str] = []
+    told: set[str] = set()
+    stack = [(explanation.name, 0)]
+    while stack:
+        name, depth = stack.pop()
+        step, indent = steps[name], "  " * min(depth, _DEEPEST)
+        if name in told:
+            lines.append(f"{indent}{_head(step)} (told above)")
+            continue
+        told.add(name)
+        lines += [f"{indent}{_head(step)}", *(f"{indent}  {line}" for line in _body(step, explanation, rows, reviews))]
+        stack += [(need, depth + 1) for need in reversed(step.needs)]
+    return "\n".join(printable(line if len(line) <= _LINE else line[: _LINE - 1] + "…") for line in lines)
+
+
+def _head(step: StepExplanation) -> str:
+    if step.error:
+        return f"{step.name} has no value: {step.error}"
+    if step.kind == "filter":
+        return f"{step.name} holds for {len(step.selections[0].used)} extractions"
+    return f"{step.name} = {shown(step.value)}{', a constant' if step.kind == 'constant' else ''}"
+
+
+def _body(step: StepExplanation, explanation: Explanation, rows: Sequence[Row], reviews: int) -> list[str]:
+    operands = "".join(f", {name} = {shown(value)}" for name, value in step.operands)
+    equals = f"{shown(step.value)} = " if step.kind == "formula" and not step.error else ""
+    if step.kind == "constant":
+        return []
+    lines = [f"{equals}{step.operation}{operands}"]
+    if step.rule:
+        lines.append(step.rule)
+    if step.matched is not None:
+        keys = ", ".join(f"{shown(key)} gives {shown(value)}" for key, value in step.matched[:reviews])
+        more = f", and {len(step.matched) - reviews} more" if len(step.matched) > reviews else ""
+        lines.append(f"matched: {keys}{more}" if keys else "no key matches: the default")
+    several = len(step.selections) > 1
+    for selection in step.selections:
+        over = f"{selection.words}: " if several else ""
+        lines += _evidence(over, selection, explanation.rows, rows, reviews)
+    return lines
+
+
+def _evidence(over: str, selection: Selection, of: int, rows: Sequence[Row], reviews: int) -> list[str]:
+    lines = [f"{over}{len(selection.used)} of {of} extractions"]
+    for index, given in selection.used[:reviews]:
+        lines.append(f"  {_row(index, given, rows[index], selection)}")
+    if len(selection.used) > reviews:
+        lines.append(f"  and {len(selection.used) - reviews} more")
+    return lines
+
+
+def _row(index: int, given: Any, row: Row, selection: Selection) -> str:
+    name = f"review {row['review']}" if "review" in row else f"extraction {index}"
+    known = f" {shown(row['id'])}" if row.get("id") not in (None, "") else ""
+    fields = ", ".join(_read(row, read) for read in selection.reads)
+    gave = f" gave {shown(given)}" if selection.gave else ""
+    excerpt = str(row.get("excerpt") or "")
+    quoted = f": {shown(excerpt, _EXCERPT)}" if excerpt else ""
+    return f"{name}{known}{gave}{f' ({fields})' if fields else ''}{quoted}"
+
+
+def _read(row: Row, read: str) -> str:
+    namespace, _, name = read.partition(".")
+    invalid = row.get("invalid" if namespace == "extraction" else "invalid_meta") or {}
+    said = f" (invalid: {shown(invalid[name])})" if name in invalid else ""
+    spans, parts = row.get("parts") or (), (row.get("decided") or {}).get(name, ()) if namespace == "extraction" else ()
+    places = [f"{spans[part][0]:,} to {spans[part][1]:,}" for part in parts if part < len(spans)]
+    where = (
+        f" at characters {' and '.join(places[:_PARTS])}{' and more' if len(places) > _PARTS else ''}" if places else ""
+    )
+    return f"{name if namespace == 'extraction' else read} {shown(row.get(namespace, {}).get(name))}{said}{where}"
+
+
+def as_json(explanation: Explanation) -> dict[str, Any]:
+    """Return ``{name, value, rows, steps: [...]}``; a step has the attributes of ``StepExplanation``, empty ones left out."""
+    return {
+        "name": explanation.name,
+        "value": explanation.value,
+        "rows": explanation.rows,
+        "steps": [_step_json(step) for step in explanation.steps],
+    }
+
+
+def _step_json(step: StepExplanation) -> dict[str, Any]:
+    plain: dict[str, Any] = {"name": step.name, "kind": step.kind, "operation": step.operation}
+    plain |= {"error": step.error} if step.error else {} if step.kind == "filter" else {"value": step.value}
+    if step.operands:
+        plain["operands"] = dict(step.operands)
+    if step.rule:
+        plain["rule"] = step.rule
+    if step.matched is not None:
+        plain["matched"] = dict(step.matched)
+    if step.selections:
+        plain["selections"] = [_selection_json(selection) for selection in step.selections]
+    if step.needs:
+        plain["needs"] = list(step.needs)
+    return plain
+
+
+def _selection_json(selection: Selection) -> dict[str, Any]:
+    plain: dict[str, Any] = {"over": selection.words} if selection.words else {}
+    plain["used"] = [index for index, _ in selection.used]
+    if selection.gave:
+        plain["gave"] = [given for _, given in selection.used]
+    return {**plain, "reads": list(selection.reads)}

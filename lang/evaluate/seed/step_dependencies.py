@@ -1,0 +1,237 @@
+"""What a step needs: the names of earlier steps that it uses, filters too; and the fields of an extraction that it reads."""
+
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from typing import Any
+
+from attrs import frozen
+
+from ... import diagrams
+from ...diagrams import Graph
+from ...trees.expr import Comprehension, Expr, Field, Literal, MethodCall, Name, Subscript
+from ...trees.node import Node, walk
+from ...trees.seed import Aggregate, Case, Const, DefineFilter, FilterUse, Formula, FormulaSeed, Lookup, SeedStep
+
+__all__ = [
+    "EXTRACTIONS",
+    "Reads",
+    "dot",
+    "mermaid",
+    "names_in",
+    "needed_steps",
+    "needs",
+    "parts",
+    "reads_extractions",
+    "reads_of",
+    "reads_of_outputs",
+    "step_graph",
+    "unknown_rows",
+]
+
+EXTRACTIONS = "extractions"
+"""The name under which an expression finds all extractions."""
+
+
+def needs(step: SeedStep) -> tuple[str, ...]:
+    """Return the names that ``step`` uses, each once, in the order of their first use. Some may be no step's name."""
+    found: dict[str, None] = {}
+    for part in parts(step):
+        if isinstance(part, FilterUse):
+            found[part.name] = None
+        else:
+            found |= dict.fromkeys(names_in(part))
+    found.pop(EXTRACTIONS, None)
+    return tuple(found)
+
+
+def parts(step: SeedStep) -> tuple[Expr | FilterUse, ...]:
+    """Return what ``step`` evaluates, in that order."""
+    match step:
+        case DefineFilter():
+            return step.where
+        case Aggregate():
+            return (*(step.where or ()), *(() if step.element is None else (step.element,)))
+        case Lookup():
+            return (step.source,)
+        case Case():
+            return tuple(rule.test for rule in step.rules)
+        case Formula():
+            return (step.expr,)
+        case _:
+            return ()
+
+
+def reads_extractions(step: SeedStep) -> bool:
+    """Say whether ``step`` looks at the extractions itself: an aggregate, a filter, a formula over ``extractions``."""
+    if isinstance(step, Aggregate | DefineFilter):
+        return True
+    return any(EXTRACTIONS in names_in(part) for part in parts(step) if not isinstance(part, FilterUse))
+
+
+def names_in(expr: Expr) -> tuple[str, ...]:
+    """Return the names that ``expr`` takes from outside, each once: no variable of a comprehension."""
+    found: dict[str, None] = {}
+    stack: list[tuple[Node, frozenset[str]]] = [(expr, frozenset())]
+    while stack:
+        root, bound = stack.pop()
+        inner: list[tuple[Node, frozenset[str]]] = []
+        for node in walk(root, lambda node: not isinstance(node, Comprehension)):
+            if isinstance(node, Comprehension):
+                known = bound
+                for clause in node.clauses:
+                    inner.append((clause.iterable, known))
+                    known |= {clause.name}
+                    inner += [(condition, known) for condition in clause.conditions]
+                inner.append((node.element, known))
+            elif isinstance(node, Name) and node.name not in bound:
+                found[node.name] = None
+        stack += reversed(inner)
+    return tuple(found)
+
+
+@frozen
+class Reads:
+    """The fields of an extraction, and the keys of its ``meta``, that are read."""
+
+    fields: frozenset[str] = frozenset()
+    meta: frozenset[str] = frozenset()
+
+    def __or__(self, other: "Reads") -> "Reads":
+        return Reads(self.fields | other.fields, self.meta | other.meta)
+
+    def unknown(self, row: Mapping[str, Any]) -> bool:
+        """Say whether one of them is invalid in ``row``: what it is there is not known."""
+        return not (
+            self.fields.isdisjoint(row.get("invalid", ())) and self.meta.isdisjoint(row.get("invalid_meta", ()))
+        )
+
+
+def reads_of(seed: FormulaSeed) -> dict[str, Reads]:
+    """Return by step what it reads of extractions, itself or by its filters."""
+    found: dict[str, Reads] = {}
+    filters: dict[str, Reads] = {}
+    for step in seed.steps:
+        made = _own_reads(step, seed.field_by_name)
+        for part in parts(step):
+            if isinstance(part, FilterUse):
+                made |= filters.get(part.name, Reads())
+        found[step.name] = made
+        if isinstance(step, DefineFilter):
+            filters[step.name] = made
+    return found
+
+
+def reads_of_outputs(seed: FormulaSeed) -> Reads:
+    """Return what the steps behind the outputs read of extractions."""
+    reads, steps = reads_of(seed), seed.step_by_name
+    made, seen, stack = Reads(), set[str](), list(seed.outputs)
+    while stack:
+        name = stack.pop()
+        if name in steps and name not in seen:
+            seen.add(name)
+            made |= reads[name]
+            stack += needs(steps[name])
+    return made
+
+
+def unknown_rows(reads: Mapping[str, Reads], rows: Sequence[Mapping[str, Any]]) -> dict[str, int]:
+    """Return by step over how many of ``rows`` it can't decide, because what it reads is invalid there; only where there are any."""
+    doubtful = [row for row in rows if row.get("invalid") or row.get("invalid_meta")]
+    if not doubtful:
+        return {}
+    counts = {name: sum(map(read.unknown, doubtful)) for name, read in reads.items()}
+    return {name: count for name, count in counts.items() if count}
+
+
+def _own_reads(step: SeedStep, known: Collection[str]) -> Reads:
+    fields, meta = set[str](), set[str]()
+    for part in parts(step):
+        if isinstance(part, FilterUse):
+            continue
+        for node in walk(part):
+            if isinstance(node, Field) and node.namespace in ("extraction", "meta"):
+                (fields if node.namespace == "extraction" else meta).add(node.name)
+        if EXTRACTIONS in names_in(part):
+            keys = set(_keys(part))
+            fields |= keys & set(known)
+            meta |= keys if "meta" in keys else set()
+    return Reads(frozenset(fields), frozenset(meta))
+
+
+def _keys(expr: Expr) -> Iterator[str]:
+    """Give the constant keys that ``expr`` looks up: ``e["key"]`` and ``e.get("key")``."""
+    for node in walk(expr):
+        key = node.index if isinstance(node, Subscript) else None
+        if isinstance(node, MethodCall) and node.method == "get" and node.arguments:
+            key = node.arguments[0]
+        if isinstance(key, Literal) and isinstance(key.value, str):
+            yield key.value
+
+
+# The compute DAG of a seed, for drawing: which step takes from which, down from the extractions and the context.
+
+
+_CONTEXT = "context"
+
+
+def step_graph(seed: FormulaSeed) -> Graph:
+    """Return for each step the steps that it uses, with ``extractions`` and ``context`` as steps where they are used.
+
+    A step that uses a filter takes the extractions from that.
+    """
+    steps = seed.step_by_name
+    graph: dict[str, tuple[str, ...]] = {EXTRACTIONS: (), _CONTEXT: ()}
+    for step in seed.steps:
+        used = tuple(need for need in needs(step) if need in steps)
+        filtered = any(isinstance(steps[need], DefineFilter) for need in used)
+        inputs = [EXTRACTIONS] if reads_extractions(step) and not filtered else []
+        if any(isinstance(node, Field) and node.namespace == "context" for node in walk(step)):
+            inputs.append(_CONTEXT)
+        graph[step.name] = (*inputs, *used)
+    read = {source for sources in graph.values() for source in sources}
+    return {name: sources for name, sources in graph.items() if name in steps or name in read}
+
+
+def needed_steps(graph: Graph, outputs: tuple[str, ...]) -> set[str]:
+    """Return ``outputs`` and all that they need, directly or not."""
+    needed: set[str] = set()
+    stack = [name for name in outputs if name in graph]
+    while stack:
+        name = stack.pop()
+        if name not in needed:
+            needed.add(name)
+            stack += graph[name]
+    return needed
+
+
+def mermaid(seed: FormulaSeed) -> str:
+    """Draw the compute DAG as a Mermaid flowchart. The outputs are round; what none of them needs is dashed."""
+    graph = step_graph(seed)
+    return diagrams.mermaid(graph, _operations(seed, graph), seed.outputs, needed_steps(graph, seed.outputs))
+
+
+def dot(seed: FormulaSeed) -> str:
+    """Draw the compute DAG as a Graphviz digraph. The outputs have a double frame; what none of them needs is dashed."""
+    graph = step_graph(seed)
+    needed = needed_steps(graph, seed.outputs)
+    return diagrams.dot(graph, _operations(seed, graph), seed.outputs, needed, title="seed")
+
+
+def _operations(seed: FormulaSeed, graph: Graph) -> dict[str, str]:
+    named = {step.name: _operation(step) for step in seed.steps}
+    return {name: named.get(name, "input") for name in graph}
+
+
+def _operation(step: SeedStep) -> str:
+    match step:
+        case DefineFilter():
+            return "define_filter"
+        case Aggregate():
+            return step.operation
+        case Lookup():
+            return "lookup"
+        case Case():
+            return "case"
+        case Const():
+            return "const"
+        case _:
+            return "expr"

@@ -1,0 +1,260 @@
+"""Checks of a text as they are written, ``words:10..40`` or ``regex:PATTERN``: read here, applied by the run.
+
+A check comes from outside: patterns are RE2's, and their program is bounded, so that searching takes time by the text only.
+"""
+
+import json
+import re
+from collections.abc import Mapping
+from math import prod
+from typing import Any
+
+from attrs import field, frozen
+
+from ..diagnostic import nearest
+from ..errors import KnotworkError
+
+__all__ = ["FORMS", "MOST", "Check", "CheckError", "read_check", "too_large_in"]
+
+
+# Patterns from outside, bounded: RE2's own, and those of a JSON Schema, which Python's engines compile.
+
+
+_MEMORY = 8 << 20
+_LARGEST = 20_000
+"""The most instructions of a pattern's program."""
+_LARGEST_SCHEMA = 50_000
+"""The same of all patterns in a schema."""
+_REPEATED = re.compile(r"\{([0-9]{1,9})")
+
+
+class PatternError(KnotworkError, ValueError):
+    """The text is no pattern of RE2's, or one that gets too large (``is_large``)."""
+
+    def __init__(self, message: str, is_large: bool) -> None:
+        super().__init__(message)
+        self.is_large = is_large
+
+
+def compiled(text: str) -> Any:
+    """Return the pattern ``text``, for UTF-8 and without captures. Raises ``PatternError``."""
+    import re2  # late: most scripts have none
+
+    options = re2.Options()
+    options.log_errors = False
+    options.max_mem = _MEMORY
+    options.never_capture = True
+    try:
+        pattern: Any = re2.compile(text, options)
+    except (re2.error, UnicodeEncodeError) as error:
+        why = error.args[0].decode(errors="replace") if error.args and isinstance(error.args[0], bytes) else "not text"
+        raise PatternError(f"{text[:80]!r} is no pattern: {why}", "too large" in why) from None
+    if pattern.programsize > _LARGEST:
+        raise PatternError(f"the pattern {text[:80]!r} is too large", True)
+    return pattern
+
+
+def too_large_in(schema: Any) -> str:
+    """Return the pattern with which those of a schema would take up too much memory, wherever they stand in it; "" without one.
+
+    What is repeated n times is written n times when it is compiled, also by engines that have a timeout for searching.
+    """
+    size, waiting = 0, [schema]
+    while waiting:
+        value = waiting.pop()
+        if isinstance(value, dict):
+            inner = value.get("patternProperties")
+            for text in (value.get("pattern"), *(inner if isinstance(inner, dict) else ())):
+                if isinstance(text, str):
+                    size += _size(text)
+                    if size > _LARGEST_SCHEMA:
+                        return text
+        if isinstance(value, dict | list):
+            waiting += value.values() if isinstance(value, dict) else value
+    return ""
+
+
+def _size(text: str) -> int:
+    """Return about how large a pattern of a schema gets."""
+    try:
+        return int(compiled(text).programsize)
+    except PatternError:  # schemas may have what RE2 has not, such as look-around: then by the worst that it can mean
+        return len(text) * prod(max(1, int(least)) for least in _REPEATED.findall(text))
+
+
+FORMS: Mapping[str, str] = {
+    "regex": "regex:PATTERN",
+    "not-regex": "not-regex:PATTERN",
+    "contains": "contains:TEXT",
+    "words": "words:MIN..MAX",
+    "length": "length:MIN..MAX",
+    "lines": "lines:MIN..MAX",
+    "paragraphs": "paragraphs:MIN..MAX",
+    "json": "json",
+    "schema": "schema:{...}",
+}
+"""How each kind is written."""
+
+MOST = 20
+"""The most checks of one answer."""
+_LONGEST = 10_000
+"""The most characters of a check."""
+_SHOWN = 80
+"""Characters of what is meant that a hint shows."""
+_AS_IT_IS = ("regex", "not-regex", "contains")
+"""The kinds in which white space counts."""
+_RANGE = re.compile(r"\s*(?P<low>[0-9]{1,9})?\s*(?P<dots>\.\.)?\s*(?P<high>[0-9]{1,9})?\s*")
+_OTHERWISE = re.compile(r"\s*([0-9]{1,9})\s*(?:[-,:.\u2013\u2014\u2026]|to|\.\.\.)\s*([0-9]{1,9})\s*")
+_SMALLER = "repeat smaller parts, or fewer times"
+_ALSO_CALLED = {
+    **dict.fromkeys(("re", "match", "matches", "pattern"), "regex"),
+    **dict.fromkeys(("not", "notregex", "no-regex", "not-match", "not_regex"), "not-regex"),
+    **dict.fromkeys(("has", "include", "includes", "text"), "contains"),
+    **dict.fromkeys(("chars", "characters", "len", "size"), "length"),
+    **dict.fromkeys(("json-schema", "json_schema", "jsonschema"), "schema"),
+}
+
+
+class CheckError(KnotworkError, ValueError):
+    """What is written is no check. ``hint`` says what to write, ``meant`` is the check that was surely meant, "" if none was."""
+
+    def __init__(self, message: str, hint: str = "", meant: str = "") -> None:
+        super().__init__(message)
+        self.message = message
+        self.hint = hint
+        self.meant = meant
+
+
+@frozen
+class Check:
+    """A check that can be read. ``kind`` is a key of ``FORMS``; ``written`` the whole of it.
+
+    ``text``: the pattern, the text to be contained. ``low``, ``high``: the bounds of a range, both inclusive; None: none.
+    ``pattern``: the compiled pattern, for UTF-8. ``schema``: the JSON Schema.
+    """
+
+    kind: str
+    written: str
+    text: str = ""
+    low: int | None = None
+    high: int | None = None
+    pattern: Any = field(default=None, eq=False, repr=False)
+    schema: Mapping[str, Any] = field(factory=dict, repr=False)
+
+
+def read_check(written: str) -> Check:
+    """Read a check. Raises ``CheckError``."""
+    if not isinstance(written, str):
+        raise CheckError(f"a check is a text, not {type(written).__name__}", _forms())
+    if len(written) > _LONGEST:
+        raise CheckError(f"a check of {len(written):,} characters is too long", f"at most {_LONGEST:,}")
+    kind, colon, rest = written.partition(":")
+    kind = kind.strip()
+    if kind not in FORMS:
+        raise CheckError(f"{written.strip()[:60]!r} is no check", *_meant(kind.casefold(), rest, bool(colon)))
+    if kind == "json":
+        if rest.strip():
+            raise CheckError("json takes nothing", "write json; a form is given by schema:{...}")
+        return Check(kind, written)
+    if not rest.strip():
+        raise CheckError(f"{kind} says nothing to look for", f"write {FORMS[kind]}")
+    if kind in ("regex", "not-regex"):
+        return Check(kind, written, rest, pattern=_pattern(rest))
+    if kind == "contains":
+        return Check(kind, written, rest)
+    if kind == "schema":
+        return Check(kind, written, rest, schema=_schema(rest))
+    low, high = _bounds(kind, rest)
+    return Check(kind, written, rest.strip(), low, high)
+
+
+def _forms() -> str:
+    return f"the forms are {', '.join(FORMS.values())}"
+
+
+def _meant(kind: str, rest: str, colon: bool) -> tuple[str, str]:
+    """Return what to write in place of a kind that there is not, and the whole check where it can be read."""
+    like = _ALSO_CALLED.get(kind) or nearest(kind, FORMS)
+    if like is None:
+        return _forms(), ""
+    if like != "json" and not colon:
+        return f"did you mean {FORMS[like]}? {_forms()}", ""
+    meant = like if like == "json" else f"{like}:{rest if like in _AS_IT_IS else rest.strip()}"
+    try:
+        read_check(meant)
+    except CheckError:
+        return f"did you mean {FORMS[like]}? {_forms()}", ""
+    return f"did you mean {meant if len(meant) <= _SHOWN else FORMS[like]}? {_forms()}", meant
+
+
+def _bounds(kind: str, text: str) -> tuple[int | None, int | None]:
+    found = _RANGE.fullmatch(text)
+    low, high = (found["low"], found["high"]) if found else (None, None)
+    if found is None or (low is None and high is None) or (not found["dots"] and low and high):
+        other = _OTHERWISE.fullmatch(text)
+        meant = f"{kind}:{other[1]}..{other[2]}" if other and int(other[1]) <= int(other[2]) else ""
+        hint = f"write {meant or f'{kind}:10..40, 10.., ..40 or 40'}"
+        raise CheckError(f"{kind} takes a range, not {text.strip()[:40]!r}", hint, meant)
+    least = int(low) if low else None
+    most = int(high) if high else None if found["dots"] else least
+    if least is not None and most is not None and least > most:
+        meant = f"{kind}:{most}..{least}"
+        raise CheckError(f"no text has from {least} to {most} of {kind}", f"write {meant}", meant)
+    return least, most
+
+
+def _pattern(text: str) -> Any:
+    try:
+        return compiled(text)
+    except PatternError as error:
+        hint = _SMALLER if error.is_large else "patterns are RE2's: no look-around and no back-references"
+        raise CheckError(str(error), hint) from None
+
+
+def _schema(text: str) -> dict[str, Any]:
+    example = 'for example schema:{"type": "object", "required": ["name"]}'
+    try:
+        schema = json.loads(text)
+    except (ValueError, RecursionError) as error:
+        why = "it is nested too deeply" if isinstance(error, RecursionError) else str(error)
+        raise CheckError(f"the schema can't be read as JSON: {why}", example) from None
+    if not isinstance(schema, dict):
+        raise CheckError("a JSON Schema is an object", example)
+    if large := too_large_in(schema):
+        raise CheckError(f"the pattern {large[:80]!r} in the schema is too large", _SMALLER)
+    from jsonschema import Draft202012Validator
+    from jsonschema.exceptions import SchemaError
+
+    try:
+        Draft202012Validator.check_schema(schema)
+    except SchemaError as error:
+        raise CheckError(f"the schema is no valid JSON Schema: {error.message[:200]}", example) from None
+    except RecursionError:
+        raise CheckError("the schema is nested too deeply") from None
+    except OverflowError as error:  # what Python's re makes of a{99999999999}
+        raise CheckError(f"the schema is no valid JSON Schema: {error}", _SMALLER) from None
+    if lost := _lost_reference(schema):
+        raise CheckError(
+            f"the schema refers to {lost[:80]!r}, which is not in it", "nothing is fetched: put it into $defs"
+        )
+    return schema
+
+
+def _lost_reference(schema: Mapping[str, Any]) -> str:
+    """Return the first reference that leads out of the schema or nowhere, "" without one: no answer would ever fit."""
+    from referencing import Registry
+    from referencing.exceptions import Unresolvable
+    from referencing.jsonschema import DRAFT202012
+
+    root = DRAFT202012.create_resource(schema)
+    waiting = [(root, Registry().resolver_with_root(root))]
+    while waiting:
+        resource, resolver = waiting.pop()
+        contents = resource.contents if isinstance(resource.contents, Mapping) else {}
+        for reference in filter(None, map(contents.get, ("$ref", "$dynamicRef"))):
+            try:
+                resolver.lookup(reference)
+            except (Unresolvable, ValueError):  # ValueError: it is no address at all
+                return str(reference)
+        waiting += [(inner, resolver.in_subresource(inner)) for inner in resource.subresources()]
+    return ""

@@ -1,0 +1,153 @@
+"""What a lint rule of expressions is and what it is given: the expression, what is known where it stands, its places."""
+
+from collections.abc import Collection, Iterable, Iterator, Mapping
+from functools import cached_property
+from itertools import islice
+from typing import Literal as OneOf
+from typing import TypeAlias
+
+import attrs
+
+from ...catalogue.rules import RULES
+from ...diagnostic import Diagnostic, Edit
+from ...evaluate.seed.step_dependencies import EXTRACTIONS
+from ...source import NOWHERE, Span
+from ...trees.expr import Clause, Comprehension, Expr, MethodCall, Name, Subscript
+from ...trees.expr import Literal as LiteralNode
+from ...trees.node import Node, walk
+from ...trees.seed import Extracted
+from ..framework import Lint as AnyLint
+from ..framework import Suggestions, lint
+
+__all__ = ["Binding", "Context", "Lint", "Place", "lint", "listed", "row_part"]
+
+_LOOKED_AT = 100_000
+"""Known names that are looked at for the did-you-means of one check: an expression is checked for each of many steps."""
+_MOST_LISTED = 1_000
+"""Names among which some are worth listing."""
+
+Binding = OneOf["row", "value"]
+"""What a variable of a comprehension is: one extraction, or anything else."""
+
+
+@attrs.frozen
+class Place:
+    """A node and the variables of comprehensions that are bound where it stands."""
+
+    node: Expr
+    variables: Mapping[str, Binding]
+
+
+@attrs.frozen(slots=False)
+class Context:
+    """An expression under check.
+
+    ``names``, ``fields`` and ``context_keys`` are None where nothing is known of them; ``row``: it is evaluated for each
+    extraction, which ``extraction`` and ``meta`` are.
+    """
+
+    expr: Expr
+    names: Collection[str] | None = None
+    row: bool = False
+    fields: Mapping[str, Extracted] | None = None
+    context_keys: Collection[str] | None = None
+    _suggestions: Suggestions = attrs.field(factory=lambda: Suggestions(_LOOKED_AT), init=False, eq=False, repr=False)
+
+    @cached_property
+    def known(self) -> frozenset[str] | None:
+        """The names, for looking them up; None where they are not known."""
+        return None if self.names is None else frozenset(self.names)
+
+    @cached_property
+    def keys(self) -> frozenset[str] | None:
+        """The context's keys, for looking them up; None where they are not known."""
+        return None if self.context_keys is None else frozenset(self.context_keys)
+
+    @cached_property
+    def places(self) -> tuple[Place, ...]:
+        """All nodes, each with the variables that are bound there."""
+        return tuple(_places(self.expr))
+
+    def found(self, code: str, message: str, span: Span, *hints: str, edits: Iterable[Edit] = ()) -> Diagnostic:
+        """Make a diagnostic with the catalogue's severity; what was built by a program gets no edit."""
+        where = None if span == NOWHERE else span
+        kept = () if where is None else tuple(edits)
+        return Diagnostic(code, RULES[code].severity, message, where, tuple(hint for hint in hints if hint), kept)
+
+    @property
+    def has_enough(self) -> bool:
+        """Whether no more names are looked for."""
+        return self._suggestions.has_enough
+
+    def suggestion(self, name: str, known: Collection[str]) -> str | None:
+        """Return the known name that was most likely meant; None once many have been looked for."""
+        return self._suggestions.find(name, known)
+
+
+Lint: TypeAlias = AnyLint[Context]
+"""A rule of this language."""
+
+
+def listed(known: Iterable[str], most: int = 12) -> str:
+    """Return the names as a hint lists them: "there are `a`, `b`"; "" of none and of very many."""
+    names = sorted(islice(known, _MOST_LISTED + 1))
+    if not 0 < len(names) <= _MOST_LISTED:
+        return ""
+    shown = ", ".join(f"`{name:.60}`" for name in names[:most])
+    return f"there {'is' if len(names) == 1 else 'are'} {shown}" + (", ..." if len(names) > most else "")
+
+
+def _places(expr: Expr) -> Iterator[Place]:
+    stack: list[Place] = [Place(expr, {})]
+    while stack:
+        place = stack.pop()
+        yield place
+        node, variables = place.node, place.variables
+        if not isinstance(node, Comprehension):
+            stack += [Place(child, variables) for child in _children(node)]
+            continue
+        for clause in node.clauses:
+            stack.append(Place(clause.iterable, variables))
+            variables = {**variables, clause.name: _binding(clause, variables)}
+            stack += [Place(condition, variables) for condition in clause.conditions]
+        stack.append(Place(node.element, variables))
+
+
+def _children(node: Node) -> list[Expr]:
+    return [child for child in walk(node, lambda each: each is node) if child is not node]  # type: ignore[misc]
+
+
+def _binding(clause: Clause, variables: Mapping[str, Binding]) -> Binding:
+    """Return what a clause's variable is: an extraction, where it goes through them or through some of them."""
+    over = clause.iterable
+    if isinstance(over, Comprehension) and isinstance(over.element, Name):
+        inner = {each.name: each for each in over.clauses}.get(over.element.name)
+        over = inner.iterable if inner is not None else over
+    is_row = isinstance(over, Name) and over.name == EXTRACTIONS and EXTRACTIONS not in variables
+    return "row" if is_row else "value"
+
+
+def row_part(place: Place) -> tuple[str, str, LiteralNode] | None:
+    """Return what an ``e["f"]``, ``e.get("f")`` or ``e["meta"]["f"]`` takes of an extraction: namespace, name, the key's node."""
+    node = place.node
+    keyed = _keyed(node)
+    if keyed is None:
+        return None
+    value, key = keyed
+    if isinstance(value, Name) and place.variables.get(value.name) == "row":
+        return "extraction", str(key.value), key
+    outer = _keyed(value)
+    if outer is not None and isinstance(outer[0], Name) and place.variables.get(outer[0].name) == "row":
+        return ("meta", str(key.value), key) if outer[1].value == "meta" else None
+    return None
+
+
+def _keyed(node: Expr) -> tuple[Expr, LiteralNode] | None:
+    if isinstance(node, Subscript):
+        key: Expr = node.index
+    elif isinstance(node, MethodCall) and node.method == "get" and node.arguments:
+        key = node.arguments[0]
+    else:
+        return None
+    is_text = isinstance(key, LiteralNode) and isinstance(key.value, str)
+    return (node.value, key) if is_text else None  # type: ignore[return-value]  # it is a literal then

@@ -1,0 +1,314 @@
+"""Rules about what commands are given: lists where items are needed, nodes where nodes are, fields that rows have."""
+
+from collections.abc import Iterator, Mapping, Sequence
+
+from ...catalogue.settings import SETTINGS, fault_of
+from ...diagnostic import Diagnostic, Edit, Severity
+from ...printer.gasl import format_key, format_text
+from ...source import Span
+from ...trees import gasl
+from ...trees.conditions import Field, NullTest
+from ...trees.gasl import Command, Name, Path
+from .conditions import leaves, tested
+from .context import Context, Lint, lint
+from .flow import Use
+
+__all__ = ["LIMIT_LINTS", "LINTS", "MEASURES", "fields_of"]
+
+_OF_NODES = (gasl.Walk, gasl.Subgraph, gasl.Connect, gasl.Measure, gasl.FindPaths)
+_OF_ITEMS = (gasl.SelectFields, gasl.SelectWhere, gasl.Count, gasl.Aggregate, gasl.Rank, gasl.Join, gasl.SetOperation,
+             gasl.Process, gasl.Classify)  # fmt: skip
+_WORDS: dict[type, str] = {
+    gasl.Walk: "WALK", gasl.Subgraph: "SUBGRAPH", gasl.Connect: "CONNECT", gasl.Measure: "MEASURE",
+    gasl.FindPaths: "FIND paths", gasl.SelectFields: "SELECT", gasl.SelectWhere: "SELECT", gasl.Count: "COUNT",
+    gasl.Aggregate: "AGGREGATE", gasl.Rank: "RANK", gasl.Join: "JOIN", gasl.Process: "PROCESS", gasl.Classify: "CLASSIFY",
+}  # fmt: skip
+
+
+_OFFERED = 30
+"""Fields that a hint lists at most."""
+
+
+@lint("GASL059")
+def wrong_kind(context: Context) -> Iterator[Diagnostic]:
+    """Commands given what they can't work on."""
+    for step, command in context.commands(*_OF_NODES, *_OF_ITEMS):
+        word = command.kind if isinstance(command, gasl.SetOperation) else _WORDS[type(command)]
+        for use in step.uses:
+            if use.role != "source":
+                continue
+            if use.kind == "number":
+                message = f"{word} takes a list of items, and {use.name} is a number"
+                yield context.found("GASL059", message, use.span, "COUNT ... BY a field gives rows")
+            elif isinstance(command, _OF_NODES) and not _has_nodes(use):
+                what = (
+                    "an answer" if use.kind in ("answer", "error") else f"rows of {', '.join(use.columns or ())[:80]}"
+                )
+                message = f"{word} takes nodes, and {use.name} is {what}"
+                yield context.found("GASL059", message, use.span, "rows that have an id stand for nodes")
+
+
+def _has_nodes(use: Use) -> bool:
+    if use.kind in ("answer", "error"):
+        return False
+    if use.kind != "rows" or use.columns is None:
+        return True
+    return "id" in use.columns or "nodes" in use.columns or {"source", "target"} <= set(use.columns)
+
+
+def fields_of(command: Command) -> Iterator[tuple[Name, Path]]:
+    """Yield the fields of items that a command names, each with the variable whose items these are."""
+    if isinstance(command, gasl.SelectFields):
+        yield from ((command.source, path) for path in command.fields)
+    elif isinstance(command, gasl.Count) and command.by is not None:
+        yield command.source, command.by
+    elif isinstance(command, gasl.Aggregate):
+        yield command.source, command.by
+        yield from ((command.source, made.field) for made in command.computations if made.field is not None)
+    elif isinstance(command, gasl.Rank):
+        yield command.source, command.by
+    elif isinstance(command, gasl.Join | gasl.SetOperation):
+        if command.left_field is not None:
+            yield command.left, command.left_field
+        if command.right_field is not None:
+            yield command.right, command.right_field
+
+
+@lint("GASL073")
+def unknown_column(context: Context) -> Iterator[Diagnostic]:
+    """Fields that rows surely don't have."""
+    for step, command in context.commands(*_OF_ITEMS):
+        for name, path in fields_of(command):
+            use = step.use_of(name)
+            if use is None or use.kind != "rows" or use.columns is None or _is_in(path, use.columns):
+                continue
+            yield _unknown(context, use, path, path.span, "error")
+    for step, _ in context.commands(gasl.SelectWhere):
+        for condition, on in tested(step):
+            use = step.uses[0] if step.uses else None
+            if on != "rows" or use is None or use.columns is None:
+                continue
+            for leaf in leaves(condition):
+                field = leaf.test.left
+                if (
+                    not isinstance(field, Field)
+                    or field.quantifier is not None
+                    or _is_in(Path(field.path), use.columns)
+                ):
+                    continue
+                decides = leaf.must and not isinstance(leaf.test, NullTest)
+                yield _unknown(context, use, Path(field.path), field.span, "error" if decides else "warning")
+
+
+def _unknown(context: Context, use: Use, path: Path, span: Span, severity: Severity) -> Diagnostic:
+    columns = use.columns or ()
+    near = context.suggestion(path.text, columns)
+    edits = [Edit(span, format_key(Path(tuple(near.split(".")))))] if near and all(near.split(".")) else []
+    more = f" and {len(columns) - _OFFERED} more" if len(columns) > _OFFERED else ""
+    hints = [f"did you mean {near}?"] if near else []
+    hints.append(f"there are: {', '.join(columns[:_OFFERED])}{more}" if columns else "they have no fields")
+    message = f"the rows of {use.name} have no field {path.text}"
+    return context.found("GASL073", message, span, *hints, edits=edits, severity=severity)
+
+
+def _is_in(path: Path, columns: Sequence[str]) -> bool:
+    return any(".".join(path.parts[:count]) in columns for count in range(1, min(len(path.parts), 100) + 1))
+
+
+@lint("GASL060")
+def repeated_field(context: Context) -> Iterator[Diagnostic]:
+    """Fields that are listed twice."""
+    for _, command in context.commands(gasl.SelectFields, gasl.Find, gasl.Aggregate):
+        for this, before, what in _repeated(command):
+            edit = Edit(type(this.span)(before.span.end, this.span.end), "")
+            yield context.found("GASL060", f"{what} stands twice", this.span, "leave one out", edits=[edit])
+
+
+_Listed = gasl.Path | gasl.Order | gasl.Computation
+
+
+def _repeated(command: Command) -> Iterator[tuple[_Listed, _Listed, str]]:
+    """Yield what is listed again, with what stands before it in the list, and its text."""
+    listed: Sequence[_Listed] = ()
+    if isinstance(command, gasl.SelectFields):
+        listed = command.fields
+    elif isinstance(command, gasl.Find):
+        listed = command.order
+    elif isinstance(command, gasl.Aggregate):
+        listed = command.computations
+    seen: set[str] = set()
+    for place, item in enumerate(listed):
+        path = item if isinstance(item, gasl.Path) else item.field
+        text = path.text if path is not None else ""
+        if isinstance(item, gasl.Computation):
+            text = f"{item.function}({text})"
+        if text in seen:
+            yield item, listed[place - 1], text
+        seen.add(text)
+
+
+LINTS: tuple[Lint, ...] = (wrong_kind, repeated_field, unknown_column)
+
+
+# Rules about settings and numbers: what SET may change, what the host allows, what finds nothing at all.
+
+
+MEASURES = (
+    "pagerank", "degree", "in_degree", "out_degree", "betweenness", "closeness", "eigenvector", "clustering", "triangles",
+    "core_number", "components", "strong_components", "communities",
+)  # fmt: skip
+"""The algorithms that there are, for a check without a graph. A test holds this equal to what the engine has."""
+
+_CAPS = "adapter.caps."
+
+
+@lint("GASL061")
+def unknown_setting(context: Context) -> Iterator[Diagnostic]:
+    """SET of what is no setting."""
+    for _, command in context.commands(gasl.SetCommand):
+        if not isinstance(command, gasl.SetCommand) or command.key.text in SETTINGS:
+            continue
+        last = {key.rsplit(".", 1)[-1]: key for key in SETTINGS}
+        near = last.get(command.key.text.rsplit(".", 1)[-1]) or context.suggestion(command.key.text, tuple(SETTINGS))
+        edits = [Edit(command.key.span, near)] if near else []
+        hint = f"did you mean {near}?" if near else f"there are: {', '.join(SETTINGS)}"
+        yield context.found("GASL061", f"there is no setting {command.key.text}", command.key.span, hint, edits=edits)
+
+
+@lint("GASL062")
+def setting_value(context: Context) -> Iterator[Diagnostic]:
+    """SET to what the setting doesn't take."""
+    for _, command in context.commands(gasl.SetCommand):
+        if not isinstance(command, gasl.SetCommand) or (setting := SETTINGS.get(command.key.text)) is None:
+            continue
+        span, value = _value_span(context, command), command.value
+        if fault := fault_of(setting, value):
+            meant = _number_in(value) if setting.kind != "text" else None
+            fits = meant is not None and fault_of(setting, meant) is None
+            edits = [Edit(span, str(meant))] if fits else []
+            yield context.found("GASL062", f"{setting.key} {fault}", span, setting.doc.rstrip(".").lower(), edits=edits)
+        elif setting.key == "llm.model" and context.models is not None and value not in context.models:
+            near = context.suggestion(str(value), tuple(context.models))
+            edits = [Edit(span, format_text(near))] if near else []
+            hint = f"did you mean {near}?" if near else f"there are: {', '.join(sorted(context.models)) or 'none'}"
+            yield context.found("GASL062", f"the model {value} is not offered here", span, hint, edits=edits)
+
+
+def _value_span(context: Context, command: gasl.SetCommand) -> Span:
+    """Return where the value of a SET stands."""
+    equals = context.spelled("=", command.span, command.key.span.end)
+    if equals is None:
+        return command.key.span
+    rest = context.text(Span(equals.end, command.span.end))
+    return Span(command.span.end - len(rest.lstrip()), command.span.end)
+
+
+def _number_in(value: object) -> int | float | None:
+    """Return the number that a text or a float surely means: ``"2"`` and ``2.0`` are 2."""
+    if isinstance(value, float):
+        return int(value) if value.is_integer() and abs(value) < 2**53 else None
+    if not isinstance(value, str) or len(value) > 20:
+        return None
+    try:
+        return int(value)
+    except ValueError:
+        return None
+
+
+@lint("GASL063")
+def above_ceiling(context: Context) -> Iterator[Diagnostic]:
+    """Numbers above what the host allows: SET is refused, the others find no more than the ceiling."""
+    ceiling = {key.removeprefix(_CAPS): value for key, value in (context.ceiling or {}).items()}
+    if not ceiling:
+        return
+    for _, command in context.commands(gasl.SetCommand):
+        if not isinstance(command, gasl.SetCommand):
+            continue
+        most = ceiling.get(command.key.text.removeprefix(_CAPS))
+        value = command.value
+        if most is None or isinstance(value, bool) or not isinstance(value, int | float) or value <= most:
+            continue
+        setting = SETTINGS.get(command.key.text)
+        if setting is None or fault_of(setting, value):
+            continue
+        span, text = _value_span(context, command), f"{most:g}" if most % 1 else str(int(most))
+        message = f"{command.key.text} can be {text} at most here, not {value}"
+        hint = "the ceiling is set by who runs the plan"
+        yield context.found("GASL063", message, span, hint, edits=[Edit(span, text)], severity="error")
+    yield from _long_searches(context, ceiling)
+
+
+def _long_searches(context: Context, ceiling: Mapping[str, float]) -> Iterator[Diagnostic]:
+    for _, command in context.commands(gasl.Find, gasl.FindPaths, gasl.Walk, gasl.Subgraph):
+        for word, number, cap in _numbers(command):
+            most = ceiling.get(cap)
+            if most is None or number <= most:
+                continue
+            span = _number_span(context, command, word, number)
+            message = f"{word} {number:,} is above the ceiling of {cap}, {int(most):,}"
+            hint = "the search goes no further than the ceiling, and its status is partial when that cuts it short"
+            edits = [Edit(span, str(int(most)))] if span != command.span else []
+            yield context.found("GASL063", message, span, hint, edits=edits)
+
+
+def _numbers(command: gasl.Command) -> Iterator[tuple[str, int, str]]:
+    """Yield the numbers of a search: the word before, the number, and the cap that bounds it."""
+    if isinstance(command, gasl.Find) and command.limit is not None:
+        yield "LIMIT", command.limit, "max_results"
+    elif isinstance(command, gasl.FindPaths):
+        if command.limit is not None:
+            yield "LIMIT", command.limit, "max_paths"
+        if command.max_length is not None:  # the shortest paths are found whatever their length
+            yield "MAXLEN", command.max_length, "" if command.shortest else "max_path_length"
+    elif isinstance(command, gasl.Walk) and command.depth is not None:
+        yield "DEPTH", command.depth, "max_path_length"
+    elif isinstance(command, gasl.Subgraph):
+        yield "RADIUS", command.radius, "max_path_length"
+    elif isinstance(command, gasl.Rank) and command.limit is not None:
+        yield "LIMIT", command.limit, ""
+
+
+def _number_span(context: Context, command: gasl.Command, word: str, number: int) -> Span:
+    """Return where the number stands: behind its word, the last one in the command (a text before may have the word too)."""
+    import re
+
+    pattern = re.compile(rf"\b{word}\s*(0*{number})\b", re.IGNORECASE)
+    found = list(pattern.finditer(context.program.source.text, command.span.start, command.span.end))
+    return Span(*found[-1].span(1)) if found else command.span
+
+
+@lint("GASL075")
+def finds_nothing(context: Context) -> Iterator[Diagnostic]:
+    """Searches whose own numbers let nothing through."""
+    for _, command in context.commands(gasl.Find, gasl.FindPaths, gasl.Walk, gasl.Rank):
+        for word, number, _cap in _numbers(command):
+            if number == 0 and word != "RADIUS":
+                what = "keeps nothing" if word == "LIMIT" else "reaches nothing"
+                yield context.found("GASL075", f"{word} 0 {what}", _number_span(context, command, word, 0),
+                                    "leave it out, or give a number above 0")  # fmt: skip
+
+
+@lint("GASL064")
+def unknown_algorithm(context: Context) -> Iterator[Diagnostic]:
+    """MEASURE by an algorithm that there isn't."""
+    known = MEASURES if context.measures is None else tuple(context.measures)
+    for _, command in context.commands(gasl.Measure):
+        if not isinstance(command, gasl.Measure) or command.algorithm in known:
+            continue
+        span = context.spelled(command.algorithm, command.span, _algorithm_begins(context, command)) or command.span
+        near = context.suggestion(command.algorithm, known)
+        edits = [Edit(span, near)] if near and span != command.span else []
+        hint = f"did you mean {near}?" if near else f"there are: {', '.join(known)}"
+        yield context.found("GASL064", f"there is no algorithm {command.algorithm}", span, hint, edits=edits)
+
+
+def _algorithm_begins(context: Context, command: gasl.Measure) -> int:
+    text = context.text(command.span).upper()
+    start = command.source.span.end if command.source is not None else command.span.start
+    at = text.find("USING", max(0, start - command.span.start))
+    return command.span.start + at + len("USING") if at >= 0 else command.span.start
+
+
+LIMIT_LINTS: tuple[Lint, ...] = (
+    unknown_setting, setting_value, above_ceiling, unknown_algorithm, finds_nothing,
+)  # fmt: skip

@@ -1,0 +1,383 @@
+"""What a lint rule of seeds is and what it is given: the seed, the document it was read from, and what it is checked against."""
+
+import json
+from collections.abc import Callable, Collection, Hashable, Iterable, Iterator, Mapping, Sequence
+from functools import cached_property
+from typing import Any, TypeAlias
+
+import attrs
+from attrs import define, evolve, field, frozen
+
+from ...catalogue.rules import RULES
+from ...diagnostic import Diagnostic, Edit, Severity, nearest
+from ...documents.json_tree import JsonNode, JsonPath, StringMap, path_text
+from ...evaluate.seed.step_dependencies import EXTRACTIONS
+from ...source import NOWHERE, Span
+from ...trees.expr import Expr
+from ...trees.node import Node
+from ...trees.seed import DefineFilter, Extracted, FormulaSeed, SeedStep
+from ..framework import Lint as AnyLint
+from ..framework import Suggestions, lint
+from .facts import Facts, counts, expressions_of, facts_of, uses_of
+
+__all__ = ["Context", "Kept", "Lint", "Looked", "Looking", "lint", "lint_of_steps"]
+
+
+# Which steps of a seed a check looks at: of a thousand, an editor changes one, and of the others was said what is still true.
+# What a rule says of a step is told by what the step says, by the fields, and by what the names in it stand for. Where these are as
+# they were and nothing was said, nothing is said again; of all other steps the rule is asked. So what is told is what a full check
+# tells.
+
+
+@frozen(eq=False)
+class Looked:
+    """What a check left behind, by the tokens of its steps: what they say, and which rules said something of which.
+
+    ``around`` is what stands around the steps, ``meanings`` what each name stands for.
+    """
+
+    around: Any
+    meanings: Mapping[str, Hashable]
+    facts: Mapping[Hashable, Facts]
+    said: Mapping[Hashable, frozenset[Hashable]]
+
+
+@define(eq=False)
+class Looking:
+    """One check: ``tokens`` are what the steps are known by, ``facts`` what they say. ``fresh``: all rules are asked of them."""
+
+    tokens: Sequence[Hashable]
+    facts: Sequence[Facts]
+    fresh: frozenset[int]
+    _again: dict[Hashable, list[int]]
+    _said: dict[int, set[Hashable]] = field(factory=dict, init=False)
+
+    @classmethod
+    def after(
+        cls, before: Looked | None, tokens: Sequence[Hashable], facts: Sequence[Facts], around: Any, meanings: Mapping[str, Hashable]
+    ) -> "Looking":  # fmt: skip
+        """Return what is to be looked at, after a check of a seed like it."""
+        if before is None or before.around != around:
+            return cls(tokens, facts, frozenset(range(len(tokens))), {})
+        changed = {
+            name for name in before.meanings.keys() | meanings.keys() if before.meanings.get(name) != meanings.get(name)
+        }
+        fresh: set[int] = set()
+        again: dict[Hashable, list[int]] = {}
+        for index, token in enumerate(tokens):
+            rules = before.said.get(token)
+            if rules is None or not changed.isdisjoint(facts[index].names):
+                fresh.add(index)
+                continue
+            for rule in rules:
+                again.setdefault(rule, []).append(index)
+        return cls(tokens, facts, frozenset(fresh), again)
+
+    def at(self, rule: Hashable) -> Sequence[int]:
+        """Return the steps that a rule is asked of, in their order."""
+        return sorted(self.fresh.union(self._again.get(rule, ())))
+
+    def says(self, rule: Hashable, index: int) -> None:
+        """Note that a rule says something of a step."""
+        self._said.setdefault(index, set()).add(rule)
+
+    def looked(self, around: Any, meanings: Mapping[str, Hashable]) -> Looked:
+        """Return what the check leaves behind, once all rules were asked."""
+        said: dict[Hashable, frozenset[Hashable]] = {}
+        nothing: frozenset[Hashable] = frozenset()
+        for index, token in enumerate(self.tokens):  # a text that stands twice is one token
+            said[token] = said.get(token, nothing) | self._said.get(index, nothing)
+        return Looked(around, meanings, dict(zip(self.tokens, self.facts, strict=True)), said)
+
+
+@attrs.frozen
+class Kept:
+    """What the filter keeps of some reviews: ``by_keyword`` alone, ``kept`` by all together, of ``total``.
+
+    Of the ``characters`` of those kept ``cut_characters``, in ``cut`` reviews, would not be read.
+    """
+
+    by_keyword: Sequence[int]
+    kept: int
+    total: int
+    characters: int = 0
+    cut: int = 0
+    cut_characters: int = 0
+
+
+@attrs.frozen(slots=False)
+class Context:
+    """A seed under check. Everything the rules share is found once.
+
+    ``contexts`` and ``kept`` are None where nothing is known of what the seed will run on.
+    """
+
+    seed: FormulaSeed
+    contexts: Sequence[Mapping[str, Any]] | None = None
+    kept: Kept | None = None
+    looking: Looking | None = None
+    """Which steps are to be looked at; None: all, by all rules."""
+    _suggestions: Suggestions = attrs.field(factory=lambda: Suggestions(near=_near), init=False, eq=False, repr=False)
+    _nodes: dict[int, Mapping[str, Node]] = attrs.field(factory=dict, init=False, eq=False, repr=False)
+
+    # What is told
+
+    def found(
+        self, code: str, message: str, span: Span | None, *hints: str, edits: Iterable[Edit] = (),
+        severity: Severity | None = None,
+    ) -> Diagnostic:  # fmt: skip
+        """Make a diagnostic with the catalogue's severity where no other is given, its place before the message.
+
+        ``edits`` are of the document.
+        """
+        kept = tuple(hint for hint in hints if hint)
+        if self.root is None or span is None or span == NOWHERE:
+            return Diagnostic(code, severity or RULES[code].severity, message, None, kept)
+        path = self.path_at(span)
+        placed = f"{path_text(path)}: {message}" if path else message
+        return Diagnostic(code, severity or RULES[code].severity, placed, span, kept, tuple(edits))
+
+    def in_expression(self, diagnostic: Diagnostic) -> Diagnostic:
+        """Return a diagnostic of an expression's tree as one of the document: placed, with edits that keep it JSON."""
+        if self.root is None or diagnostic.span is None:
+            return evolve(diagnostic, edits=())
+        edits = tuple(Edit(edit.span, self.escaped(edit.text)) for edit in diagnostic.edits)
+        where = path_text(self.path_at(diagnostic.span))
+        return evolve(diagnostic, message=f"{where}: {diagnostic.message}", edits=edits)
+
+    def escaped(self, text: str) -> str:
+        """Return a text as it stands inside a JSON string."""
+        return json.dumps(text, ensure_ascii=False)[1:-1]
+
+    def placed(self, node: JsonNode, start: int, end: int, text: str) -> Edit:
+        """Return the edit of the document that makes an edit of a string's value."""
+        return StringMap(self.seed.source.text, node.span).edit(Edit(Span(start, end), text))
+
+    def named(self, span: Span, name: str, text: str) -> tuple[Edit, ...]:
+        """Return the edit that writes ``text`` for the last ``name`` under ``span``; nothing where it is written in escapes."""
+        at = self.seed.source.text.rfind(name, span.start, span.end)
+        return (Edit(Span(at, at + len(name)), text),) if at >= 0 else ()
+
+    def suggestion(self, name: str, known: Collection[str]) -> str | None:
+        """Return the known name that was most likely meant; None once many different ones have been looked for."""
+        return self._suggestions.find(name, known)
+
+    # The document
+
+    @cached_property
+    def root(self) -> JsonNode | None:
+        """The document as a tree; None for a seed that was made by a program."""
+        tree = self.seed.tree
+        return tree if isinstance(tree, JsonNode) else None
+
+    def path_at(self, span: Span) -> JsonPath:
+        """Return the path of the innermost value of the document in which ``span`` begins, by its key or by itself."""
+        path: list[str | int] = []
+        node = self.root
+        while node is not None:
+            key: str | int | None = _index_at(node.items, span.start)
+            if key is None:
+                key = next((each for each in node.fields if _covers(node, each, span.start)), None)
+            if key is None:
+                break
+            path.append(key)
+            node = node.at((key,))
+        return path
+
+    def node(self, *path: str | int) -> JsonNode | None:
+        """Return what stands at a path of the document."""
+        return self.root.at(path) if self.root is not None else None
+
+    @property
+    def steps_key(self) -> str:
+        """What the list of steps is called."""
+        return "compute" if self.seed.form == "002" else "compute_dag"
+
+    @property
+    def outputs_key(self) -> str:
+        """What the list of outputs is called."""
+        return "output" if self.seed.form == "002" else "output_fields"
+
+    @cached_property
+    def step_nodes(self) -> Sequence[JsonNode]:
+        """The steps in the document, also those that could not be read."""
+        node = self.node(self.steps_key)
+        return node.items if node is not None else ()
+
+    @cached_property
+    def number(self) -> dict[int, int]:
+        """The indexes of steps in the document, by where they begin."""
+        return {node.start: index for index, node in enumerate(self.step_nodes)}
+
+    def step_node(self, step: SeedStep) -> JsonNode | None:
+        """Return where ``step`` stands; None for one that was made by a program."""
+        index = self.number.get(step.span.start)
+        return self.step_nodes[index] if index is not None and self.root is not None else None
+
+    def span_of(self, step: SeedStep, *keys: str) -> Span:
+        """Return where the first of ``keys`` stands in ``step`` (its value), else where the step begins."""
+        node = self.step_node(step)
+        if node is None:
+            return step.span
+        return next((node.fields[key].span for key in keys if key in node.fields), Span(node.start, node.start + 1))
+
+    # Names
+
+    @cached_property
+    def positions(self) -> dict[str, int]:
+        """Where each name is given first: an index of ``seed.steps``."""
+        found: dict[str, int] = {}
+        for index, step in enumerate(self.seed.steps):
+            found.setdefault(step.name, index)
+        return found
+
+    @cached_property
+    def unread(self) -> frozenset[str]:
+        """The names of steps that could not be read: nothing is known of them."""
+        written = (node.value.get("name") for node in self.step_nodes if isinstance(node.value, dict))
+        return frozenset(name for name in written if isinstance(name, str)) - set(self.positions)
+
+    @cached_property
+    def has_nameless(self) -> bool:
+        """Say whether the name of a step could not be read: it may be any."""
+        return any(
+            not isinstance(node.value, dict) or not isinstance(node.value.get("name"), str) for node in self.step_nodes
+        )
+
+    @cached_property
+    def names(self) -> tuple[str, ...]:
+        """All names of steps."""
+        return (*self.positions, *sorted(self.unread))
+
+    @cached_property
+    def given(self) -> frozenset[str]:
+        """All names of steps, for looking them up."""
+        return frozenset(self.names)
+
+    @cached_property
+    def known(self) -> frozenset[str]:
+        """All that an expression may name."""
+        return frozenset((*self.names, EXTRACTIONS))
+
+    @cached_property
+    def facts(self) -> Sequence[Facts]:
+        """What each step of ``seed.steps`` says, by itself."""
+        return [facts_of(step) for step in self.seed.steps] if self.looking is None else self.looking.facts
+
+    @cached_property
+    def uses(self) -> Sequence[Sequence[str]]:
+        """What each step of ``seed.steps`` names."""
+        return [each.uses for each in self.facts]
+
+    def use(self, index: int, name: str) -> Node:
+        """Return the node that names ``name`` first in the step at ``index``."""
+        if (nodes := self._nodes.get(index)) is None:
+            nodes = self._nodes[index] = uses_of(self.seed.steps[index])
+        return nodes[name]
+
+    @cached_property
+    def are_filters(self) -> Mapping[str, bool]:
+        """The names of the steps that could be read, and whether each is a filter's."""
+        return {step.name: isinstance(step, DefineFilter) for step in self.seed.steps}
+
+    @cached_property
+    def filters(self) -> tuple[str, ...]:
+        """The names of the filters."""
+        return tuple(step.name for step in self.seed.steps if isinstance(step, DefineFilter))
+
+    @cached_property
+    def counts(self) -> frozenset[str]:
+        """The names of steps that count, or add up counts."""
+        found: set[str] = set()
+        for step in self.seed.steps:
+            if counts(step, found):
+                found.add(step.name)
+        return frozenset(found)
+
+    def expressions(self) -> Iterator[tuple[SeedStep, Expr]]:
+        """Yield every expression with the step it is of."""
+        for step in self.seed.steps:
+            for expr in expressions_of(step):
+                yield step, expr
+
+    @property
+    def field_nodes(self) -> Sequence[JsonNode]:
+        """The fields in the document, also those that could not be read."""
+        node = self.node(*(("extract", "fields") if self.seed.form == "002" else ("extraction_fields",)))
+        return node.items if node is not None else ()
+
+    @cached_property
+    def unread_fields(self) -> frozenset[str]:
+        """The names of fields that could not be read: nothing is known of them."""
+        written = (node.value.get("name") for node in self.field_nodes if isinstance(node.value, dict))
+        return frozenset(name for name in written if isinstance(name, str)) - set(self.fields)
+
+    @cached_property
+    def has_unknown_keys(self) -> bool:
+        """Say whether a key has no meaning: what seems to be missing may stand under it."""
+        return any(each.code == "SEED002" for each in self.seed.diagnostics)
+
+    @cached_property
+    def has_fields(self) -> bool:
+        """Say whether it is known what is extracted: not where the list of fields could not be read."""
+        path = ("extract", "fields") if self.seed.form == "002" else ("extraction_fields",)
+        nodes = [self.node(*path[:end]) for end in range(1, len(path) + 1)]
+        written = [node for node in nodes if node is not None]
+        if not written or self.root is None:
+            return not self.has_unknown_keys
+        return len(written) == len(nodes) and isinstance(written[-1].value, list)
+
+    @cached_property
+    def fields(self) -> Mapping[str, Extracted]:
+        """The extracted fields by name."""
+        return self.seed.field_by_name
+
+
+Lint: TypeAlias = AnyLint[Context]
+"""A rule of this language."""
+OfStep: TypeAlias = Callable[[Context, SeedStep], Iterable[Diagnostic]]
+"""What finds a rule's faults in one step: by what the step says, the fields, and what the names in it stand for; by nothing else."""
+
+
+def lint_of_steps(code: str) -> Callable[[OfStep], Lint]:
+    """Make the function below the rule for ``code``; it is asked of each step that is to be looked at."""
+
+    def made(find: OfStep) -> Lint:
+        def in_all(context: Context) -> Iterator[Diagnostic]:
+            looking, steps = context.looking, context.seed.steps
+            for index in range(len(steps)) if looking is None else looking.at(find):
+                for found in find(context, steps[index]):
+                    if looking is not None:
+                        looking.says(find, index)
+                    yield found
+
+        return Lint(code, in_all)
+
+    return made
+
+
+def _near(name: str, known: Collection[str]) -> str | None:
+    return nearest(name, known) or _beginning(name, known)
+
+
+def _beginning(name: str, known: Collection[str]) -> str | None:
+    """Return the one known name that begins like ``name``, or that ``name`` begins like: n_total for n_total_incidents."""
+    found = [
+        each for each in known if min(len(each), len(name)) >= 4 and (each.startswith(name) or name.startswith(each))
+    ]
+    return found[0] if len(found) == 1 else None
+
+
+def _index_at(items: Sequence[JsonNode], offset: int) -> int | None:
+    low, high = 0, len(items)
+    while low < high:
+        middle = (low + high) // 2
+        if items[middle].end <= offset:
+            low = middle + 1
+        else:
+            high = middle
+    return low if low < len(items) and items[low].start <= offset else None
+
+
+def _covers(node: JsonNode, key: str, offset: int) -> bool:
+    return node.keys[key].start <= offset < max(node.fields[key].end, node.keys[key].end)

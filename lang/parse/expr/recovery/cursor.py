@@ -1,0 +1,315 @@
+"""The tolerant reading's place in the text: the pieces, what was found wrong so far, and what is to be written anew.
+
+What reads (``reader``) extends it; the rooms of other languages' forms take it, so that none of them needs the reader.
+"""
+
+import re
+
+from attrs import evolve, frozen
+from attrs import field as attribute
+
+from ....diagnostic import Diagnostic, Edit
+from ....source import NOWHERE, Span
+from ....trees.expr import Expr
+from ....trees.node import Node
+from ...repairs import Fault, fault, shown
+from .pieces import CLOSING, OPENING, Piece, cut
+
+__all__ = ["Cursor", "Found", "Hole", "TooDeep", "before", "behind", "bounds", "complete", "placed"]
+
+
+@frozen
+class Hole(Node):
+    """Stands in a tree where something is missing or says nothing; a tree with one is never handed out."""
+
+
+class TooDeep(Exception):
+    """Something is nested deeper than is read; ``args`` are where."""
+
+
+@frozen
+class Found:
+    """A fault, and where its mending is to write a part anew: what part, and the tree to write there."""
+
+    diagnostic: Diagnostic
+    part: Span = NOWHERE
+    anew: Expr | None = attribute(default=None)
+
+
+def placed(node: Expr, start: int, end: int) -> Expr:
+    """Return ``node`` as what stands at ``[start, end)``."""
+    return evolve(node, span=Span(start, end))
+
+
+class Cursor:
+    """Walks over the pieces of ``text`` and gathers faults."""
+
+    def __init__(self, text: str) -> None:
+        self.text = text
+        self.found: list[Found] = []
+        self.pieces = cut(text, self.add)
+        self.at = 0
+        self.depth = 0
+        self.open: list[str] = []
+        self.unclosed: list[Piece] = []
+        self.parentheses: set[int] = set()
+        """Where parentheses begin that a generator among arguments has of its own."""
+        self.closers = _closers(self.pieces)
+        self.last_then = max((at for at, piece in enumerate(self.pieces) if piece.folded == "then"), default=-1)
+        self._last_else = {piece.level: at for at, piece in enumerate(self.pieces) if piece.folded in _ELSE}
+
+    # Reading
+
+    def test(self) -> Expr:
+        """Read a value, conditionals too."""
+        raise NotImplementedError
+
+    def chain(self, stop: frozenset[str] = frozenset()) -> Expr:
+        """Read operands and signs up to a word of ``stop``, or to what ends a chain."""
+        raise NotImplementedError
+
+    def operand(self) -> Expr:
+        """Read one value with what stands behind it."""
+        raise NotImplementedError
+
+    # Looking
+
+    def peek(self, ahead: int = 0) -> Piece:
+        """Return the piece ``ahead`` of the current one; the end's piece behind the end."""
+        return self.pieces[min(self.at + ahead, len(self.pieces) - 1)]
+
+    @property
+    def last(self) -> Piece:
+        """The piece before the current one; the first at the beginning."""
+        return self.pieces[max(0, self.at - 1)]
+
+    def take(self) -> Piece:
+        """Return the current piece and go on behind it."""
+        piece = self.peek()
+        self.at = min(self.at + 1, len(self.pieces) - 1)
+        return piece
+
+    def word(self, *words: str) -> bool:
+        """Say whether one of ``words`` (in lower case) stands here, in any case."""
+        return self.peek().folded in words
+
+    def sign(self, *signs: str) -> bool:
+        """Say whether one of ``signs`` stands here."""
+        piece = self.peek()
+        return piece.kind == "sign" and piece.text in signs
+
+    def accept(self, *texts: str) -> Piece | None:
+        """Take the piece here if it is one of these words, in any case, or signs; else None."""
+        return self.take() if self.word(*texts) or self.sign(*texts) else None
+
+    def later_else(self) -> bool:
+        """Say whether an ``else`` stands later among the same open brackets, as far as can be seen."""
+        return self._last_else.get(self.peek().level, -1) > self.at
+
+    # Faults
+
+    def add(self, found: Fault) -> None:
+        """Take a fault as found."""
+        self.found.append(Found(found.diagnostic))
+
+    def fault(self, code: str, message: str, span: Span, *hints: str, edits: tuple[Edit, ...] = ()) -> None:
+        """Report a fault over ``span``, with the edits that put it right."""
+        self.add(fault(code, message, span.start, span.end, *hints, edits=edits))
+
+    def swap(self, code: str, message: str, piece: Piece, right: str) -> None:
+        """Report that ``right`` is written for ``piece``, with blanks where it would touch a word."""
+        before, behind = self.text[piece.start - 1 : piece.start], self.text[piece.end : piece.end + 1]
+        spaced = right
+        if right[:1].isalpha() and (before.isalnum() or before == "_"):
+            spaced = f" {spaced}"
+        if right[-1:].isalpha() and (behind.isalnum() or behind == "_"):
+            spaced = f"{spaced} "
+        self.fault(code, message, piece.span, f"write {right}", edits=(Edit(piece.span, spaced),))
+
+    def anew(self, code: str, message: str, span: Span, node: Expr, *hints: str) -> Expr:
+        """Report a fault over ``span`` whose mending writes ``node`` anew where it stands; return ``node``."""
+        found = fault(code, message, span.start, span.end, *hints).diagnostic
+        self.found.append(Found(found, node.span, node))
+        return node
+
+    def hole(self, start: int | None = None) -> Expr:
+        """Return what stands where nothing can."""
+        end = self.last.end
+        return Hole(span=Span(min(end if start is None else start, end), end))  # type: ignore[return-value]
+
+    def missing(self, what: str) -> Expr:
+        """Report that a value is missing before the current piece."""
+        before = self.last if self.at else None
+        piece = self.peek()
+        if piece.kind == "end":
+            at = before.end if before else 0
+            where = f"behind {shown(before.text)} at the end" if before else ""
+            self.fault("EXPR002", f"{what} is missing {where}".rstrip(), Span(max(0, at - 1), at))
+        else:
+            self.fault("EXPR002", f"{what} is missing before {shown(piece.text)}", piece.span)
+        return self.hole()
+
+    def enter(self) -> Piece:
+        """Take an opening bracket; ``close`` takes the one that closes it."""
+        piece = self.take()
+        self.open.append(OPENING[piece.text])
+        return piece
+
+    def close(self, opening: Piece) -> Piece:
+        """Take the bracket that closes ``opening``, whatever stands before it; return the last piece taken."""
+        self.open.pop()
+        wanted = OPENING[opening.text]
+        if self.sign(wanted):
+            return self.take()
+        if self.peek().kind != "end" and not self.sign(*CLOSING):
+            self.unexpected()
+            level = opening.level + 1
+            while self.peek().kind != "end" and not (self.sign(*CLOSING) and self.peek().level <= level):
+                self.take()
+            if self.sign(wanted):
+                return self.take()
+        piece = self.peek()
+        if piece.kind == "end":
+            self.unclosed.append(opening)
+        elif piece.text in self.open:
+            edit = Edit(Span(self.last.end, self.last.end), wanted)
+            message = f"{opening.text} is not closed before {piece.text}"
+            self.fault("EXPR005", message, opening.span, f"write {wanted} there", edits=(edit,))
+        else:
+            message = f"{opening.text} is closed by {wanted}, not {piece.text}"
+            self.fault("EXPR005", message, piece.span, f"write {wanted}", edits=(Edit(piece.span, wanted),))
+            self.take()
+        return self.last
+
+    def skip(self, stop: str) -> None:
+        """Go on to the sign ``stop`` among the same open brackets, or to what closes them."""
+        inside = 0
+        while self.peek().kind != "end" and (inside or not self.sign(stop, *CLOSING)):
+            piece = self.take()
+            if piece.kind == "sign":
+                inside += (piece.text in OPENING) - (piece.text in CLOSING)
+
+    def unexpected(self) -> None:
+        """Report that the current piece can't stand where it does."""
+        piece = self.peek()
+        if any(known.diagnostic.span == piece.span for known in self.found[-3:]):
+            return
+        self.fault("EXPR001", f"{shown(piece.text)} can't stand here", piece.span)
+
+
+_ELSE = frozenset({"else", "otherwise", "default"})
+
+
+def complete(root: Node) -> bool:
+    """Say whether the tree has no hole."""
+    from ....trees.node import walk
+
+    return not any(isinstance(node, Hole) for node in walk(root))
+
+
+def _closers(pieces: list[Piece]) -> dict[int, int]:
+    """Return for each opening bracket, by its place among the pieces, the place of the one that closes it."""
+    stack: list[int] = []
+    found: dict[int, int] = {}
+    for at, piece in enumerate(pieces):
+        if piece.kind == "sign" and piece.text in OPENING:
+            stack.append(at)
+        elif piece.kind == "sign" and piece.text in CLOSING and stack:
+            found[stack.pop()] = at
+    return found
+
+
+# What stands around an expression: code fences, ``return``, a name it is given to, the sign that spreadsheets begin with.
+
+
+_INFO = re.compile(r"(?:`{3,}|~{3,})[ \t]*(?:[A-Za-z]+[ \t]*(?=\n))?\s*")
+_STATEMENTS = frozenset({"import", "from", "def", "class", "while", "for", "del", "raise", "assert", "try", "print"})
+_DECLARING = frozenset({"return", "let", "var", "const", "yield", "await", "eval"})
+
+
+def bounds(text: str) -> Span:
+    """Return what of ``text`` is the expression, without the fence (perhaps not closed) or backticks around it."""
+    start, end = len(text) - len(text.lstrip()), len(text.rstrip())
+    opening = _INFO.match(text, start, end)
+    fence = text[start : start + 3]
+    if opening and text.endswith(fence, opening.end(), end):
+        return Span(opening.end(), len(text[opening.end() : end].rstrip(fence[0]).rstrip()) + opening.end())
+    if opening:
+        return Span(opening.end(), end)
+    inner = text[start + 1 : end - 1]
+    if text[start : start + 1] == text[end - 1 : end] == "`" and "`" not in inner and not inner.isidentifier():
+        return Span(start + 1, end - 1)
+    return Span(0, len(text))
+
+
+def before(r: Cursor) -> bool:
+    """Take what can't stand before an expression; say whether one follows."""
+    first, second = r.peek(), r.peek(1)
+    if r.sign("=", "==", ":="):
+        while r.sign("=", "==", ":="):
+            r.take()
+        edit = Edit(Span(first.start, r.peek().start), "")
+        r.fault("EXPR025", f"an expression has no {first.text} before it", first.span, "remove it", edits=(edit,))
+        return True
+    if first.folded in _STATEMENTS and second.kind in ("word", "string", "number"):
+        r.fault("EXPR014", f"{first.text} begins a statement; here stands one expression", first.span)
+        r.at = len(r.pieces) - 1
+        return False
+    if (
+        first.folded in _DECLARING
+        and second.kind != "end"
+        and (second.kind != "sign" or second.text in ("(", "[", "-", "{"))
+    ):
+        if second.kind == "sign" and second.text == "(" and second.start == first.end and first.folded != "return":
+            return True
+        r.take()
+        start = first.start
+        if r.peek().kind == "word" and r.peek(1).text == "=":
+            r.take()
+            r.take()
+        edit = Edit(Span(start, r.peek().start), "")
+        message = f"{first.text} begins a statement; here stands one expression"
+        r.fault("EXPR014", message, first.span, "write the value alone", edits=(edit,))
+        return True
+    if first.kind == "word" and second.kind == "sign" and second.text in ("=", ":=") and _assigns(r):
+        r.take()
+        r.take()
+        edit = Edit(Span(first.start, r.peek().start), "")
+        hint = "write the value alone; == compares"
+        r.fault("EXPR014", "an expression gives nothing a name", Span(first.start, second.end), hint, edits=(edit,))
+    elif first.kind == "word" and second.text in ("+=", "-=", "*=", "/="):
+        r.fault("EXPR014", "an expression changes no value", second.span, "write the new value alone")
+        r.at = len(r.pieces) - 1
+        return False
+    return True
+
+
+def _assigns(r: Cursor) -> bool:
+    """Say whether ``name = ...`` gives a name, and does not compare: a text alone, and what has and or or, is compared."""
+    rest = r.pieces[r.at + 2 : -1]
+    if r.peek(1).text == ":=":
+        return True
+    if any(piece.text == "=" and piece.level == 0 for piece in rest):
+        return False
+    if any(piece.folded in ("and", "or") or piece.text in ("&&", "||", "?") for piece in rest if piece.level == 0):
+        return any(piece.folded == "if" for piece in rest)
+    return len(rest) != 1 or rest[0].kind in ("number", "word")
+
+
+def behind(r: Cursor) -> bool:
+    """Take what can't stand behind an expression at the end; say whether what stood before it is the whole."""
+    piece = r.peek()
+    if not r.sign(";", "."):
+        return True
+    if any(found.kind != "end" and found.text != ";" for found in r.pieces[r.at + 1 :]):
+        if piece.text == ";":
+            r.fault(
+                "EXPR014", "one expression stands here, not several", piece.span, "compute each in a step of its own"
+            )
+            r.at = len(r.pieces) - 1
+        return piece.text != ";"
+    while r.peek().kind != "end":
+        r.take()
+    edit = Edit(Span(piece.start, r.last.end), "")
+    r.fault("EXPR025", f"an expression has no {piece.text} behind it", piece.span, "remove it", edits=(edit,))
+    return True

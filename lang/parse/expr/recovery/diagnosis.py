@@ -1,0 +1,278 @@
+"""What is wrong with a text that is no expression, all of it, and the edits that put it right together.
+
+The tolerant reading gives a tree and faults. A fault's edits change its own words, or write a part of the text anew from
+its tree. If the tree is whole, all edits together give a text that reads as that tree: this is tried before they are
+handed out, and where it is not so one edit writes the whole text.
+"""
+
+import re
+from collections import Counter
+
+from attrs import evolve
+
+from ....diagnostic import Diagnostic, Edit, apply_edits, sort_key
+from ....printer.expr import VALUE, format_expr, rank
+from ....source import Span
+from ....trees.expr import Expr
+from ...repairs import fault, shown
+from ..engine import MAX_DEPTH, MAX_LENGTH, MOST_LEVELS, Failure, depth, levels, read
+from .cursor import Found, TooDeep, bounds, complete
+from .pieces import CLOSING, OPENING, cut
+from .reader import Reader
+
+__all__ = ["MOST_FAULTS", "explain"]
+
+MOST_FAULTS = 50
+"""The most faults of one text that are reported."""
+
+
+_DOT_FIRST = re.compile(r"\s*\.(?!\s*\d)")
+
+
+def explain(text: str, failure: Failure) -> tuple[Diagnostic, ...]:
+    """Return the faults of ``text``, which can't be read; at least one."""
+    if dot := _DOT_FIRST.match(text):
+        # One fault: all that follows hangs on a value that is not there.
+        return (fault("EXPR002", "a value is missing before .", dot.end() - 1, dot.end()).diagnostic,)
+    found, tree = _read(text)
+    if tree is None:
+        found = _sure(text, found)
+    # In their last order: of two edits at one place the first is made first, and what is tried is what will be made.
+    diagnostics = sorted(_edited(text, found), key=sort_key)
+    if not diagnostics:
+        diagnostics = [_generic(text, failure)]
+        tree = None
+    if tree is not None and not _gives(text, diagnostics, tree):
+        whole = format_expr(tree)
+        diagnostics = [evolve(diagnostic, edits=()) for diagnostic in diagnostics]
+        if len(whole) <= MAX_LENGTH and read(whole) == tree:
+            diagnostics[0] = evolve(diagnostics[0], edits=(Edit(Span(0, len(text)), whole),))
+    elif tree is None:
+        diagnostics = _mending(text, diagnostics)
+    return tuple(sorted(map(_shown, _once(_uncovered(diagnostics))[:MOST_FAULTS]), key=sort_key))
+
+
+def _uncovered(diagnostics: list[Diagnostic]) -> list[Diagnostic]:
+    """Return the diagnostics without those that say the same of a part that another one's edit writes anew, or of its attributes."""
+    written = [(edit.span, each.code, each.message) for each in diagnostics for edit in each.edits if edit.text]
+
+    def is_covered(one: Diagnostic, span: Span) -> bool:
+        return any(
+            whole.start <= span.start and span.end <= whole.end and (message == one.message or one.code == "EXPR012")
+            for whole, code, message in written
+            if code == "EXPR007"
+        )
+
+    return [one for one in diagnostics if one.edits or one.span is None or not is_covered(one, one.span)]
+
+
+_LONGEST_SHOWN = 160
+"""The most characters of a rewritten expression that a hint shows; the edit has all of it."""
+
+
+def _shown(diagnostic: Diagnostic) -> Diagnostic:
+    """Return the diagnostic with the expression that its edit writes, for a reader who sees only the hints."""
+    if len(diagnostic.edits) != 1 or not 0 < len(diagnostic.edits[0].text) <= _LONGEST_SHOWN:
+        return diagnostic
+    written = diagnostic.edits[0].text
+    if " " not in written.strip() or any(written in hint for hint in diagnostic.hints):
+        return diagnostic
+    return evolve(diagnostic, hints=(*diagnostic.hints, f"write `{written}`"))
+
+
+def _read(text: str) -> tuple[list[Found], Expr | None]:
+    """Return what is wrong with ``text``, and its tree where that is known in spite of it."""
+    within = bounds(text)
+    if not text[within.start : within.end].strip():
+        return [Found(fault("EXPR006", "there is no expression", 0, min(1, len(text))).diagnostic)], None
+    blanked = " " * within.start + text[within.start : within.end]
+    reader = Reader(blanked)
+    if within != Span(0, len(text)):
+        edits = (Edit(Span(0, within.start), ""), Edit(Span(within.end, len(text)), ""))
+        known = fault("EXPR025", "an expression has no signs around it", 0, within.start, "remove them", edits=edits)
+        reader.add(known)
+    deep = next((piece for piece in reader.pieces if piece.level >= MAX_DEPTH and piece.text in OPENING), None)
+    if deep:
+        return [_too_deep(deep.span)], None
+    try:
+        tree = reader.whole()
+    except TooDeep as found:
+        return [_too_deep(found.args[0])], None
+    sure = complete(tree) and all(one.diagnostic.edits or one.anew is not None for one in reader.found)
+    if reader.unclosed:
+        reader.found.append(_unclosed(reader))
+    if not sure:
+        return reader.found, None
+    if depth(tree) > MAX_DEPTH:
+        return [*reader.found, _too_deep(tree.span)], None
+    if levels(tree) > MOST_LEVELS:
+        message = f"comprehensions are nested deeper than {MOST_LEVELS} here"
+        return [*reader.found, Found(fault("EXPR030", message, tree.span.start, tree.span.end).diagnostic)], None
+    return reader.found, tree
+
+
+def _unclosed(reader: Reader) -> Found:
+    """Report the brackets that are open at the end as one fault, at the outermost."""
+    opened = sorted(reader.unclosed, key=lambda piece: piece.start)
+    closers = "".join(OPENING[piece.text] for piece in reversed(opened))
+    end = reader.last.end
+    while end and reader.peek().kind == "end" and reader.text[end - 1 : end].isspace():
+        end -= 1
+    hint = f"write {shown(closers)} where it ends"
+    strings = list(reader.found)
+    for at, one in enumerate(reader.found):  # a string that ends there is closed first
+        if one.diagnostic.edits and one.diagnostic.edits[-1].span == Span(end, end):
+            closers = one.diagnostic.edits[-1].text + closers
+            reader.found[at] = Found(evolve(one.diagnostic, edits=()))
+    message = f"{opened[0].text} is not closed"
+    # Brackets behind a string of which nobody knows where it ends would be a part of it.
+    is_open = any(each.diagnostic.code == "EXPR004" and not each.diagnostic.edits for each in strings)
+    edits = () if is_open else (Edit(Span(end, end), closers),)
+    return Found(fault("EXPR005", message, opened[0].start, opened[0].end, hint, edits=edits).diagnostic)
+
+
+def _too_deep(span: Span) -> Found:
+    message = f"the expression is nested deeper than {MAX_DEPTH} here"
+    return Found(
+        fault("EXPR030", message, span.start, max(span.end, span.start + 1), "compute a part in a step").diagnostic
+    )
+
+
+def _once(diagnostics: list[Diagnostic]) -> list[Diagnostic]:
+    """Return the diagnostics without those that say again what another with edits, or before it, says."""
+    told: dict[tuple[str, str, Span | None], Diagnostic] = {}
+    for diagnostic in diagnostics:
+        key = (diagnostic.code, diagnostic.message, diagnostic.span)
+        if key not in told or not told[key].edits:
+            told[key] = diagnostic
+    return list(told.values())
+
+
+def _generic(text: str, failure: Failure) -> Diagnostic:
+    at = failure.offset if failure.offset is not None and failure.offset >= 0 else len(text)
+    at = min(at, max(0, len(text) - 1))
+    return fault(
+        "EXPR001", f"{shown(text[at:].split(None, 1)[0] if text[at:].split() else text)} can't stand here", at, at + 1
+    ).diagnostic
+
+
+def _edited(text: str, found: list[Found]) -> list[Diagnostic]:
+    """Return the diagnostics, those that write a part anew with its text; what lies in such a part has no edits."""
+    anew = [one for one in found if one.anew is not None and complete(one.anew)]
+    outer: list[Found] = []
+    for one in sorted(anew, key=lambda one: (one.part.start, -one.part.end)):
+        if not outer or one.part.start >= outer[-1].part.end:
+            outer.append(one)
+    parts = [one.part for one in outer]
+    given: list[Diagnostic] = []
+    for one in found:
+        diagnostic = one.diagnostic
+        if any(one is written for written in outer) and one.anew is not None:
+            diagnostic = evolve(diagnostic, edits=(Edit(one.part, _written(text, one.part, one.anew)),))
+        elif any(
+            part.start < edit.span.end and edit.span.start < part.end for edit in diagnostic.edits for part in parts
+        ):
+            diagnostic = evolve(diagnostic, edits=())
+        given.append(diagnostic)
+    return given
+
+
+def _written(text: str, part: Span, node: Expr) -> str:
+    """Return the text of ``node`` for its place, in parentheses where what stands beside it would take a piece of it."""
+    before, behind = text[: part.start].rstrip()[-1:], text[part.end :].lstrip()[:1]
+    alone = before in ("", "(", "[", "{", ",") and behind in ("", ")", "]", "}", ",")
+    return format_expr(node) if alone or rank(node) == VALUE else f"({format_expr(node)})"
+
+
+def _gives(text: str, diagnostics: list[Diagnostic], tree: Expr) -> bool:
+    """Say whether all edits together give ``tree``, and each fault's own take it away."""
+    mended = apply_edits(text, [edit for diagnostic in diagnostics for edit in diagnostic.edits])
+    if len(diagnostics) > MOST_FAULTS or len(mended) > MAX_LENGTH:
+        return False
+    return read(mended) == tree and _each_mends(text, diagnostics)
+
+
+def _mending(text: str, diagnostics: list[Diagnostic]) -> list[Diagnostic]:
+    """Return the diagnostics of a text of which the tree is not known, with edits only where they are the whole mending.
+
+    Half a mending may do harm: what stands behind a fault is read by guess. Where all edits give an expression, what can't stand
+    where it does was only a consequence.
+    """
+    mended = apply_edits(text, [edit for diagnostic in diagnostics for edit in diagnostic.edits])
+    sure = [diagnostic for diagnostic in diagnostics if diagnostic.edits or diagnostic.code not in _CONSEQUENCES]
+    if (
+        all(diagnostic.edits for diagnostic in sure)
+        and len(mended) <= MAX_LENGTH
+        and not isinstance(read(mended), Failure)
+        and _each_mends(text, sure)
+    ):
+        return sure
+    return [evolve(diagnostic, edits=()) for diagnostic in diagnostics]
+
+
+_CONSEQUENCES = frozenset({"EXPR001", "EXPR002", "EXPR003"})
+"""Faults of a piece that stands in the wrong place, which another fault may have put there."""
+
+
+def _sure(text: str, found: list[Found], times: int = 4) -> list[Found]:
+    """Return the first fault that nobody can mend, and of all others those that are there without it too.
+
+    What it spoils is at most what stands behind it among the same brackets, up to a comma. That is taken out, and what is left
+    is read again.
+    """
+    unsure = [
+        one for one in found if not one.diagnostic.edits and one.anew is None and one.diagnostic.code not in _IN_PLACE
+    ]
+    if len(found) < 2 or not unsure:
+        return found
+    first = min(unsure, key=lambda one: (one.diagnostic.code == "EXPR005", _start(one)))
+    spoilt = _spoilt(text, _start(first))
+    before = [one for one in found if one is not first and _start(one) < spoilt.start]
+    if not times or len(found) > MOST_FAULTS or len(text) > _MOST_READ_AGAIN:
+        return [*before, first]
+    outside = {id(one) for one in (*before, *(one for one in found if _start(one) >= spoilt.end)) if one is not first}
+    again = f"{text[: spoilt.start]} x {text[spoilt.end :]}"
+    left = {(one.diagnostic.code, one.diagnostic.message) for one in _sure(again, _read(again)[0], times - 1)}
+    return [
+        one
+        for one in found
+        if one is first or (id(one) in outside and (one.diagnostic.code, one.diagnostic.message) in left)
+    ]
+
+
+_IN_PLACE = frozenset({"EXPR018", "EXPR021", "EXPR027"})
+"""Faults of a name or a number that stands where one may: what is around it is read as it stands."""
+
+
+def _start(one: Found) -> int:
+    return one.diagnostic.span.start if one.diagnostic.span is not None else 0
+
+
+def _spoilt(text: str, start: int) -> Span:
+    """Return what stands from ``start`` to the next comma, or to what closes the brackets around it; to the end where none are."""
+    pieces = cut(text, lambda fault: None)
+    level = next((piece.level for piece in pieces if piece.end > start), 0)
+    for piece in pieces:
+        ends = piece.text in CLOSING or piece.text == ","
+        if piece.start >= start and piece.kind == "sign" and ends and 0 < piece.level <= level:
+            return Span(start, piece.start)
+    return Span(start, len(text))
+
+
+def _each_mends(text: str, diagnostics: list[Diagnostic]) -> bool:
+    """Say whether each fault's edits, made alone, take it away; not looked at where there is much to read again."""
+    if len(text) * len(diagnostics) > _MOST_READ_AGAIN:
+        return True
+    said = Counter((diagnostic.code, diagnostic.message) for diagnostic in _once(diagnostics))
+    for diagnostic in diagnostics:
+        if diagnostic.edits:
+            found, _ = _read(apply_edits(text, diagnostic.edits))
+            key = (diagnostic.code, diagnostic.message)
+            left = _once([one.diagnostic for one in found])
+            if sum((one.code, one.message) == key for one in left) >= said[key]:
+                return False
+    return True
+
+
+_MOST_READ_AGAIN = 20_000
+"""The most characters that are read again to see whether each fault's edits do what they should."""

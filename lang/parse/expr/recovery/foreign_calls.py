@@ -1,0 +1,401 @@
+"""Calls and methods of the tolerant reading, and those that other languages have for what is written otherwise here."""
+
+import math
+
+from attrs import evolve, frozen
+
+from ....catalogue.functions import FUNCTIONS, METHODS
+from ....diagnostic import Edit
+from ....source import Span
+from ....trees.expr import (
+    BoolChain,
+    Call,
+    Clause,
+    Comparison,
+    Comprehension,
+    Conditional,
+    Expr,
+    Field,
+    Literal,
+    MethodCall,
+    Name,
+    Power,
+    Subscript,
+)
+from ...repairs import shown
+from ..builder import (
+    CHANGING,
+    LIBRARIES,
+    MEASURING,
+    MOST_CLAUSES,
+    NAMESPACES,
+    REBUILT,
+    RENAMED_FUNCTIONS,
+    RENAMED_METHODS,
+    RESERVED,
+    foreign_function,
+)
+from .cursor import Cursor
+from .foreign_conditionals import conditional, where_in_call
+from .pieces import Piece
+
+__all__ = ["argument_list", "call", "clauses", "method"]
+
+
+# ``for x in xs if c`` behind a value, as the tolerant reading takes it.
+
+
+def clauses(r: Cursor, kind: str, element: Expr, opening: Piece | None) -> Comprehension | None:
+    """Read ``for x in xs if c`` and further ones behind ``element``, and the bracket that closes ``opening``.
+
+    None where it is no comprehension that the language has.
+    """
+    found: list[Clause] = []
+    good = True
+    while word := r.accept("for"):
+        if word.text != "for":
+            r.swap("EXPR007", f"{word.text} is written in small letters here", word, "for")
+        if len(found) == MOST_CLAUSES:
+            r.fault("EXPR029", f"a comprehension has at most {MOST_CLAUSES} fors", word.span, "split it in two steps")
+            good = False
+        if r.peek().kind != "word" or r.word("in"):
+            r.missing("a name")
+            good = False
+            if not r.word("in"):  # what would stand behind it is missing for the same reason
+                r.skip(",")
+                break
+        name = r.peek() if r.word("in") else r.take()
+        if r.sign(","):
+            r.fault("EXPR029", "a for has one name", r.peek().span, "write for x in xs, and x[0], x[1]")
+            good = False
+            while r.accept(","):
+                r.take()
+        elif not isinstance(node := _checked(r, name), Name):
+            good = good and node is None
+        into = r.accept("in")
+        if not into:
+            r.missing("in")
+            good = False
+        elif into.text != "in":
+            r.swap("EXPR007", f"{into.text} is written in small letters here", into, "in")
+        iterable = r.chain(_STOPS)
+        conditions: list[Expr] = []
+        while condition := r.accept("if", "where", "when", "with"):
+            if condition.text != "if":
+                r.swap("EXPR007", f"{condition.text} is written if here", condition, "if")
+            conditions.append(r.chain(_STOPS))
+        end = conditions[-1].span.end if conditions else iterable.span.end
+        found.append(Clause(name.text, iterable, tuple(conditions), span=Span(word.start, end)))
+    if r.word("else") or not found:
+        r.unexpected()
+        good = False
+    end = r.close(opening).end if opening else r.last.end
+    start = opening.start if opening else element.span.start
+    if not good:
+        return None
+    return Comprehension(kind, element, tuple(found), span=Span(start, end))  # type: ignore[arg-type]
+
+
+_STOPS = frozenset({"if", "for", "where", "when", "with", "else"})
+
+
+def _checked(r: Cursor, piece: Piece) -> Expr | None:
+    """Report a loop's name that is none; the name else."""
+    if piece.folded in RESERVED or piece.text.startswith("__"):
+        r.fault("EXPR018", f"{shown(piece.text)} is no name", piece.span, "choose another")
+        return r.hole(piece.start)
+    return Name(piece.text, span=piece.span)
+
+
+_CONDITIONAL = frozenset({"if", "iif", "where", "and", "or"})
+
+
+@frozen
+class Arguments:
+    """What stands in a call's parentheses. ``good``: nothing in it that says nothing.
+
+    ``where``: one argument, a comprehension that was written as ``xs where c``.
+    """
+
+    positional: tuple[Expr, ...]
+    keywords: tuple[tuple[str, Expr], ...]
+    names: tuple[Span, ...]
+    end: int
+    good: bool
+    where: bool
+
+
+def argument_list(r: Cursor, *, comparing: bool = False, counting: bool = False) -> Arguments:
+    """Read ``(a, b, name=c)``; with ``comparing`` an ``=`` in it is a comparison, as in ``IF(x = 1, ...)``."""
+    opening = r.enter()
+    positional: list[Expr] = []
+    keywords: dict[str, Expr] = {}
+    names: list[Span] = []
+    good = True
+    while r.peek().kind != "end" and not r.sign(")"):
+        if not comparing and r.peek().kind == "word" and r.peek(1).text == "=" and r.peek(1).kind == "sign":
+            name = r.take()
+            r.take()
+            if name.text in keywords:
+                r.fault("EXPR031", f"{name.text} stands here twice", name.span)
+                good = False
+            if name.folded in RESERVED or name.text.startswith("__"):
+                r.fault("EXPR018", f"{shown(name.text)} is no name", name.span)
+                good = False
+            names.append(Span(name.start, r.peek().start))
+            keywords[name.text] = r.test()
+        else:
+            first = r.peek()
+            good = _positional(r, positional, counting=counting) and good
+            if keywords:
+                message = "a value without a name stands behind one with a name"
+                r.fault("EXPR031", message, first.span, "write it before")
+                good = False
+        if not r.accept(","):
+            break
+    where = len(positional) == 1 and bool(r.found) and r.found[-1].part == positional[0].span
+    closing = r.close(opening)
+    return Arguments(tuple(positional), tuple(keywords.items()), tuple(names), closing.end, good, where)
+
+
+def _positional(r: Cursor, positional: list[Expr], *, counting: bool) -> bool:
+    """Read one argument, a comprehension too, onto ``positional``; say whether it says something."""
+    inner = r.peek(1) if r.sign("(") else None
+    if inner is not None and _generator_ahead(r):
+        opening = r.enter()
+        r.parentheses.add(opening.start)
+        found = clauses(r, "generator", r.test(), opening)
+        positional.append(found if found is not None else r.hole(opening.start))
+        return found is not None
+    start = r.peek().start
+    value = r.test()
+    if r.word("where"):
+        positional.append(where_in_call(r, value, counting=counting))
+        return True
+    if not r.word("for"):
+        positional.append(value)
+        return True
+    found = clauses(r, "generator", value, None)
+    if found is None:
+        positional.append(r.hole(start))
+        return False
+    if (r.sign(",") and r.peek(1).text != ")") or positional:
+        edits = (Edit(Span(start, start), "("), Edit(Span(found.span.end, found.span.end), ")"))
+        message = "a comprehension beside other arguments stands in parentheses"
+        r.fault("EXPR029", message, Span(start, found.span.end), edits=edits)
+    elif r.sign(","):
+        comma = r.take()
+        r.fault("EXPR001", "a comma stands behind the comprehension", comma.span, edits=(Edit(comma.span, ""),))
+    positional.append(found)
+    return True
+
+
+def _generator_ahead(r: Cursor) -> bool:
+    """Say whether the parentheses that open here hold a comprehension and are an argument of their own."""
+    closer = r.closers.get(r.at)
+    if closer is None or r.pieces[closer + 1].text not in (",", ")"):
+        return False
+    level = r.peek().level + 1
+    return any(piece.level == level and piece.folded == "for" for piece in r.pieces[r.at + 1 : closer])
+
+
+def call(r: Cursor) -> Expr:
+    """Read ``name(...)``, a function of another language too."""
+    name = r.take()
+    comparing = name.folded in _CONDITIONAL
+    arguments = argument_list(r, comparing=comparing, counting=name.folded in ("count", "countif"))
+    return _called(r, name, name.start, arguments)
+
+
+def _called(r: Cursor, name: Piece, start: int, arguments: Arguments) -> Expr:
+    """Return the call of ``name`` at ``start``, whatever stands there for it."""
+    span = Span(start, arguments.end)
+    if name.text.startswith("__"):
+        r.fault("EXPR018", f"no name begins with two underscores: {shown(name.text)}", name.span)
+        return r.hole(start)
+    if not arguments.good:
+        return r.hole(start)
+    prefixed = start != name.start
+    folded = name.folded
+    if folded in ("count", "countif") and arguments.where:
+        return r.anew(
+            "EXPR010", f"there is no {name.text} here", name.span, Call("sum", arguments.positional, span=span)
+        )
+    whole = Span(start, name.end)
+    given = r.text[start : name.end]
+    message = f"there is no {shown(given)} here"
+    if folded in REBUILT or folded in ("and", "or"):
+        node = _rebuilt(folded, arguments, span)
+        if node is None:
+            r.fault("EXPR011", message, whole, _REBUILT_HINTS[folded])
+            return r.hole(start)
+        return r.anew("EXPR011", message, whole, node, _REBUILT_HINTS[folded])
+    if prefixed and folded in _LIBRARY_HINTS:
+        r.fault("EXPR011", message, whole, _LIBRARY_HINTS[folded])
+        return r.hole(start)
+    right = name.text
+    if prefixed or foreign_function(name.text):
+        right = folded if folded in FUNCTIONS else RENAMED_FUNCTIONS.get(folded, "")
+        if not right:
+            r.fault("EXPR011", message, whole)
+            return r.hole(start)
+        edit = Edit(whole, right)
+        r.fault("EXPR011", f"{shown(given)} is written {right} here", whole, f"write {right}", edits=(edit,))
+    elif folded in RESERVED:
+        r.fault("EXPR018", f"{name.text} is no function", name.span)
+        return r.hole(start)
+    return Call(right, arguments.positional, arguments.keywords, span=span)
+
+
+_LIBRARY_HINTS = {
+    "percentile": "percentile(xs, p) takes p from 0 to 1 here: write percentile(xs, 0.95) for the 95th",
+    "quantile": "write percentile(xs, 0.95)", "quantiles": "write percentile(xs, 0.95)",
+    "std": "numpy's is that of a population; stdev(xs) is that of a sample", "pstdev": "stdev(xs) is that of a sample",
+    "var": "numpy's is that of a population; variance(xs) is that of a sample", "pvariance": "variance(xs) is that of a sample",
+    "mean": "write sum(xs) / len(xs)", "fmean": "write sum(xs) / len(xs)", "average": "write sum(xs) / len(xs)",
+    "multimode": "write mode(xs)",
+}  # fmt: skip
+"""Functions of libraries whose meaning is another one here, or that are written otherwise."""
+
+_REBUILT_HINTS = {
+    "pow": "write a ** b", "power": "write a ** b", "if": "write x if condition else y", "iif": "write x if condition else y",
+    "where": "write x if condition else y", "coalesce": "write a if a != null else b",
+    "ifnull": "write a if a != null else b", "nvl": "write a if a != null else b", "isnull": "write a is null",
+    "isnone": "write a is null", "is_null": "write a is null", "and": "write a and b", "or": "write a or b",
+}  # fmt: skip
+
+
+def _rebuilt(name: str, arguments: Arguments, span: Span) -> Expr | None:
+    """Return what is written for ``name(...)``; None where the arguments don't fit."""
+    given = arguments.positional
+    if arguments.keywords or not given or any(_is_generator(argument) for argument in given):
+        return None
+    if name in ("pow", "power"):
+        return Power(*given, span=span) if len(given) == 2 else None
+    if name in ("and", "or"):
+        return BoolChain(name, given, span=span) if len(given) > 1 else None  # type: ignore[arg-type]
+    if name in ("if", "iif", "where"):
+        if len(given) not in (2, 3) or (len(given) == 2 and name == "where"):
+            return None
+        otherwise = given[2] if len(given) == 3 else Literal(None, span=Span(span.end, span.end))
+        return conditional([(given[0], given[1])], otherwise, span.start, span.end)
+    if name in ("isnull", "isnone", "is_null") and len(given) == 1:
+        return Comparison(given[0], (("is", Literal(None)),), span=span)
+    if len(given) < 2 or name in ("isnone", "is_null"):
+        return None
+    branches = tuple((Comparison(value, (("!=", Literal(None)),)), value) for value in given[:-1])
+    return Conditional(branches, given[-1], span=span)
+
+
+def _is_generator(node: Expr) -> bool:
+    return isinstance(node, Comprehension) and node.kind == "generator"
+
+
+def method(r: Cursor, value: Expr) -> Expr:
+    """Read ``.name`` or ``.name(...)`` behind ``value``. The cursor stands at the dot."""
+    dot = r.take()
+    start = value.span.start
+    if r.peek().kind != "word":
+        r.missing("a name")
+        return r.hole(start)
+    name = r.take()
+    called = (r.sign("(") and r.peek().start == name.end) or (r.sign("(") and name.text in METHODS)
+    library = isinstance(value, Name) and value.name in LIBRARIES and value.span.end - start == len(value.name)
+    if name.text.startswith("__"):
+        if called:
+            argument_list(r)
+        r.fault("EXPR018", f"no name begins with two underscores: {shown(name.text)}", name.span)
+        return r.hole(start)
+    if library:
+        return _of_library(r, name, start, called=called)
+    if not called:
+        return _attribute(r, value, dot, name)
+    arguments = argument_list(r)
+    span = Span(start, arguments.end)
+    if name.text in CHANGING:
+        r.fault(
+            "EXPR013",
+            f"{name.text} would change a value",
+            name.span,
+            "an expression changes nothing; xs + [x] is a longer list",
+        )
+        return r.hole(start)
+    if not arguments.good:
+        return r.hole(start)
+    arguments = evolve(arguments, positional=tuple(_listed(r, argument) for argument in arguments.positional))
+    if name.text in MEASURING:
+        return _measured(r, value, name, arguments, span)
+    given = arguments.positional
+    if arguments.keywords:
+        r.fault("EXPR031", "a method takes values without names", arguments.names[0], "leave the names out",
+                edits=tuple(Edit(found, "") for found in arguments.names))  # fmt: skip
+        given += tuple(found for _, found in arguments.keywords)
+    right = RENAMED_METHODS.get(name.text, name.text)
+    if right != name.text:
+        r.swap("EXPR011", f"{name.text} is written {right} here", name, right)
+    return MethodCall(value, right, given, span=span)
+
+
+def _listed(r: Cursor, argument: Expr) -> Expr:
+    """Return a method's argument, which is no generator."""
+    if not isinstance(argument, Comprehension) or argument.kind != "generator":
+        return argument
+    start, end = argument.span.start, argument.span.end
+    inside = 1 if r.text[start] == "(" and r.text[end - 1] == ")" and start in r.parentheses else 0
+    edits = (Edit(Span(start, start + inside), "["), Edit(Span(end - inside, end), "]"))
+    message = "a comprehension in parentheses is an argument of a function"
+    r.fault("EXPR029", message, argument.span, "write it in [ ]", edits=edits)
+    return evolve(argument, kind="list")
+
+
+def _of_library(r: Cursor, name: Piece, start: int, *, called: bool) -> Expr:
+    """Read ``math.log(x)``, ``np.clip(x, 0, 1)``, ``math.pi``."""
+    if called:
+        return _called(r, name, start, argument_list(r, comparing=name.folded in _CONDITIONAL))
+    span = Span(start, name.end)
+    value = {"pi": math.pi, "e": math.e, "tau": math.tau}.get(name.folded)
+    if value is None:
+        code = "EXPR027" if name.folded in ("inf", "nan", "infinity") else "EXPR011"
+        r.fault(code, f"there is no {shown(r.text[start : name.end])} here", span)
+        return r.hole(start)
+    edit = Edit(span, repr(value))
+    r.fault("EXPR011", f"there is no {r.text[start : name.end]} here", span, f"write {value!r}", edits=(edit,))
+    return Literal(value, span=span)
+
+
+def _attribute(r: Cursor, value: Expr, dot: Piece, name: Piece) -> Expr:
+    start = value.span.start
+    span = Span(start, name.end)
+    if isinstance(value, Name) and value.name in NAMESPACES and value.span.end - start == len(value.name):
+        if name.folded in RESERVED:
+            r.fault("EXPR018", f"{name.text} is no name", name.span)
+            return r.hole(start)
+        return Field(value.name, name.text, span=span)  # type: ignore[arg-type]
+    if name.text in ("length", "size"):
+        node = Call("len", (value,), span=span)
+        return r.anew("EXPR012", f"there is no .{name.text} here", name.span, node, "write len(xs)")
+    found = METHODS.get(RENAMED_METHODS.get(name.text, name.text))
+    if found and found.least == 0:
+        edit = Edit(Span(name.end, name.end), "()")
+        r.fault("EXPR012", f"{name.text} is called", name.span, f"write .{name.text}()", edits=(edit,))
+        return MethodCall(value, name.text, span=span)
+    quote = "'" if '"' not in r.text else '"'
+    right = f"[{quote}{name.text}{quote}]"
+    edits = (Edit(Span(dot.start, name.end), right),)
+    hint = f"write {right}; only extraction, meta and context have names behind a dot"
+    r.fault("EXPR012", f"a value has no attributes: .{shown(name.text)}", Span(dot.start, name.end), hint, edits=edits)
+    return Subscript(value, Literal(name.text, span=name.span), span=span)
+
+
+def _measured(r: Cursor, value: Expr, name: Piece, arguments: Arguments, span: Span) -> Expr:
+    given = arguments.positional
+    if name.text in ("length", "size", "len"):
+        node: Expr | None = Call("len", (value,), span=span) if not given else None
+        hint = "write len(xs)"
+    else:
+        node = Comparison(given[0], (("in", value),), span=span) if len(given) == 1 else None
+        hint = "write part in whole"
+    if node is None or arguments.keywords:
+        r.fault("EXPR011", f"there is no {name.text} here", name.span, hint)
+        return r.hole(span.start)
+    return r.anew("EXPR011", f"there is no {name.text} here", name.span, node, hint)

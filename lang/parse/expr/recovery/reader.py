@@ -1,0 +1,436 @@
+"""The tolerant reading: any text to a tree, with a fault for each thing that expressions don't have.
+
+It reads what the grammar has, and beside it what people and models write instead (``signs``, ``conditionals``, ``phrases``,
+``calls``). It never looks far ahead and never goes back, so its cost is proportional to the text.
+"""
+
+from collections.abc import Mapping
+
+from ....diagnostic import Edit
+from ....source import Span
+from ....trees.expr import Comparison, Conditional, Expr, ListDisplay, Literal, Not
+from ...repairs import shown
+from ..builder import CONSTANTS, Sign, climb
+from ..engine import MAX_DEPTH
+from .cursor import Cursor, TooDeep, before, behind
+from .foreign_conditionals import piecewise, ternary
+from .operands import begins, operand
+from .pieces import Piece
+
+__all__ = ["Reader"]
+
+
+# What stands between two values: signs of the language, of others, and words for them.
+
+
+BOOLEAN = frozenset({"and", "or"})
+
+_TESTS = frozenset({"==", "!=", "<", "<=", ">", ">="})
+_OPERATORS = frozenset({"+", "*", "/", "//", "%", "**"})
+_FOREIGN: Mapping[str, str] = {
+    "=": "==", "===": "==", "!==": "!=", "<>": "!=", "=<": "<=", "=>": ">=", "^": "**", "&&": "and", "||": "or", "&": "and",
+    "|": "or",
+}  # fmt: skip
+_FOREIGN_WORDS: Mapping[str, str] = {
+    "mod": "%", "div": "//", "eq": "==", "equals": "==", "ne": "!=", "lt": "<", "le": "<=", "lte": "<=", "gt": ">",
+    "ge": ">=", "gte": ">=",
+}  # fmt: skip
+_PHRASES: Mapping[tuple[str, ...], str] = {
+    ("equal", "to"): "==", ("equal",): "==", ("greater", "than", "or", "equal", "to"): ">=", ("greater", "than"): ">",
+    ("less", "than", "or", "equal", "to"): "<=", ("less", "than"): "<", ("at", "least"): ">=", ("at", "most"): "<=",
+    ("not", "equal", "to"): "!=", ("more", "than"): ">", ("above",): ">", ("below",): "<", ("one", "of"): "in",
+    ("in",): "in", ("not", "in"): "not in",
+}  # fmt: skip
+_NULLS = frozenset({"null", "none", "nil", "undefined"})
+
+
+def between(r: Cursor, items: list[Expr | Sign], stop: frozenset[str]) -> bool:
+    """Take the sign that stands here behind the value that ends ``items``, and append it; say whether there was one.
+
+    A test without a value behind it, as ``IS NULL``, is appended whole.
+    """
+    piece = r.peek()
+    if piece.folded in stop or (piece.kind == "sign" and piece.text in stop):
+        return False
+    if piece.kind == "sign":
+        return _signed(r, piece, items)
+    word = piece.folded
+    if word in BOOLEAN:
+        if piece.text != word:
+            r.swap("EXPR007", f"{piece.text} is written in small letters here", piece, word)
+        _append(r, items, "BOOL", word, 1)
+        return True
+    if word == "is":
+        return _is(r, items)
+    if word == "in" or (word == "not" and r.peek(1).folded in ("in", "between", "like", "contains")):
+        return _member(r, items)
+    if word == "between":
+        _between(r, items, negated=False)
+        return True
+    if word in ("contains", "includes"):
+        _contains(r, items)
+        return True
+    if word in ("like", "ilike", "matches", "rlike", "regexp"):
+        r.fault("EXPR009", f"there is no {piece.text} here", piece.span, '"part" in text tests for a part of a text')
+        r.take()
+        items += [Sign("TEST", "in", piece.start, piece.end)]
+        return True
+    if word in _FOREIGN_WORDS and not _ends(r.peek(1)):
+        right = _FOREIGN_WORDS[word]
+        r.swap("EXPR007", f"{piece.text} is written {right} here", piece, right)
+        _append(r, items, "TEST" if right in _TESTS else "OPERATOR", right, 1)
+        return True
+    return _phrase(r, items, 0)
+
+
+def _ends(piece: Piece) -> bool:
+    return piece.kind == "end" or (piece.kind == "sign" and piece.text not in ("(", "[", "-", "!"))
+
+
+def _append(r: Cursor, items: list[Expr | Sign], kind: str, value: str, count: int) -> None:
+    first = r.peek()
+    for _ in range(count):
+        r.take()
+    items.append(Sign(kind, value, first.start, r.last.end))
+
+
+def _signed(r: Cursor, piece: Piece, items: list[Expr | Sign]) -> bool:
+    sign = piece.text
+    right = _FOREIGN.get(sign, sign)
+    kind = (
+        "TEST"
+        if right in _TESTS
+        else "OPERATOR"
+        if right in _OPERATORS
+        else "MINUS"
+        if right == "-"
+        else "BOOL"
+        if right in BOOLEAN
+        else ""
+    )
+    if not kind:
+        return False
+    if right != sign:
+        r.swap("EXPR007", f"{sign} is written {right} here", piece, right)
+    elif sign == "%" and isinstance(items[-1], Literal) and isinstance(items[-1].value, str):
+        hint = 'write it with +, as "stars: " + str(n)'
+        r.fault("EXPR016", "% puts nothing into a string here", piece.span, hint)
+        items[-1] = r.hole(items[-1].span.start)
+    _append(r, items, kind, right, 1)
+    return True
+
+
+def _is(r: Cursor, items: list[Expr | Sign]) -> bool:
+    """Read ``is null``, ``IS NOT NULL``, ``is True``, ``is not 3``, ``is greater than``, ``is in``."""
+    start = r.peek()
+    negated = r.peek(1).folded == "not"
+    behind = 2 if negated else 1
+    value = r.peek(behind)
+    if value.folded in _NULLS:
+        if start.text != "is" or (negated and r.peek(1).text != "not") or value.text not in CONSTANTS:
+            right = "is not null" if negated else "is null"
+            span = Span(start.start, value.end)
+            edit = Edit(span, right)
+            message = f"a test for null is written {right} here"
+            r.fault("EXPR009", message, span, edits=(edit,))
+        _append(r, items, "NULL_TEST", "is not" if negated else "is", behind + 1)
+        return True
+    if value.folded in ("between", "in", "like", "contains") or _phrase_at(r, behind):
+        edit = Edit(Span(start.start, r.peek(1).start), "")
+        r.fault("EXPR009", "is stands only before null here", start.span, "leave it out", edits=(edit,))
+        r.take()
+        return between(r, items, frozenset())
+    right = "!=" if negated else "=="
+    span = Span(start.start, r.peek(behind - 1).end)
+    edit = Edit(span, right)
+    r.fault("EXPR009", "is stands only before null here", span, f"write {right}", edits=(edit,))
+    _append(r, items, "TEST", right, behind)
+    return True
+
+
+def _member(r: Cursor, items: list[Expr | Sign]) -> bool:
+    """Read ``in``, ``not in``, ``NOT IN``, ``not between``."""
+    piece = r.peek()
+    second = r.peek(1)
+    if piece.folded == "in":
+        if piece.text != "in":
+            r.swap("EXPR007", f"{piece.text} is written in small letters here", piece, "in")
+        _append(r, items, "TEST", "in", 1)
+    elif second.folded == "in":
+        span = Span(piece.start, second.end)
+        if (piece.text, second.text) != ("not", "in"):
+            edit = Edit(span, "not in")
+            r.fault("EXPR007", f"{r.text[span.start : span.end]} is written not in here", span, edits=(edit,))
+        _append(r, items, "TEST", "not in", 2)
+    else:
+        r.take()
+        if second.folded == "between":
+            _between(r, items, negated=True)
+        elif second.folded == "contains":
+            _contains(r, items, negated=True)
+        else:
+            return between(r, items, frozenset())
+    return True
+
+
+def _phrase_at(r: Cursor, ahead: int) -> tuple[tuple[str, ...], str] | None:
+    for words, sign in sorted(_PHRASES.items(), key=lambda entry: -len(entry[0])):
+        if all(r.peek(ahead + at).folded == word for at, word in enumerate(words)):
+            return words, sign
+    return None
+
+
+def _phrase(r: Cursor, items: list[Expr | Sign], ahead: int) -> bool:
+    """Read ``greater than``, ``at least`` and the like."""
+    found = _phrase_at(r, ahead)
+    if not found:
+        return False
+    words, sign = found
+    span = Span(r.peek().start, r.peek(len(words) - 1).end)
+    edit = Edit(span, sign)
+    given = " ".join(r.text[span.start : span.end].split())
+    r.fault("EXPR007", f"{given} is written {sign} here", span, f"write {sign}", edits=(edit,))
+    _append(r, items, "TEST", sign, len(words))
+    return True
+
+
+def _left(r: Cursor, items: list[Expr | Sign]) -> Expr:
+    """Take the value that a test stands behind off ``items``: up to the last ``and``, ``or``, ``not`` or test."""
+    begin = len(items)
+    while begin and not (isinstance(items[begin - 1], Sign) and items[begin - 1].type in ("BOOL", "NOT", "TEST")):  # type: ignore[union-attr]
+        begin -= 1
+    taken = items[begin:]
+    del items[begin:]
+    return climb(taken) if taken else r.hole()
+
+
+def _between(r: Cursor, items: list[Expr | Sign], *, negated: bool) -> None:
+    """Read ``x between a and b`` behind x."""
+    value = _left(r, items)
+    word = r.take()
+    low = r.chain(BOOLEAN)
+    high = r.chain(BOOLEAN) if r.accept("and", ",", "to") else r.missing("and with the upper bound")
+    span = Span(value.span.start, high.span.end)
+    inside: Expr = Comparison(low, (("<=", value), ("<=", high)), span=span)
+    if negated:
+        inside = Not(inside, span=span)
+    items.append(r.anew("EXPR009", f"there is no {word.text} here", word.span, inside, "write a <= x <= b"))
+
+
+def _contains(r: Cursor, items: list[Expr | Sign], *, negated: bool = False) -> None:
+    """Read ``x contains y`` behind x."""
+    value = _left(r, items)
+    word = r.take()
+    part = r.chain(BOOLEAN)
+    span = Span(value.span.start, part.span.end)
+    inside = Comparison(part, (("not in" if negated else "in", value),), span=span)
+    items.append(r.anew("EXPR009", f"there is no {word.text} here", word.span, inside, "write part in whole"))
+
+
+_STOPS = frozenset(
+    {"if", "then", "else", "elif", "elseif", "elsif", "elsf", "otherwise", "when", "where", "for", "end", "endif", "do",
+     "unless", "with"}
+)  # fmt: skip
+
+
+class Reader(Cursor):
+    """Reads the text as one expression: ``whole``."""
+
+    _joined = False
+    _tests = _operands = 0
+
+    def whole(self) -> Expr:
+        """Read everything, and report what is left over."""
+        if not before(self):
+            return self.hole(0)
+        found = self.test()
+        if self.sign(","):
+            found = self._bare_tuple(found)
+        if not behind(self):
+            return self.hole(0)
+        left_over = False
+        while self.peek().kind != "end":
+            piece = self.peek()
+            if piece.kind == "sign" and piece.text in (")", "]", "}"):
+                self._closers_of_nothing()
+                found, left_over = self.hole(found.span.start) if self.peek().kind != "end" else found, True
+                continue
+            if not left_over:
+                self.unexpected()
+                found = self.hole(found.span.start)
+            left_over = True
+            if begins(self.peek()) or self.peek().folded in ("not", "if", "case"):
+                begun = self.at
+                self.test()
+                if self.at == begun:
+                    self.take()
+            else:
+                self.take()
+        return found
+
+    def _closers_of_nothing(self) -> None:
+        """Take the brackets that close nothing here; what stands behind them is read once they are gone."""
+        closers = [self.take()]
+        while self.sign(")", "]", "}"):
+            closers.append(self.take())
+        text = "".join(piece.text for piece in closers)
+        edits = tuple(Edit(piece.span, "") for piece in closers)
+        span = Span(closers[0].start, closers[-1].end)
+        if len(closers) == 1:
+            self.fault("EXPR005", f"{text} closes nothing", span, "remove it", edits=edits)
+        else:
+            self.fault("EXPR005", f"{text} close nothing", span, "remove them", edits=edits)
+
+    def _bare_tuple(self, first: Expr) -> Expr:
+        comma = self.peek()
+        if self.peek(1).kind == "end":
+            self.take()
+            self.fault("EXPR001", "a comma stands at the end", comma.span, "remove it", edits=(Edit(comma.span, ""),))
+            return first
+        items = [first]
+        while self.accept(","):
+            if self.peek().kind == "end":
+                break
+            items.append(self.test())
+        span = Span(first.span.start, items[-1].span.end)
+        node = ListDisplay(tuple(items), span=span)
+        return self.anew("EXPR032", "several values stand in brackets", comma.span, node, "write [a, b]")
+
+    def test(self) -> Expr:
+        """Read a value, conditionals too."""
+        self._tests += 1
+        if self._tests > MAX_DEPTH + 1:
+            raise TooDeep(self.peek().span)
+        value = self.chain()
+        node = ternary(self, value) if self.sign("?") else self._choice(value)
+        self._tests -= 1
+        return node
+
+    def _choice(self, value: Expr) -> Expr:
+        """Read ``if c else y`` behind a value, as often as it stands there."""
+        branches: list[tuple[Expr, Expr]] = []
+        start = value.span.start
+        while self.word("if", "when"):
+            word = self.take()
+            if word.text != "if":
+                self.swap("EXPR008", f"{word.text} is written if here", word, "if")
+            condition = self.chain()
+            branches.append((condition, value))
+            if otherwise := self.accept("else", "otherwise"):
+                if otherwise.text != "else":
+                    self.swap("EXPR008", f"{otherwise.text} is written else here", otherwise, "else")
+                value = self.chain()
+                continue
+            return piecewise(self, branches, word)
+        if not branches:
+            return value
+        return Conditional(tuple(branches), value, span=Span(start, value.span.end))
+
+    def chain(self, stop: frozenset[str] = frozenset()) -> Expr:
+        """Read operands and signs up to a word of ``stop``, or to what ends a chain."""
+        self.depth += 1
+        if self.depth > MAX_DEPTH + 1:
+            raise TooDeep(self.peek().span)
+        items: list[Expr | Sign] = []
+        while True:
+            self._prefixes(items)
+            negated = self.word("not") or self.sign("!", "~")
+            items.append(self._negated(items) if negated else operand(self))
+            if not self._between(items, stop):
+                break
+        self.depth -= 1
+        return climb(items)
+
+    def _between(self, items: list[Expr | Sign], stop: frozenset[str]) -> bool:
+        """Take what stands between two values; false at the end of the chain."""
+        while between(self, items, stop):
+            if isinstance(items[-1], Sign) and items[-1].type != "NULL_TEST":
+                return True
+        piece = self.peek()
+        if piece.folded in stop or piece.text in stop or piece.folded in _STOPS or not begins(piece) or not items:
+            return False
+        left = self.last
+        if piece.kind == "string" and left.kind == "string":
+            edit = Edit(Span(left.end, left.end), " +")
+            self.fault("EXPR033", "two strings stand side by side", piece.span, "write + between them", edits=(edit,))
+            items.append(Sign("OPERATOR", "+", piece.start, piece.start))
+            return True
+        if left.kind == "number" and left.end == piece.start and (piece.text == "(" or piece.folded not in ("", "not")):
+            edit = Edit(Span(piece.start, piece.start), " * ")
+            message = f"{left.text} and {piece.text} touch"
+            self.fault("EXPR022", message, Span(left.start, piece.end), "write * to multiply", edits=(edit,))
+            items.append(Sign("OPERATOR", "*", piece.start, piece.start))
+            return True
+        if not self._joined:
+            message = f"a sign is missing between {shown(left.text)} and {shown(piece.text)}"
+            hint = ""
+            if left.kind == "word" == piece.kind and left.start == 0:
+                message = f"{shown(left.text)} and {shown(piece.text)} stand side by side, and an expression has a sign between"
+                hint = f'a text stands in quotes, as "{shown(left.text)} {shown(piece.text)}"'
+            if left.kind != "bad":  # what is wrong with that has been said
+                self.fault("EXPR003", message, piece.span, hint)
+        self._joined = True
+        items += [
+            Sign("BOOL", "and", piece.start, piece.start),
+            self.hole(),
+            Sign("BOOL", "and", piece.start, piece.start),
+        ]
+        return True
+
+    def _prefixes(self, items: list[Expr | Sign]) -> None:
+        """Take ``not``, ``-`` and what stands for them, where they may stand."""
+        while True:
+            piece = self.peek()
+            if self.word("not") and self._may_negate(items):
+                if piece.text != "not":
+                    self.swap("EXPR007", f"{piece.text} is written in small letters here", piece, "not")
+                self.take()
+                items.append(Sign("NOT", "not", piece.start, piece.end))
+            elif self.sign("-"):
+                self.take()
+                items.append(Sign("MINUS", "-", piece.start, piece.end))
+            elif self.sign("+"):
+                self.take()
+                edit = Edit(piece.span, "")
+                self.fault("EXPR007", "a number has no + before it", piece.span, "remove it", edits=(edit,))
+            else:
+                return
+
+    @staticmethod
+    def _may_negate(items: list[Expr | Sign]) -> bool:
+        return not items or (isinstance(items[-1], Sign) and items[-1].type in ("BOOL", "NOT"))
+
+    def _negated(self, items: list[Expr | Sign]) -> Expr:
+        """Read a value behind a ``not`` or ``!`` that stands where none may."""
+        negations = []
+        while self.word("not") or self.sign("!", "~"):
+            negations.append(self.take())
+        value = operand(self)
+        first = negations[0]
+        node: Expr = value
+        for piece in reversed(negations):
+            node = Not(node, span=Span(piece.start, value.span.end))
+        plain = self._may_negate(items) and (
+            self.word(*BOOLEAN) or self.sign("&&", "||", "&", "|") or not self._goes_on()
+        )
+        if plain:
+            edits = tuple(Edit(piece.span, "not ") for piece in negations if piece.kind == "sign")
+            self.fault("EXPR007", f"{first.text} is written `not` here", first.span, "write not", edits=edits)
+            return node
+        message = f"{first.text} can't stand here without parentheses"
+        return self.anew("EXPR023", message, first.span, node, "write (not x)")
+
+    def _goes_on(self) -> bool:
+        piece = self.peek()
+        if piece.kind == "word":
+            return piece.folded not in _STOPS
+        return piece.kind == "sign" and piece.text not in (")", "]", "}", ",", ":", ";", "?")
+
+    def operand(self) -> Expr:
+        """Read one value with what stands behind it."""
+        self._operands += 1
+        if self._operands > MAX_DEPTH:
+            raise TooDeep(self.peek().span)
+        node = operand(self)
+        self._operands -= 1
+        return node

@@ -1,0 +1,303 @@
+"""Values: strings that are not closed, not opened, or in other quotes; text without quotes; numbers where none may stand."""
+
+import re
+
+from ....source import Span
+from ...repairs import Fault, fault, shown
+from .ambiguous import NO_FIELDS, bare_name, is_arithmetic, is_condition, is_date, is_list, why_no_text
+from .attempt import Broken, Edits, swap
+
+__all__ = ["VALUES"]
+
+_DOUBLE = "\u201c\u201d\u201e\u201f\u00ab\u00bb\u2033\uff02"
+_SINGLE = "\u2018\u2019\u201a\u201b\u2032\uff07\u0060\u00b4"
+_TICKED = re.compile(r"`(?:[^`\r\n]|``)++`")
+_STOPS = frozenset({
+    "AS", "AND", "OR", "ORDER", "LIMIT", "THEN", "ELSE", "VIA", "WHERE", "MAXLEN", "SHORTEST", "TO", "FROM", "RETURNING",
+    "INTO", "MERGE", "REPLACE", "DEPTH", "DIRECTION", "CATCH", "END", "FINALLY",
+})  # fmt: skip
+_NUMBER_WORDS = {
+    "ONE": "1", "TWO": "2", "THREE": "3", "FOUR": "4", "FIVE": "5", "SIX": "6", "SEVEN": "7", "EIGHT": "8", "NINE": "9",
+    "TEN": "10", "TWENTY": "20", "FIFTY": "50", "HUNDRED": "100",
+}  # fmt: skip
+
+
+def _escaped_quotes(b: Broken) -> Fault | None:
+    """``WHERE a = \\"x\\"``: escaped once more than JSON needs."""
+    if not b.text.startswith("\\", b.at):
+        return None
+    edits = [swap(m.start(), m.start() + 1, "") for m in re.finditer(r"""\\(?=["'])""", b.text)]
+    span = Span(b.at, b.at + 2)
+    return b.fix("GASL021", "a quote that opens a string is not escaped", span, "leave out the backslash", edits)
+
+
+def _smart_quotes(b: Broken) -> Fault | None:
+    """``“PERSON”``."""
+    mark = b.text[b.at : b.at + 1]
+    if not mark or mark not in _DOUBLE + _SINGLE:
+        return None
+    if ticked := _TICKED.match(b.text, b.at):  # a name, as GASL writes it
+        quoted = swap(*ticked.span(), f'"{ticked[0][1:-1]}"')
+        return (
+            _bare_name(b, Span(*ticked.span()), [quoted]) if '"' not in ticked[0] and b.furthered_by([quoted]) else None
+        )
+    odd = [m.start() for m in re.finditer(f"[{_DOUBLE}{_SINGLE}]", b.text) if m.start() >= b.at]
+    straight = '"' if mark in _DOUBLE or '"' not in b.text[b.at :] else "'"
+    pairs = [[swap(odd[0], odd[0] + 1, straight), swap(at, at + 1, straight)] for at in odd[1:6]]
+    ends = [m.start() for m in re.finditer(r"""["']""", b.text) if m.start() > b.at]
+    pairs += [[swap(odd[0], odd[0] + 1, b.text[at])] for at in ends[:2]]
+    every = [swap(at, at + 1, '"') for at in odd]
+    message = f"{mark} opens no string"
+    hint = "strings stand in straight quotes, \" or '"
+    return b.fault("GASL019", message, Span(b.at, b.at + 1), hint, *pairs, every)
+
+
+def _triple(b: Broken) -> Fault | None:
+    """Three quotes on either side."""
+    found = re.search(r'"""(?P<in>[^"\n]*)"""|\'\'\'(?P<single>[^\'\n]*)\'\'\'', b.text)
+    if not found or not found.start() <= b.at <= found.end():
+        return None
+    mark = found[0][0]
+    right = mark + (found["in"] if found["in"] is not None else found["single"]) + mark
+    edits = [swap(*found.span(), right)]
+    return b.fix(
+        "GASL019", "strings stand in single or double quotes, not in three", Span(*found.span()), f"write {mark}", edits
+    )
+
+
+def _inner_quotes(b: Broken) -> Fault | None:
+    """``USING "say "yes" now"``: a quote inside ended the string."""
+    before = b.piece(-1)
+    if before is None or before.kind != "string" or b.failure.after != "STRING":
+        return None
+    mark, start = before.text[0], before.span.start
+    ends = [m.start() for m in re.finditer(rf"{mark}(?=[ \t]*(?:\Z|[,)\];]|[A-Za-z]))", b.text) if m.start() >= b.at]
+    if b.text.startswith(mark, before.span.end):
+        ends = [end for end in ends if end >= before.span.end]
+    escaped: list[Edits] = []
+    for end in reversed(ends[-4:]):
+        inner = [m.start() for m in re.finditer(rf"(?<!\\){mark}", b.text) if start < m.start() < end]
+        edits = [swap(at, at, "\\") for at in inner]
+        if inner and b.mended_by(edits):
+            escaped.append(edits)
+    if not escaped:
+        return None
+    at = escaped[0][0].span.start
+    message, span = f"the string ends at this {mark} unless it is escaped", Span(at, at + 1)
+    hint = f"write \\{mark} inside it"
+    # Instead of a quote inside, the one that ends the string may be missing.
+    ended = [[swap(m.start(), m.start(), mark)] for m in _ENDING.finditer(b.text, start + 1, before.span.end)]
+    if b.readings(*escaped, *ended[:6]) > 1:
+        return b.doubt("GASL035", message, span, hint, "which of the quotes ends it is not clear", supposed=escaped)
+    return b.fault("GASL035", message, span, hint, escaped[0])
+
+
+_ENDING = re.compile(r"[ \t]+(?:AS|AND|OR|INTO|ORDER|LIMIT|THEN|TO|RETURNING)\b|[ \t]*[,)\]]")
+
+
+def _unclosed(b: Broken) -> Fault | None:
+    """A quote with no partner on its line."""
+    mark = b.text[b.at : b.at + 1]
+    if mark not in ('"', "'") or (b.piece() and b.pieces[b.here].kind == "string"):
+        return None
+    ends = [m.start() for m in _ENDING.finditer(b.text) if m.start() > b.at]
+    last = len(b.text.rstrip().rstrip(";"))
+    candidates: list[Edits] = [[swap(end, end, mark)] for end in (*reversed(ends[:6]), last)]
+    candidates.sort(key=lambda edits: edits[0].span.start)
+    as_first: list[Edits] = [
+        [swap(m.start(), m.start(), mark)] for m in re.finditer(r"[ \t]+AS[ \t]+\w+[ \t]*\Z", b.text)
+    ]
+    other = "'" if mark == '"' else '"'
+    swapped: list[Edits] = [
+        [swap(m.start(), m.start() + 1, mark)] for m in re.finditer(other, b.text[: b.at + 500]) if m.start() > b.at
+    ]
+    other_kind = [edits for edits in swapped if b.mended_by(edits)][:1]
+    message, span, hint = (
+        "the string that begins here is never closed",
+        Span(b.at, b.at + 1),
+        f"put {mark} where it ends",
+    )
+    places = other_kind or [*as_first, *candidates]
+    if b.readings(*places) > 1:
+        several = "it may end in several places, and each gives another command"
+        return b.doubt("GASL002", message, span, hint, several, supposed=places)
+    return b.fault("GASL002", message, span, hint, *places)
+
+
+def _bare_text(b: Broken) -> Fault | None:
+    """``= Jean Valjean``, ``USING find them all``: text without quotes."""
+    piece = b.piece()
+    wants_text = "STRING" in b.expected
+    runs_on = b.failure.after in ("NUMBER", "INT") and b.at == b.failure.behind
+    if piece is None or not (wants_text or runs_on) or piece.kind == "string":
+        return None
+    start = piece.span.start
+    if runs_on and not wants_text:
+        begin = re.compile(r"[\w.\-]+\Z").search(b.text[: b.at])
+        start = begin.start() if begin else start
+    if is_list(b) and (listed := _bare_items(b)):
+        return listed
+    if not re.match(r"[\w\-+*/.~<]", b.text[start : start + 1]) or (piece.upper == "AS" and not runs_on):
+        return None
+    span = Span(start, piece.span.end)
+    if (mark := re.compile(r"[\"']").search(b.text, start)) and b.text.count(mark[0], start) % 2:
+        opened = [swap(start, start, mark[0])]
+        if b.mended_by(opened):
+            message, hint = f"the string that ends at this {mark[0]} is never opened", f"put {mark[0]} where it begins"
+            return b.fault("GASL002", message, Span(*mark.span()), hint, opened)
+    candidates: list[Edits] = []
+    touching = re.compile(r"[^\s,)\]]+").match(b.text, start)
+    ends = [touching.end()] if runs_on and not wants_text and touching else _run_ends(b, start)
+    for end in ends:
+        text = b.text[start:end]
+        if '"' not in text:
+            candidates.append([swap(start, end, f'"{text}"')])
+    # What is compared further on is no part of the text, even if all of it reads in one pair of quotes.
+    whole = [edits for edits in candidates if not re.search(r"\b(?:AND|OR)\b|[=<>]", edits[0].text)]
+    choice = b.best(*whole) or b.best(*candidates)
+    if not choice:
+        return None
+    text = b.text[choice[0].span.start : choice[0].span.end]
+    if "NUMBER" in b.expected | {b.failure.after}:
+        *_, left, operator = ("", "", *(one.text for one in b.pieces if one.span.end <= start))
+        if operator.upper() == "MATCHES" and (pattern := re.fullmatch(r'/([^/"\\]+)/(i?)', text)):
+            right = f'"{"(?i)" if pattern[2] else ""}{pattern[1]}"'
+            return b.fix("GASL007", "a pattern stands in quotes", span, f"write {right}", [swap(*_ends(choice), right)])
+        if doubt := why_no_text(text, operator.upper(), left):
+            # In quotes it would read, and compare with something that was not meant.
+            return fault("GASL012" if text[:1].isdigit() else "GASL007", doubt[0], *_ends(choice), doubt[1])
+        if b.command != "SET" and not is_date(text) and (len(text.split()) == 1 or is_arithmetic(text)):
+            return _bare_name(b, Span(*_ends(choice)), choice)
+    hint = f'write "{shown(text)}"' + (
+        f", or ${{{text}}} for the variable" if "VARIABLE" in b.expected and text.isidentifier() else ""
+    )
+    return fault("GASL007", f"text stands in quotes: {shown(text)}", span.start, choice[0].span.end, hint, edits=choice)
+
+
+def _bare_name(b: Broken, span: Span, quoted: Edits) -> Fault:
+    """``country = owner``: a text, a variable, or another field. Nothing here says which, so no edit is offered."""
+    text = b.text[span.start : span.end].strip("`")
+    variable = f", ${{{text}}} for a variable" if text.isidentifier() else ""
+    hint = f'write "{shown(text)}" for a text{variable}'
+    return b.doubt("GASL007", bare_name(text), span, hint, NO_FIELDS, supposed=[quoted])
+
+
+def _ends(edits: Edits) -> tuple[int, int]:
+    return edits[0].span.start, edits[0].span.end
+
+
+def _bare_items(b: Broken) -> Fault | None:
+    """``IN [Mr. Hi, Officer]``: each value stands in quotes of its own."""
+    mark, at = b.failure.brackets[-1]
+    found = re.compile(r"""(?:[^"'()\[\]]|"[^"\\]*"|'[^'\\]*')*""").match(b.text, at + 1)
+    end = found.end() if found else at
+    if b.text[end : end + 1] != {"(": ")", "[": "]"}[mark]:
+        return None
+    edits: list[Edits] = []
+    for item in re.finditer(r"""(?:"[^"]*"|'[^']*'|[^,"'])+""", b.text[at + 1 : end]):
+        text, start = item[0].strip(), at + 1 + item.start() + len(item[0]) - len(item[0].lstrip())
+        if re.fullmatch(r""""[^"]*"|'[^']*'|-?\d+(?:\.\d+)?|true|false|null""", text, re.IGNORECASE):
+            continue
+        if not text or '"' in text or (not is_date(text) and why_no_text(text, "=", "")):
+            message, hint = (
+                f"{shown(text or ',')} is no value of a list",
+                "write each value in quotes, with commas between",
+            )
+            return fault("GASL007", message, start, start + max(1, len(text)), hint)
+        edits.append([swap(start, start + len(text), f'"{text}"')])
+    if not edits:
+        return None
+    first = b.text[_ends(edits[0])[0] : _ends(edits[0])[1]]
+    every = [edit for each in edits for edit in each]
+    span = Span(*_ends(edits[0]))
+    names = [text for each in edits if len((text := b.text[slice(*_ends(each))]).split()) == 1 and not is_date(text)]
+    if names and is_condition(b):
+        quoted = f'write each text in quotes, as "{shown(names[0])}"'
+        return b.doubt("GASL007", bare_name(names[0]), span, quoted, NO_FIELDS, supposed=[every])
+    return b.fix("GASL007", f"text stands in quotes: {shown(first)}", span, "write each value in quotes", every)
+
+
+def _run_ends(b: Broken, start: int) -> list[int]:
+    """Return where text without quotes may end: before a word of the language, in whatever case, else in capitals."""
+    ends: list[int] = []
+    # Behind `&&` stands the next comparison: it is no part of the text, however well both read in one pair of quotes.
+    signs = [piece.span.start for piece in b.pieces if piece.text in ("&&", "||") and piece.span.start > start]
+    stop = min(signs, default=len(b.text))
+    for capitals in (False, True):
+        last = start
+        for piece in b.pieces:
+            if piece.span.start < start:
+                continue
+            if piece.span.start >= stop:
+                ends.append(last)
+                break
+            word = piece.text if capitals else piece.upper
+            if piece.span.start > start and word in _STOPS:
+                if last not in ends:
+                    ends.append(last)
+                if piece.upper == "AS" or not capitals:
+                    break
+            if piece.text in (",", ")", "]") and last > start:
+                ends.append(last)
+            last = piece.span.end
+        else:
+            ends.append(last)
+    final = re.compile(r"[ \t]+(?:AS|INTO)[ \t]+[\w(`]+").finditer(b.text, start, stop)
+    ends += [m.start() for m in final]
+    return list(dict.fromkeys(end for end in ends if end > start))[:8]
+
+
+def _whole_number(b: Broken) -> Fault | None:
+    """``LIMIT ten``, ``LIMIT -1``, ``LIMIT "10"``, ``LIMIT 2.5``, ``LIMIT = 10``."""
+    piece, word = b.piece(), b.piece(-1)
+    if b.failure.after == "INT" and b.at == b.failure.behind and b.text[b.at : b.at + 1] in (".", "e", "E"):
+        number = re.compile(r"[\d.eE+\-]+").search(b.text, b.at - len(word.text if word else ""))
+        span = Span(b.at, b.at + 1)
+        begin = re.compile(r"\d+\Z").search(b.text[: b.at])
+        if number and begin:
+            span = Span(begin.start(), max(number.end(), b.at + 1))
+        return fault("GASL012", "a whole number stands here", span.start, span.end, "write it without a fraction")
+    if piece is None or word is None or "INT" not in b.expected:
+        return None
+    start, end = piece.span.start, piece.span.end
+    hint = f"write {word.upper} and digits, as {word.upper} 10"
+    if piece.text in ("=", ":", "("):
+        value, close = b.piece(1), b.piece(2)
+        if value:
+            stop = close.span.end if piece.text == "(" and close and close.text == ")" else value.span.end
+            return b.fix(
+                "GASL012", f"{word.upper} takes its number directly", piece.span, hint, [swap(start, stop, value.text)]
+            )
+        return None
+    message = f"{word.upper} takes a whole number, not {shown(piece.text)}"
+    right = _NUMBER_WORDS.get(piece.upper, "")
+    if piece.kind == "string" and re.fullmatch(r"\d+", piece.text[1:-1]):
+        right = piece.text[1:-1]
+    if piece.kind == "number" and piece.text.startswith("-"):
+        message = f"{word.upper} takes no negative number"
+    if word.upper == "LIMIT" and piece.kind == "word" and piece.upper in ("ALL", "NONE", "INFINITY", "UNLIMITED"):
+        return b.fault("GASL012", message, piece.span, f"leave {word.upper} out", [swap(word.span.start, end, "")])
+    return b.fault("GASL012", message, piece.span, hint, [swap(start, end, right)] if right else ())
+
+
+def _odd_number(b: Broken) -> Fault | None:
+    """``.5``, ``1.``, ``+5``, ``1,000``."""
+    if "NUMBER" in b.expected and (found := re.compile(r"\+(?=[\d.])|(?=\.\d)").match(b.text, b.at)):
+        right = "0" if b.text[b.at] == "." else ""
+        edit = swap(*found.span(), right)
+        return b.fix("GASL012", "a number begins with a digit or -", Span(b.at, b.at + 1), "write it plainly", [edit])
+    if b.failure.after == "NUMBER" and (found := re.compile(r"\.(?![\d.])|(?:,\d{3})+(?![\d,.])").match(b.text, b.at)):
+        span, message = Span(*found.span()), "a number has no such sign"
+        if found[0] == ".":
+            return b.fix("GASL012", message, span, "leave it out", [swap(*found.span(), "")])
+        digits = [swap(*found.span(), found[0].replace(",", ""))]
+        if b.mended_by(digits):
+            # 1,500 is fifteen hundred to one reader, and one and a half to another.
+            hint = "write the digits alone, and . before a fraction"
+            return b.doubt("GASL012", message, span, hint, supposed=[digits])
+    return None
+
+
+VALUES = (
+    _escaped_quotes, _triple, _smart_quotes, _inner_quotes, _unclosed, _whole_number, _odd_number, _bare_text,
+)  # fmt: skip

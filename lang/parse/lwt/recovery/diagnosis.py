@@ -1,0 +1,232 @@
+"""What is wrong inside a step, and the edit that puts it right.
+
+An edit is offered only if the step can be read after it: every candidate is tried. Where several would do, the order
+below decides; it goes from what models do most often to what nobody does.
+"""
+
+import re
+
+from ....catalogue.operations import BUILTIN, LLM_OPTIONS
+from ....diagnostic import Edit
+from ....source import Span
+from ...repairs import Fault, fault, shown
+from ..engine import Failure
+from ..shapes import SMART_QUOTES, end_of_line, option_tail
+from .attempt import Broken
+from .foreign_syntax import HABITS, LATE, bare_expression
+from .quotes import inner_quotes, open_string, quoted_name, stray_quote, unclosed_before_options, unopened_value
+from .references import broken_references
+
+__all__ = ["explain_step"]
+
+_UNQUOTED_TAIL = option_tail("")
+_OPTION = re.compile(r"[A-Za-z_]\w*[ \t]*=(?!=)")
+
+
+def explain_step(text: str, start: int, stop: int, failure: Failure) -> Fault:
+    """Explain why the step with its head at ``start`` can't be read. ``stop`` is where the next head stands."""
+    if failure.unbuildable:
+        code, message, span = failure.unbuildable
+        hint = "larger data belongs in the input: --input FILE, {(input)}" if "tokens" in message else ""
+        return fault(code, message, span.start, span.end, hint)
+    step = Broken(text, start, stop, failure)
+    for explain in _EXPLAINERS:
+        found = explain(step)
+        if found:
+            return found
+    return _generic(step)
+
+
+def _head_alone(step: Broken) -> Fault | None:
+    text, offset, after = step.text, step.failure.offset, step.failure.after
+    if after == "head":
+        below = re.compile(r"[ \t]*\r?\n\s{1,99}(?=[A-Za-z_]\w*[ \t]*\()").match(text, step.start + len(step.name) + 3)
+        if below:
+            join = Edit(Span(below.start(), below.end()), "")
+            what = f"the operation of step ({step.name}) stands on a line of its own"
+            hint = "write it behind the =, on the same line"
+            return fault("LWT009", what, offset, offset + 1, hint, edits=(join,))
+        offset = min(offset, end_of_line(text, step.start))
+        quoted = text[offset : offset + 1] in ('"', "'")
+        edits = (Edit(Span(offset, offset), "LLM("), Edit(Span(step.trimmed, step.trimmed), ")"))
+        return fault(
+            "LWT009",
+            f"step ({step.name}) names no operation",
+            offset,
+            offset + 1,
+            f'write ({step.name})=LLM("...")',
+            edits=edits if quoted and step.mended_by(*edits) else (),
+        )
+    if after == "name" and (text[offset : offset + 1] in ('"', "'", "{", "") or offset >= step.trimmed):
+        name = re.search(r"[A-Za-z_]\w*\s*\Z", text[step.start : offset])
+        if (
+            name
+            and name.start() == len(text[step.start : offset]) - len(name[0])
+            and "(" not in text[step.start + 1 : offset]
+        ):
+            edits = (Edit(Span(offset, offset), "("), Edit(Span(step.trimmed, step.trimmed), ")"))
+            return fault(
+                "LWT005",
+                f"an opening parenthesis is missing after {name[0].strip()}",
+                min(offset, step.trimmed),
+                min(offset, step.trimmed) + 1,
+                f"write {name[0].strip()}(...)",
+                edits=edits if step.mended_by(*edits) else (),
+            )
+    return None
+
+
+_ODD_QUOTES = SMART_QUOTES + "`"
+
+
+def _smart_quotes(step: Broken) -> Fault | None:
+    text, at = step.text, step.failure.offset
+    odd = text[at : at + 1]
+    if not odd or odd not in _ODD_QUOTES or at >= step.trimmed or step.failure.after == "head":
+        return None
+    fence = re.compile(r"`+").match(text, at)
+    begin = fence.end() if fence else at + 1
+    last = max(text.rfind(quote, begin, step.stop) for quote in _ODD_QUOTES)
+    if text[last] == "`" and odd == "`":
+        last -= begin - at - 1
+    tail = _UNQUOTED_TAIL.search(text, begin, step.stop)
+    if tail and tail.end() == step.trimmed and text[tail.start() - 1] in _ODD_QUOTES:
+        last = tail.start() - 1
+    inner = [Edit(Span(i, i), "\\") for i in range(begin, max(last, begin)) if text[i] == '"']
+    edits = (Edit(Span(at, begin), '"'), *inner, *([Edit(Span(last, last + begin - at), '"')] if last > at else []))
+    return fault(
+        "LWT038",
+        f"{text[at:begin]} opens no string",
+        at,
+        begin,
+        "strings stand in straight quotes, \" or '",
+        edits=next((found for found in (edits, edits[:1]) if step.furthered_by(*found)), ()),
+    )
+
+
+def _commas(step: Broken) -> Fault | None:
+    """A comma too few before an option, or one too many."""
+    text, at = step.text, step.failure.offset
+    if step.failure.after == "comma" and text[at : at + 1] == ",":
+        surplus = Edit(Span(at, at + 1), "")
+        edits = (surplus,) if step.mended_by(surplus) else ()
+        return fault("LWT005", "here stand two commas in a row", at, at + 1, "remove one", edits=edits, accepted=True)
+    if step.failure.after not in ("value", "name") or not _OPTION.match(text, at):
+        return None
+    behind = step.start + len(text[step.start : at].rstrip())
+    edit = Edit(Span(behind, at), ", ")
+    if not step.mended_by(edit):
+        return None
+    name = text[at : text.index("=", at)].strip()
+    return fault(
+        "LWT005",
+        f"a comma is missing before {name}=",
+        at,
+        at + len(name),
+        "arguments and options are parted by commas",
+        edits=(edit,),
+        accepted=True,
+    )
+
+
+def _quotes_in_references(step: Broken) -> Fault | None:
+    """``{(input["name"])}``: a key's quotes end the prompt, for the brackets are not where a reference has them."""
+    first = step.failure.first_string
+    if first < 0 or step.failure.quote:
+        return None
+    slips = list(broken_references(step.text, first, step.stop))
+    edits = tuple(Edit(span, right) for span, right in slips)
+    if not slips or not step.mended_by(*edits):
+        return None
+    span, right = slips[0]
+    return fault(
+        "LWT025",
+        f"`{shown(step.text[span.start : span.end], 60)}` is no reference, and its quotes end the prompt",
+        span.start,
+        span.end,
+        f"write `{shown(right, 60)}`",
+        edits=edits,
+        accepted=True,
+    )
+
+
+def _ends_before(step: Broken) -> bool:
+    """Say whether nothing of the step's own stands where reading stopped: nothing, or prose behind an empty line."""
+    text, offset = step.text, step.failure.offset
+    if offset >= step.trimmed:
+        return True
+    before = text[step.start + len(text[step.start : offset].rstrip()) : offset]
+    return before.count("\n") > 1 and not re.search(r"[\"')\]}=]", text[offset : step.trimmed])
+
+
+def _open_call(step: Broken) -> Fault | None:
+    """The closing parenthesis is missing."""
+    failure, text = step.failure, step.text
+    behind = step.start + len(text[step.start : failure.offset].rstrip())
+    if failure.after not in ("value", "comma", "name", "open") or not _ends_before(step):
+        return None
+    if inner := _inner_call(step):
+        return inner
+    for closing in (")", "))"):
+        edit = Edit(Span(behind, behind), closing)
+        if step.mended_by(edit):
+            return fault(
+                "LWT003",
+                f"the call of step ({step.name}) is never closed",
+                behind - 1,
+                behind,
+                f"write {closing} at its end",
+                edits=(edit,),
+            )
+    return None
+
+
+_OF_EACH = "|".join(sorted(BUILTIN["EACH"].options.keys() - LLM_OPTIONS.keys()))
+
+
+def _inner_call(step: Broken) -> Fault | None:
+    """``EACH({(a)}, LLM("...", on_error=drop)``: the call inside ends before the options that only the outer one has."""
+    option = re.compile(rf"\s{{0,9}},\s{{0,9}}(?:{_OF_EACH})\s{{0,4}}=").search(step.text, step.start, step.trimmed)
+    if not option or step.text[option.start() - 1] == ")":
+        return None
+    at, name = option.start(), option[0].strip(" ,=\t\r\n")
+    edit = Edit(Span(at, at), ")")
+    if not step.mended_by(edit):
+        return None
+    return fault(
+        "LWT003", f"the call before {name}= is never closed", at - 1, at, f"write ) before {name}=", edits=(edit,)
+    )
+
+
+_EXPLAINERS = (
+    _head_alone, _smart_quotes, _commas, _quotes_in_references, bare_expression, unopened_value, stray_quote, quoted_name,
+    *HABITS, unclosed_before_options,
+    inner_quotes, open_string, *LATE, _open_call,
+)  # fmt: skip
+
+_EXPECTED = {
+    "open": 'a value: "text", {(id)}, a number, true, false, null, [list], {"key": value}, or )',
+    "comma": 'a value: "text", {(id)}, a number, true, false, null, [list], {"key": value}, or name=value',
+    "list": "a value, or ]",
+    "object": '"key": value, or }',
+    "equals": 'a value: "text", a word, a number, {(id)}',
+    "bar": 'a choice in quotes, like "yes" | "no"',
+    "colon": "a value",
+    "key": "a colon",
+    "string": "the closing quote",
+    "head": "an operation's name",
+}
+
+
+def _generic(step: Broken) -> Fault:
+    text, failure = step.text, step.failure
+    offset = min(failure.offset, len(text))
+    end = end_of_line(text, offset)
+    found = re.match(r"\w+|\s*\S", text[offset:end])
+    closing = {"(": ")", "[": "]", "{": "}"}.get(failure.inside, ")")
+    hint = f"here may stand {_EXPECTED.get(failure.after, f'a comma, or {closing}')}"
+    if not found or offset >= step.stop:
+        at = min(offset, step.trimmed)
+        return fault("LWT005", f"step ({step.name}) ends here too early", at, at + 1, hint)
+    what = f"{shown(found[0])!r} can't stand here in step ({step.name})"
+    return fault("LWT005", what, offset, offset + len(found[0]), hint)

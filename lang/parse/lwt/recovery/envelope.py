@@ -1,0 +1,323 @@
+"""What a model writes around a script: thoughts, code fences, JSON, HTML, quotation, labels, prose in any language.
+
+The lenient reading takes these off before it reads steps, each with a warning (LWT001, LWT036, LWT037) and its edits.
+Three things are never taken off: a line that may be a step, or a part of one, outside of which no fence holds the script (it stays
+and is an error); a step in a string; a fault between steps inside a fence. Every stage is linear in the text.
+"""
+
+import ast
+import html
+import json
+import re
+from collections.abc import Callable
+from typing import Any
+
+from ....diagnostic import Diagnostic, Edit
+from ....source import Span
+from ...repairs import shown
+from ..engine import StepRead, read_step
+from ..shapes import HEAD, ID, end_of_line, first_shown
+from .surroundings import MOST_BROKEN, Stage, take_off_lines, warned
+
+__all__ = ["STAGES", "is_wrapped", "open_thought"]
+
+
+_NOTHING = Stage((), ())
+
+
+# Thoughts
+
+_NAMES = "think|thinking|thought|thoughts|reasoning|reflection|scratchpad|analysis|seed:think"
+_OPENING = re.compile(
+    rf"<(?:{_NAMES})(?:[ \t][^<>\n]{{0,80}})?>|\[THINK\]|\u25c1think\u25b7|<\|begin_of_thought\|>|<\|channel\|>analysis(?:<\|message\|>)?",
+    re.IGNORECASE,
+)
+_CLOSING = re.compile(
+    rf"</(?:{_NAMES})[ \t]*>|\[/THINK\]|\u25c1/think\u25b7|<\|end_of_thought\|>|<\|channel\|>final(?:<\|message\|>)?",
+    re.IGNORECASE,
+)
+
+
+def open_thought(text: str, start: int) -> int | None:
+    """Return where the thoughts that begin the line at ``start`` end; -1 if they have no end yet, None if it begins with none."""
+    opening = _OPENING.match(text, start)
+    if opening is None:
+        return None
+    closing = _CLOSING.search(text, opening.end())
+    return closing.end() if closing else -1
+
+
+def _thoughts(text: str) -> Stage:
+    """Take off thoughts, and the drafts of steps in them."""
+    if not _OPENING.search(text) and not _CLOSING.search(text):
+        return _NOTHING
+    found: list[Diagnostic] = []
+    taken: list[Edit] = []
+    at = done = broken = 0
+    while at < len(text):
+        end = end_of_line(text, at)
+        first = first_shown(text, at, end)
+        if HEAD.match(text, first) and broken < MOST_BROKEN:
+            read = read_step(text, first)
+            if isinstance(read, StepRead):
+                at = read.end
+                continue
+            broken += 1
+        is_head = HEAD.match(text, first) is not None
+        opening = _OPENING.match(text, first) or (None if is_head else _OPENING.search(text, first, end))
+        closing = None if is_head else _CLOSING.search(text, first, end)
+        if opening and not (closing and closing.start() < opening.start()):
+            closing = _CLOSING.search(text, opening.end())
+            start, stop = opening.start(), closing.end() if closing else len(text)
+        elif closing:
+            opening, start, stop = None, done, closing.end()
+        else:
+            at = end + 1
+            continue
+        name = shown(opening[0] if opening else closing[0] if closing else "")
+        heads = sum(1 for line in text[start:stop].splitlines() if HEAD.match(line.lstrip()))
+        drafts = (
+            f"; the {_steps(heads)} in it {'is a draft and does' if heads == 1 else 'are drafts and do'} not count"
+            if heads
+            else ""
+        )
+        edit = Edit(Span(start, stop), "")
+        taken.append(edit)
+        if closing is None:
+            message = f"{name} is never closed, so no script stands behind the thoughts{drafts}"
+            hint = "close the thoughts, and write the script behind them"
+            found.append(
+                Diagnostic("LWT001", "error", message, Span(start, opening.end() if opening else stop), (hint,))
+            )
+        else:
+            place = (start, opening.end()) if opening else (closing.start(), closing.end())
+            where = "between {} and its end" if opening else "before {}"
+            message = f"what stands {where.format(name)} is thought, not script{drafts}"
+            found.append(warned(message, *place, "leave the thoughts out", [edit]))
+        at = done = stop
+    return Stage(tuple(taken), tuple(found))
+
+
+def _steps(count: int) -> str:
+    return f"{count} step{'' if count == 1 else 's'}"
+
+
+# JSON, lists of strings, entities
+
+_TOKEN = re.compile(r'"(?:\\.|[^"\\])*"|\'(?:\\.|[^\'\\])*\'|[\[\]{}]', re.DOTALL)
+_VALUE_START = re.compile(r"""^[ \t]*(?:[\w]{1,30}[ \t]*[:=][ \t]*)?(?=[\[{"'])""", re.MULTILINE)
+_ESCAPE = re.compile(
+    r"\\u[dD][89abAB][0-9a-fA-F]{2}\\u[dD][c-fC-F][0-9a-fA-F]{2}|\\u[0-9a-fA-F]{4}|\\x[0-9a-fA-F]{2}|\\\r?\n|\\.",
+    re.DOTALL,
+)
+_QUOTED_LINE = re.compile(
+    rf"""^[ \t\-*\d.\[]*(?P<text>(?P<quote>["'])\({ID}\)[ \t]*=(?:\\.|(?!(?P=quote))[^\\\n])*(?P=quote))[ \t]*[,;\]]{{0,2}}[ \t\r]*$""",
+    re.MULTILINE,
+)
+_HEAD_LINE = re.compile(rf"^[ \t]*\({ID}\)[ \t]*=(?!=)", re.MULTILINE)
+_CALL_LINE = re.compile(rf"^[ \t]*\({ID}\)[ \t]*=[ \t]*\w+[ \t]*\(", re.MULTILINE)
+_ASIDE = re.compile(r"think|thought|reason|analysis|explanation|comment|note|draft|example", re.IGNORECASE)
+_SIMPLE = {"n": "\n", "r": "\r", "t": "\t", "b": "\b", "f": "\f", '"': '"', "'": "'", "\\": "\\", "/": "/"}
+_MOST_VALUES = 20
+
+
+def _strings(text: str) -> Stage:
+    """Take steps out of the strings of a JSON text or a Python list, and of lines that are one string each."""
+    if not re.search(rf"""["'](?:\s|\\n|```\w*)*\({ID}\)[ \t]*=""", text):
+        return _NOTHING
+    first = _CALL_LINE.search(text)
+    lines = [match for match in _QUOTED_LINE.finditer(text) if "\\" in match["text"]]
+    tried = 0
+    for start in _VALUE_START.finditer(text):
+        if (first and start.start() > first.start()) or tried == _MOST_VALUES:
+            break
+        tried += 1
+        region = _region(text, start.end())
+        if region is None or (len(lines) > 1 and text[start.end()] in "\"'"):
+            continue
+        strings = _scripts_in(text, start.end(), region)
+        if isinstance(strings, Diagnostic):
+            return Stage((), (strings,))
+        if strings:
+            edits = _unquoted(text, start.start(), region, strings)
+            what = "a string" if len(strings) == 1 else f"{len(strings)} strings"
+            message = f"the steps stand in {what} of a JSON text or a list; they are read as lines of a script"
+            return Stage(
+                tuple(edits),
+                (
+                    warned(
+                        message,
+                        start.end(),
+                        start.end() + 1,
+                        "write the steps as they are, without quotes around them",
+                        edits,
+                    ),
+                ),
+            )
+    if not lines or first:
+        return _NOTHING
+    edits = [
+        edit
+        for line in lines
+        for edit in _unquoted(text, line.start(), line.end(), [Span(line.start("text"), line.end("text"))])
+    ]
+    message = f"{_steps(len(lines))} stand{'s' if len(lines) == 1 else ''} in quotes, each as a string"
+    return Stage(
+        tuple(edits),
+        (
+            warned(
+                message,
+                lines[0].start("text"),
+                lines[0].start("text") + 1,
+                "write the steps without quotes around them",
+                edits,
+            ),
+        ),
+    )
+
+
+def _region(text: str, start: int) -> int | None:
+    """Return where the bracketed value or the string that begins at ``start`` ends."""
+    depth = 0
+    for token in _TOKEN.finditer(text, start):
+        if depth == 0 and token.start() != start:
+            return None
+        mark = token[0]
+        depth += (mark in "[{") - (mark in "]}")
+        if depth <= 0:
+            return token.end()
+    return None
+
+
+def _decoded(text: str) -> Any:
+    """Return what a JSON text or a Python literal says; None if it is neither."""
+    try:
+        return json.loads(text, strict=False)
+    except (ValueError, RecursionError):
+        pass
+    try:
+        return ast.literal_eval(text)
+    except (ValueError, SyntaxError, MemoryError, RecursionError):
+        return None
+
+
+def _scripts_in(text: str, start: int, end: int) -> list[Span] | Diagnostic:
+    """Return the places of the strings of a value that hold steps, quotes included."""
+    value = _decoded(text[start:end])
+    if value is None or len(text) > 1_000_000:
+        return []
+    paths: list[tuple[str, ...]] = []
+    texts: list[str] = []
+
+    def gather(each: Any, path: tuple[str, ...]) -> None:
+        if isinstance(each, str):
+            paths.append(path)
+            texts.append(each)
+        elif isinstance(each, list | tuple):
+            for item in each:
+                gather(item, path)
+        elif isinstance(each, dict):
+            for key, item in each.items():
+                gather(item, (*path, str(key)))
+
+    gather(value, ())
+    tokens = [
+        Span(token.start(), token.end())
+        for token in _TOKEN.finditer(text, start, end)
+        if token[0][0] in "\"'" and not re.compile(r"[ \t\r\n]*:").match(text, token.end(), end)
+    ]
+    if len(tokens) != len(texts):
+        return []
+    held = [
+        (path, token)
+        for path, each, token in zip(paths, texts, tokens, strict=True)
+        if _HEAD_LINE.search(each) and not any(_ASIDE.search(key) for key in path)
+    ]
+    groups = list(dict.fromkeys(path for path, _ in held))
+    if len(groups) > 1:
+        names = " and ".join(".".join(group) or "the list" for group in groups[:3])
+        message = f"steps stand under {names}: which of them is the script can't be told"
+        return Diagnostic("LWT001", "error", message, held[0][1], ("write the script alone",))
+    return [token for _, token in held]
+
+
+def _unquoted(text: str, start: int, end: int, strings: list[Span]) -> list[Edit]:
+    """Return the edits that leave the contents of ``strings``, and line breaks between them, of ``[start, end)``."""
+    edits: list[Edit] = []
+    done, between = start, ""
+    for span in strings:
+        edits.append(Edit(Span(done, span.start + 1), between))
+        for escape in _ESCAPE.finditer(text, span.start + 1, span.end - 1):
+            edits.append(Edit(Span(escape.start(), escape.end()), _unescaped(escape[0])))
+        done, between = span.end - 1, "\n"
+    edits.append(Edit(Span(done, end), "\n" if text[end : end_of_line(text, end)].strip() else ""))
+    return edits
+
+
+def _unescaped(escape: str) -> str:
+    if escape[1] in "ux":
+        if escape[1] == "x":
+            return chr(int(escape[2:], 16))
+        return str(json.loads(f'"{escape}"'))
+    if escape[-1] == "\n":
+        return ""
+    return _SIMPLE.get(escape[1], escape)
+
+
+_ENTITY = re.compile(r"&(?:quot|apos|lt|gt|amp|nbsp|#\d{1,6}|#x[0-9a-fA-F]{1,6});")
+_ENTITY_PROMPT = re.compile(r"=[ \t]*[A-Za-z]\w*[ \t]*\([ \t]*&(?:quot|apos|#34|#39|#x22|#x27);")
+
+
+def _entities(text: str) -> Stage:
+    """Take HTML's entities for the characters that they stand for, where the prompts' quotes are written so."""
+    first = _ENTITY_PROMPT.search(text)
+    if not first:
+        return _NOTHING
+    edits = [
+        Edit(Span(each.start(), each.end()), html.unescape(each[0]).replace("\xa0", " "))
+        for each in _ENTITY.finditer(text)
+    ]
+    message = "the script is written with HTML's entities; they are read as the characters that they stand for"
+    hint = 'write " for &quot;, and so on'
+    return Stage(tuple(edits), (warned(message, first.start(), first.end(), hint, edits),))
+
+
+# Quotation
+
+_QUOTATION = re.compile(r"(?:^[ \t]*>[^\n]*(?:\n|\Z))+", re.MULTILINE)
+_QUOTE_MARK = re.compile(r"^[ \t]*(?:>[ \t]?)+", re.MULTILINE)
+
+
+def _quotation(text: str) -> Stage:
+    """Take off ``> `` before lines that are quoted with a step among them."""
+    found: list[Diagnostic] = []
+    taken: list[Edit] = []
+    if not re.search(r"^[ \t]*>", text, re.MULTILINE):
+        return _NOTHING
+    for region in _QUOTATION.finditer(text):
+        marks = list(_QUOTE_MARK.finditer(text, region.start(), region.end()))
+        bare = _QUOTE_MARK.sub("", region[0])
+        if len(marks) < 2 or not re.search(rf"\({ID}\)[ \t]*=", bare):
+            continue
+        edits = [Edit(Span(mark.start(), mark.end()), "") for mark in marks]
+        found.append(
+            warned(
+                f"{len(marks)} lines are written as a quotation, with > before them",
+                marks[0].start(),
+                marks[0].end(),
+                "remove the >",
+                edits,
+                "LWT037",
+            )
+        )
+        taken += edits
+    return Stage(tuple(taken), tuple(found))
+
+
+STAGES: tuple[Callable[[str], Stage], ...] = (_thoughts, _entities, _quotation, _strings, take_off_lines)
+"""What is taken off in turn, each from the text that the one before left."""
+
+
+def is_wrapped(text: str) -> bool:
+    """Say whether a text that reads without a fault may still hold steps in its comments: headings."""
+    return re.search(rf"^[ \t]*#[^\n]*\({ID}\)[ \t]*=[ \t]*\w+[ \t]*\(", text, re.MULTILINE) is not None

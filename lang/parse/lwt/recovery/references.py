@@ -1,0 +1,286 @@
+"""Slips in writing references that leave them as text: what was meant, and its exact spelling.
+
+Pure text in, diagnostics out. The lenient reading makes the edits (except for LWT024, which stays text), the linter
+reports the same slips in a strict script. LWT.md, "Syntax", lists them.
+"""
+
+import re
+from collections.abc import Collection, Iterator
+
+from ....diagnostic import Diagnostic, Edit
+from ....source import Span
+from ....trees.lwt import RESERVED
+
+__all__ = ["SLIPS", "broken_references", "find_lookalikes", "find_slips", "has_lookalikes", "path_of", "respelled"]
+
+SLIPS = frozenset({"LWT024", "LWT025", "LWT026", "LWT027"})
+"""The codes that ``find_slips`` gives."""
+
+_ID = r"\w[\w-]*(?:\.\w[\w-]*)*"
+_ACCESSORS = r"""(?:\[(?:"(?:[^"\\\n]|\\[^\n])*"|'(?:[^'\\\n]|\\[^\n])*'|\\"[^"\\\n]*\\"|\\'[^'\\\n]*\\'|[\w.\-]+|-?[0-9]*:-?[0-9]*)\])"""
+_REFERENCE = re.compile(rf"\{{\({_ID}\)\}}({_ACCESSORS}*)")
+_INSIDE = re.compile(rf"\{{\(({_ID})\)({_ACCESSORS}+)\}}")
+_INSIDE_BOTH = re.compile(rf"\{{\(({_ID})({_ACCESSORS}+)\)\}}")
+_DOUBLED = re.compile(rf"\{{\{{\(({_ID})\)({_ACCESSORS}*)\}}\}}({_ACCESSORS}*)")
+_BRACES = re.compile(rf"(?P<reference>{_REFERENCE.pattern})|(?P<run>\{{+)(?P<opening>\(?)|\}}")
+_FREE_TEXT = re.compile(r"\{\(([^{}\n]{0,200})\)\}")
+_MOST = 1000
+"""Slips reported in one string; what is left of a text that has more was not meant as a prompt."""
+
+
+_QUOTED_ID = re.compile(rf"\{{\(([\"'])({_ID})\1\)\}}")
+_HALF = re.compile(rf"\{{\(({_ID})(?:\)|\}})({_ACCESSORS}+)")
+_SPACED_KEY = re.compile(rf"(\{{\({_ID}\)\}}{_ACCESSORS}*)\[[ \t]+(\"[^\"\n]*\"|'[^'\n]*')[ \t]*\]")
+_NEAR = re.compile(r"\{\(+[ \t]{0,4}([\w][\w.\- ]{0,60}?)[ \t]{0,4}(?:\)*[ \t]{0,4}\}|\))")
+
+
+def broken_references(text: str, start: int, stop: int) -> Iterator[tuple[Span, str]]:
+    """Yield the slips in ``[start, stop)`` that have quotes, which end the string around them, and their right spelling."""
+    at = text.find("{(", start, stop)
+    while at >= 0:
+        inside = _INSIDE.match(text, at, stop) or _INSIDE_BOTH.match(text, at, stop)
+        if inside and ('"' in inside[2] or "'" in inside[2]):
+            yield Span(at, inside.end()), f"{{({inside[1]})}}{inside[2]}"
+        elif half := _HALF.match(text, at, stop):
+            yield Span(at, half.end()), f"{{({half[1]})}}{half[2]}"
+        elif quoted := _QUOTED_ID.match(text, at, stop):
+            yield Span(at, quoted.end()), f"{{({quoted[2]})}}"
+        elif spaced := _SPACED_KEY.match(text, at, stop):
+            yield Span(at, spaced.end()), f"{spaced[1]}[{spaced[2]}]"
+        at = text.find("{(", at + 2, stop)
+
+
+_SPACED = re.compile(rf"\{{[ \t]{{0,4}}\([ \t]{{0,4}}({_ID})[ \t]{{0,4}}\)[ \t]{{0,4}}\}}")
+
+_SEVERAL = re.compile(rf"\{{\({_ID}\)(?:[ \t]{{0,4}}[,;|&+/][ \t]{{0,4}}\({_ID}\)){{1,20}}\}}")
+_ONE_OF_SEVERAL = re.compile(rf"\({_ID}\)")
+_BRACE_LATER = re.compile(r"[^{}\n]{1,200}\}")
+_UNCLOSED = re.compile(rf"\{{\(({_ID})(?:\)|\}})(?![)}}])")
+_BARE = re.compile(rf"\$?\{{{{1,2}}[ \t]{{0,4}}({_ID})[ \t]{{0,4}}\}}{{1,2}}")
+
+
+def respelled(text: str, start: int, stop: int) -> tuple[Span, str] | None:
+    """Return what a slip at ``start``, outside of strings, was meant to be."""
+    inside = _INSIDE.match(text, start, stop) or _INSIDE_BOTH.match(text, start, stop)
+    if inside:
+        return Span(start, inside.end()), f"{{({inside[1]})}}{inside[2]}"
+    if doubled := _DOUBLED.match(text, start, stop):
+        return Span(start, doubled.end()), f"{{({doubled[1]})}}{doubled[2]}{doubled[3]}"
+    for pattern in (_SPACED, _QUOTED_ID, _UNCLOSED, _BARE):
+        if not (spaced := pattern.match(text, start, stop)):
+            continue
+        name = spaced[spaced.re.groups]
+        return Span(start, spaced.end()), f"{{({name})}}"
+    return None
+
+
+def find_slips(raw: str, offset: int, known_ids: Collection[str], *, is_read: bool = False) -> list[Diagnostic]:
+    """Return the slips in ``raw``, the text between the quotes of a string, which stands at ``offset`` of its source.
+
+    Each diagnostic is a warning whose edits give the strict spelling. ``{{(id)}}`` is a slip only where ``id`` is one
+    of ``known_ids``, for it is also the right spelling of a literal ``{(id)}`` before a ``}``; where the edits are going to be
+    made (``is_read``) it always is, and the messages say what is read.
+    Linear in the length of ``raw``.
+    """
+    if "{(" not in raw:
+        return []
+    found: list[Diagnostic] = []
+    unpartnered: set[int] | None = None
+    opening = _next_opening(raw, 0)
+    while opening and len(found) < _MOST:
+        start, at = opening
+        slip = None
+        if at - start == 2:
+            if reference := _REFERENCE.match(raw, start):
+                at = reference.end()
+                if reference[1] and raw.startswith("}", at):
+                    unpartnered = _unpartnered(raw) if unpartnered is None else unpartnered
+                    slip = _stray_brace(reference, offset) if at in unpartnered else None
+            else:
+                slip, at = _single(raw, start, offset, known_ids, is_read=is_read)
+        elif at - start == 3 and (doubled := _DOUBLED.match(raw, start)):
+            slip = _doubled(doubled, offset, None if is_read else known_ids)
+            at = doubled.end() if slip else at
+        if slip:
+            found.append(slip)
+        opening = _next_opening(raw, at)
+    return found
+
+
+def _next_opening(raw: str, at: int) -> tuple[int, int] | None:
+    """Return start and end of the next run of ``{`` with its ``(``. (As a regular expression it would be quadratic.)"""
+    brace = raw.find("{(", at)
+    if brace < 0:
+        return None
+    start = brace
+    while start > at and raw[start - 1] == "{":
+        start -= 1
+    return start, brace + 2
+
+
+def _unpartnered(raw: str) -> set[int]:
+    """Return the places of every ``}`` that closes nothing, if ``raw`` has more ``}`` than ``{``. References don't count."""
+    places, depth, excess = set(), 0, 0
+    for token in _BRACES.finditer(raw):
+        if token["reference"]:
+            continue
+        if token["run"]:
+            count = len(token["run"]) - (len(token["run"]) > 1 and token["opening"] == "(")  # one of {{( is an escape
+            depth, excess = depth + count, excess - count
+            continue
+        excess += 1
+        if depth:
+            depth -= 1
+        else:
+            places.add(token.start())
+    return places if excess > 0 else set()
+
+
+def _single(raw: str, start: int, offset: int, known_ids: Collection[str], *, is_read: bool) -> tuple[Diagnostic, int]:
+    """Tell what was meant by a ``{(`` that begins no reference, and where to go on."""
+    inside = _INSIDE.match(raw, start) or _INSIDE_BOTH.match(raw, start)
+    if inside:
+        right = f"{{({inside[1]})}}{inside[2]}"
+        return Diagnostic(
+            "LWT025",
+            "warning",
+            f"the brackets of `{_short(inside[0])}` stand inside its braces"
+            + (f"; it is read as `{_short(right)}`" if is_read else ", so it is no reference"),
+            Span(offset + start, offset + inside.end()),
+            (f"write `{_short(right)}`",),
+            (Edit(Span(offset + start, offset + inside.end()), right),),
+        ), inside.end()
+    if several := _SEVERAL.match(raw, start):
+        return _several(several, offset, known_ids, is_read=is_read), several.end()
+    near = _NEAR.match(raw, start)
+    name = re.sub(r"[ .\-]+", lambda gap: "_" if " " in gap[0] else gap[0], near[1]) if near else ""
+    if near and not near[0].endswith("}") and (brace := _BRACE_LATER.match(raw, near.end())):
+        span = Span(offset + start, offset + brace.end())
+        message = f"`{_short(raw[start : brace.end()])}` is no reference, so it stays as text"
+        ways = (f"if a reference is meant, write `{{({near[1]})}}`", "for literal text write `{{(` instead of `{(`")
+        return Diagnostic(
+            "LWT024", "warning", message, span, ways, (Edit(Span(span.start, span.start), "{"),)
+        ), brace.end()
+    if near and (name in known_ids or name in RESERVED):
+        right = f"{{({name})}}"
+        return Diagnostic(
+            "LWT024",
+            "warning",
+            f"`{_short(near[0])}` is no reference"
+            + (f"; it is read as `{_short(right)}`" if is_read else ", so it stays as text"),
+            Span(offset + start, offset + near.end()),
+            (f"write `{_short(right)}`",),
+            (Edit(Span(offset + start, offset + near.end()), right),),
+        ), near.end()
+    free = _FREE_TEXT.match(raw, start)
+    end = free.end() if free else start + 2
+    advice = ["for literal text write `{{(` instead of `{(`"]
+    if free and re.fullmatch(_ID, free[1].strip()):
+        advice.insert(0, f"a reference has no spaces: `{{({free[1].strip()})}}`")
+    shown = _short(raw[start:end]) if free else "{("
+    return Diagnostic(
+        "LWT024",
+        "warning",
+        f"`{shown}` is no reference, so it stays as text",
+        Span(offset + start, offset + end),
+        tuple(advice),
+        (Edit(Span(offset + start, offset + start), "{"),),
+    ), end
+
+
+def _several(match: re.Match[str], offset: int, known_ids: Collection[str], *, is_read: bool) -> Diagnostic:
+    """Tell of ``{(a), (b)}``: two references where all of it names steps, else text."""
+    names = [each[0][1:-1] for each in _ONE_OF_SEVERAL.finditer(match[0])]
+    right = _ONE_OF_SEVERAL.sub(lambda each: f"{{{each[0]}}}", match[0][1:-1])
+    span = Span(offset + match.start(), offset + match.end())
+    what = f"`{_short(match[0])}` has {len(names)} ids in one pair of braces"
+    if all(name in known_ids or name in RESERVED for name in names):
+        then = f"; it is read as `{_short(right)}`" if is_read else ", so it is no reference and stays as text"
+        return Diagnostic("LWT024", "warning", what + then, span, (f"write `{_short(right)}`",), (Edit(span, right),))
+    hints = (f"if references are meant, write `{_short(right)}`", "for literal text write `{{(` instead of `{(`")
+    edit = Edit(Span(span.start, span.start), "{")
+    return Diagnostic("LWT024", "warning", f"{what}, so it is no reference and stays as text", span, hints, (edit,))
+
+
+def _doubled(match: re.Match[str], offset: int, known_ids: Collection[str] | None) -> Diagnostic | None:
+    name = match[1]
+    if known_ids is not None and name not in known_ids and name not in RESERVED:
+        return None
+    right = f"{{({name})}}{match[2]}{match[3]}"
+    span = Span(offset + match.start(), offset + match.end())
+    return Diagnostic(
+        "LWT026",
+        "warning",
+        f"`{_short(match[0])}` has its braces doubled"
+        + (f"; it is read as `{_short(right)}`" if known_ids is None else ", so it is text and no reference"),
+        span,
+        (f"write `{_short(right)}`",),
+        (Edit(span, right),),
+    )
+
+
+def _stray_brace(reference: re.Match[str], offset: int) -> Diagnostic:
+    span = Span(offset + reference.end(), offset + reference.end() + 1)
+    return Diagnostic(
+        "LWT027",
+        "warning",
+        f"the `}}` after `{_short(reference[0])}` closes nothing",
+        span,
+        ("leave it out",),
+        (Edit(span, ""),),
+    )
+
+
+def _short(text: str) -> str:
+    return text if len(text) <= 60 else f"{text[:57]}..."
+
+
+# References as other languages write them: ``{name}``, ``{{ name.key }}``, ``${name}``, ``$name``, ``{ (name) }``.
+# All of it is text in LWT and may be meant as such, so only what names a step or the input is reported. The model would see the
+# spelling instead of the value.
+
+
+_PATH = r"""(?P<path{n}>(?:\.\w{{1,60}}|\[(?:\d{{1,9}}|"[^"\\\n]{{1,60}}"|'[^'\\\n]{{1,60}}')\]){{0,9}})"""
+_LOOKALIKE = re.compile(
+    rf"(?<![\w\\^}}$])(?:\{{\{{[ ]{{0,4}}(?P<name1>[^\W\d][\w\-]{{0,60}}){_PATH.format(n=1)}[ ]{{0,4}}\}}\}}"
+    rf"|\$?\{{[ ]{{0,4}}(?P<name2>[^\W\d][\w\-]{{1,60}}|[^\W\d](?![\w\-])){_PATH.format(n=2)}[ ]{{0,4}}\}}"
+    rf"|\$(?P<name3>[^\W\d][\w]{{2,60}}){_PATH.format(n=3)}(?![\w$])"
+    rf"|\{{[ ]{{1,4}}\((?P<name4>[^\W\d][\w\-.]{{0,60}})\)[ ]{{0,4}}\}})"
+)
+_FIRST = re.compile(r"\{[ {]{0,5}\(?[^\W\d]|\$\{?[^\W\d]")
+_STEP = re.compile(r"""\.(\w+)|\[(\d+)\]|\["([^"]*)"\]|\['([^']*)'\]""")
+_MOST_LOOKALIKES = 100
+
+
+def has_lookalikes(text: str) -> bool:
+    """Say whether it is worth looking: most scripts have nothing of the kind anywhere."""
+    if "$" not in text and text.count("{") == text.count("{("):
+        return False
+    return any(found[0][1:2] != "(" for found in _FIRST.finditer(text))
+
+
+def path_of(path: str, mark: str) -> str:
+    """Return ``.key[0]`` as accessors: ``["key"][0]``. In a string that ``mark`` encloses any quotes do."""
+    quote = "'" if mark.startswith("'") else '"'
+    pieces = []
+    for key, index, double, single in _STEP.findall(path):
+        number = index or (key if key.isdigit() else "")
+        pieces.append(f"[{number}]" if number else f"[{quote}{key or double or single}{quote}]")
+    return "".join(pieces)
+
+
+def find_lookalikes(raw: str, offset: int, names: Collection[str], mark: str) -> list[Diagnostic]:
+    """Return a warning (LWT041) for each place in ``raw`` that names one of ``names`` as another language would."""
+    found: list[Diagnostic] = []
+    for match in _LOOKALIKE.finditer(raw):
+        name = match["name1"] or match["name2"] or match["name3"] or match["name4"]
+        if name not in names or len(found) >= _MOST_LOOKALIKES:
+            continue
+        path = match["path1"] or match["path2"] or match["path3"] or ""
+        right = f"{{({name})}}{path_of(path, mark)}"
+        span = Span(offset + match.start(), offset + match.end())
+        message = f"`{match[0]}` is text to LWT: the model sees it as it stands, not what ({name}) gives"
+        found.append(
+            Diagnostic("LWT041", "warning", message, span, (f"a reference is `{right}`",), (Edit(span, right),))
+        )
+    return found

@@ -1,0 +1,392 @@
+"""Lines around the steps of a script that a model wrote: labels before heads, fences, prose in any language.
+
+The lenient reading makes remarks of what holds no step. What may be a step, or a part of one, stays and is an error, unless all
+steps stand inside of code fences and it outside. See ``docs/design/lwt.md#syntax``.
+"""
+
+import re
+from collections.abc import Callable, Collection, Iterator
+from typing import Any
+
+from attrs import define, field, frozen
+
+from ....diagnostic import Diagnostic, Edit
+from ....source import Span
+from ...repairs import shown
+from ..engine import StepRead, read_step
+from ..shapes import (
+    BAD_HEAD,
+    BULLET,
+    ELISION,
+    EMPTY_LINES,
+    HEAD,
+    ID,
+    INVISIBLE,
+    OPERATION,
+    end_of_line,
+    first_shown,
+    next_head,
+)
+from .stray_text import ends_a_call, explain_bad_head, is_text
+
+__all__ = ["LINE_WITH_FENCE", "MAX_FENCES", "MOST_BROKEN", "Stage", "take_off_lines", "warned"]
+
+
+MAX_FENCES = 10_000
+"""Maximum number of lines of a text that open or close a code fence. The lines around each are explained by themselves."""
+
+
+MOST_BROKEN = 200
+"""Steps that can't be read and are passed over by reading; behind these, only lines are looked at."""
+
+
+@frozen
+class Stage:
+    """One layer that was taken off: the edits, in place order or not, and what is told of them."""
+
+    edits: tuple[Edit, ...]
+    diagnostics: tuple[Diagnostic, ...]
+
+
+def warned(message: str, start: int, end: int, hint: str, edits: list[Edit], code: str = "LWT001") -> Diagnostic:
+    """Return the warning that tells of something taken off."""
+    return Diagnostic(code, "warning", message, Span(start, end), (hint,), tuple(edits))
+
+
+_UNSEEN = re.compile(rf"[{INVISIBLE}]")
+_DRESSED_HEAD = re.compile(
+    rf"(?P<mark>\*\*|__|`|\*)\((?P<id>{ID})(?:\)(?P=mark)[ \t]*=|\)[ \t]*=(?P=mark))[ \t]*(?=\w+[ \t]*\()"
+)
+_LONGEST_DRESSED = 100_000
+_LATER_HEAD = re.compile(rf"\((?P<id>{ID})\)[ \t]*=[ \t]*[A-Za-z]\w*[ \t]*\((?=[ \t\r\n]*[\"'{{\[\w])")
+_WORD = re.compile(r"[^\W\d_]{2,}")
+_STEP_WORD = re.compile(r"(?i)steps?\b")
+_FENCE_PREFIX = re.compile(r"[ \t]*(?:[-*+>\u2022]|\d{1,3}[.)])[ \t]+(?=`{3,}|~{3,})")
+_PLAIN = re.compile(rf"([ \t\r{INVISIBLE}]*+)[^\W\d_][^\n(]*+(?=\n|\Z)")
+"""A line that begins with a letter and has no parenthesis: text, for neither a head nor a fence nor a comment looks like that."""
+_FENCE_MARK = re.compile(r"[ \t]*+(?P<mark>`{3,}+|~{3,}+)[ \t]*+(?P<info>[^\n`]*+)$", re.MULTILINE)
+_FENCE_LINE = re.compile("^" + _FENCE_MARK.pattern, re.MULTILINE)
+LINE_WITH_FENCE = re.compile(r"^[^\n]*?(?P<mark>`{3}|~{3})", re.MULTILINE)
+"""A line that may open or close a code fence. It is found in linear time: the search begins at no place but a line's first."""
+_HEADING = re.compile(rf"#{{1,6}}[ \t]*[^\n(]{{0,60}}(?=\({ID}\)[ \t]*=[ \t]*[A-Za-z]\w*[ \t]*\()")
+_CALL_BEHIND = re.compile(r"[ \t]*(?:\w+[ \t]*\(|[\"'\[{(]|-?\d|$|\Z)", re.MULTILINE)
+
+_CALL = re.compile(rf"(?:{OPERATION})[ \t]{{0,4}}\(")
+_ASSIGNED = re.compile(rf"\w+[ \t]*:?=(?!=)[ \t]*(?:[\"'](?!\"\"|'')|\{{\(|(?:{OPERATION})\b)")
+_NO_EQUALS = re.compile(rf"\({ID}\)[ \t]*(?:{OPERATION})\b")
+_ONLY_MARKS = re.compile(r"[\"'`\])}>,;.\s]*\Z")
+_OPENS_TEXT = re.compile(r"(?:\"\"\"|''')\Z")
+
+
+def _may_be_a_step(line: str) -> bool:
+    """Say whether a line between steps may be a step, or what is left of one: then it is no prose."""
+    if _ONLY_MARKS.match(line) or _OPENS_TEXT.search(line):
+        return False
+    if (
+        _NO_EQUALS.match(line)
+        or (line[0] in "([{\"'`" and _CALL.search(line))
+        or _CALL.match(line)
+        or _ASSIGNED.match(line)
+    ):
+        return True
+    return ends_a_call(line)
+
+
+@define
+class _Line:
+    """A line, or the lines of a step. ``first``: its first character that shows. ``kind``: "step", "broken", "fence", "text", "comment"."""
+
+    kind: str
+    start: int
+    first: int
+    end: int
+    fence: int
+    name: str = ""
+    call: Any = None
+    prefix_end: int = -1
+    has_words_behind: bool = False
+
+
+@define
+class _Lines:
+    """Goes over a text line by line, and step by step where there are steps."""
+
+    text: str
+    found: list[_Line] = field(factory=list)
+    fence: str = ""
+    fences: int = 0
+    broken: int = 0
+
+    @property
+    def within(self) -> int:
+        """The number of the code fence around, 0 outside of fences."""
+        return self.fences if self.fence else 0
+
+    def gather(self) -> None:
+        """Find what every line is."""
+        text, at = self.text, 0
+        while at < len(text):
+            if plain := _PLAIN.match(text, at):
+                end = plain.end()
+                self.found.append(_Line("text", at, plain.end(1), end, self.within))
+                at = end + 1
+                continue
+            if blank := EMPTY_LINES.match(text, at):
+                at = blank.end()
+                continue
+            end = end_of_line(text, at)
+            first = first_shown(text, at, end)
+            at = self._take(at, first, end) + 1
+
+    def _take(self, at: int, first: int, end: int) -> int:
+        text = self.text
+        prefix = _FENCE_PREFIX.match(text, at)
+        if mark := _FENCE_MARK.match(text, prefix.end() if prefix else first):
+            opened = self.fence
+            if not opened:
+                self.fence = mark["mark"]
+                self.fences += 1
+            elif mark["mark"].startswith(opened) and not mark["info"].strip():
+                self.fence = ""
+            self.found.append(_Line("fence", at, first, end, self.fences, prefix_end=prefix.end() if prefix else -1))
+            return end
+        if first == end:
+            return end
+        if text[first] == "#" and not self._is_heading(first):
+            self.found.append(_Line("comment", at, first, end, self.within))
+            return end
+        head = self._head(first, end)
+        if head is None:
+            self.found.append(_Line("text", at, first, end, self.within))
+            return end
+        return self._take_step(at, first, head)
+
+    def _is_heading(self, first: int) -> bool:
+        return not self.fence and self.text.startswith("##", first) and _HEADING.match(self.text, first) is not None
+
+    def _head(self, first: int, end: int) -> int | None:
+        """Return where the head of the step on this line stands, a prefix before it or not."""
+        text = self.text
+        if dressed := _DRESSED_HEAD.match(text, first):
+            return dressed.start()
+        bullet = BULLET.match(text, first)
+        at = bullet.end() if bullet else first
+        if head := HEAD.match(text, at):
+            return at if _CALL_BEHIND.match(text, head.end()) else None
+        later = _LATER_HEAD.search(text, first, end)
+        return later.start() if later else None
+
+    def _take_step(self, at: int, first: int, head: int) -> int:
+        text = self.text
+        dressed = _DRESSED_HEAD.match(text, head)
+        name = dressed["id"] if dressed else text[head + 1 : text.index(")", head)]
+        if self.broken >= MOST_BROKEN:
+            read, behind = None, 0
+        elif dressed:
+            right = f"({name})="
+            read = read_step(right + text[dressed.end() : dressed.end() + _LONGEST_DRESSED], 0)
+            behind = dressed.end() - len(right)
+        else:
+            read, behind = read_step(text, head), 0
+        if isinstance(read, StepRead):
+            end = end_of_line(text, read.end + behind)
+            rest = text[read.end + behind : end].strip()
+            has_words = _WORD.search(rest) is not None
+            self.found.append(_Line("step", at, first, end, self.within, name, read.step.call, head, has_words))
+            if self.fence and rest.startswith(self.fence):
+                self.fence = ""
+            return end
+        self.broken += 1
+        end = self._stop(head)
+        self.found.append(_Line("broken", at, first, end, self.within, name, None, head))
+        return end
+
+    def _stop(self, head: int) -> int:
+        """Return where a step that can't be read ends at the latest: before the next head, or the end of its fence."""
+        text = self.text
+        stop = next_head(text, head)
+        if self.fence:
+            depth = 0
+            for mark in _FENCE_LINE.finditer(text, end_of_line(text, head), stop):
+                depth += 1 if mark["info"].strip() else -1
+                if depth < 0:
+                    stop = mark.start()
+                    break
+        return max(stop - 1, head) if stop < len(text) else len(text)
+
+
+def take_off_lines(text: str) -> Stage:
+    """Take off what stands before heads, and make remarks of prose."""
+    lines = _Lines(text)
+    lines.gather()
+    edits: list[Edit] = []
+    told: list[Diagnostic] = []
+
+    def tell(message: str, start: int, end: int, hint: str, made: list[Edit], code: str = "LWT001") -> None:
+        edits.extend(made)
+        told.append(warned(message, start, end, hint, made, code))
+
+    _prefixes(text, lines.found, tell)
+    steps = [line for line in lines.found if line.kind in ("step", "broken")]
+    inside = {line.name: line for line in steps if line.fence}
+    for line in steps if inside else ():
+        if not line.fence:
+            _compare(text, line, inside.get(line.name), tell, told)
+    outside = [line for line in steps if not line.fence and line.kind != "text"]
+    holding = {line.fence for line in inside.values()}
+    names = {line.name for line in lines.found if line.kind in ("step", "broken")}
+    for group in _groups(lines.found):
+        _prose(text, group, names, tell, is_outside=bool(inside) and not outside and group[0].fence not in holding)
+    return Stage(tuple(edits), tuple(told))
+
+
+_Tell = Callable[..., None]
+
+
+def _compare(text: str, line: _Line, inside: _Line | None, tell: _Tell, told: list[Diagnostic]) -> None:
+    """Say what becomes of a step outside of the code fences that hold others, ``inside`` among them with the same id."""
+    end = min(line.end, end_of_line(text, line.first))
+    if inside is None:
+        message = f"step ({line.name}) stands outside of the code fence that holds other steps; it counts"
+        tell(message, line.first, end, "put it into the fence, or make a remark of it: #", [], "LWT036")
+    elif line.call is None or line.call != inside.call:
+        if _ELIDED.search(text, line.first, end):
+            line.kind, line.end = "text", end
+            return
+        message = f"step ({line.name}) stands in a code fence and, written otherwise, outside: which of them counts can't be told"
+        told.append(Diagnostic("LWT014", "error", message, Span(line.first, end), ("write it once",)))
+
+
+_MOST_REMARKS = 500
+"""Lines of text together that are kept as remarks. More are left out: nobody reads them in a script."""
+_ODD = re.compile(r"[(){=:.\u2026]")
+_ELIDED = re.compile(r"\.\.\.|\u2026")
+
+
+def _prefixes(text: str, lines: list[_Line], tell: _Tell) -> None:
+    """Take off what stands before heads and fences, and take lines that only mention a step for text."""
+    proper = {line.name for line in lines if line.kind in ("step", "broken") and _is_proper(text, line)}
+    for line in lines:
+        if line.kind == "fence" and line.prefix_end >= 0:
+            end = min(line.end + 1, len(text))
+            tell(
+                "a code fence is no part of a script",
+                line.first,
+                line.end,
+                "remove the line",
+                [Edit(Span(line.start, end), "")],
+                "LWT036",
+            )
+        unseen = _UNSEEN.search(text, line.start, line.first)
+        if unseen:
+            tell(
+                f"an invisible character (U+{ord(unseen[0]):04X}) stands at the beginning of the line",
+                unseen.start(), unseen.end(), "remove it", [Edit(Span(line.start, line.first), "")], "LWT037",
+            )  # fmt: skip
+        if line.kind not in ("step", "broken"):
+            continue
+        if dressed := _DRESSED_HEAD.match(text, line.prefix_end):
+            right = f"({dressed['id']})="
+            span = Span(dressed.start(), dressed.end())
+            tell(
+                f"the head of step ({dressed['id']}) is marked with {dressed['mark']}",
+                span.start,
+                span.end,
+                f"write {right}",
+                [Edit(span, right)],
+                "LWT037",
+            )
+        if line.prefix_end <= line.first:
+            continue
+        prefix = text[line.first : line.prefix_end]
+        words = [word for word in _WORD.findall(prefix) if not _STEP_WORD.match(word)]
+        if BULLET.match(text, line.first):
+            continue  # explained where steps are read
+        if words and (line.name in proper or not _is_label(line, prefix, words)):
+            line.kind = "text"
+            line.end = end_of_line(text, line.first)
+            continue
+        span = Span(line.first, line.prefix_end)
+        edit = Edit(span, f"# {prefix.strip()}\n" if words and "<" not in prefix and "#" not in prefix else "")
+        tell(
+            f"{shown(prefix)!r} stands before the step's head; a head stands at the start of its line",
+            span.start,
+            span.end,
+            "remove it",
+            [edit],
+            "LWT037",
+        )
+
+
+def _is_proper(text: str, line: _Line) -> bool:
+    return line.prefix_end <= line.first or BULLET.match(text, line.first) is not None
+
+
+def _is_label(line: _Line, prefix: str, words: list[str]) -> bool:
+    """Say whether the words before a head announce the step, and nothing is said of it behind."""
+    if prefix.rstrip()[-1:].isalnum():
+        return line.kind == "step" and len(words) <= 2 and not line.has_words_behind
+    return True
+
+
+def _groups(lines: list[_Line]) -> Iterator[list[_Line]]:
+    """Yield the runs of lines of text."""
+    group: list[_Line] = []
+    for line in lines:
+        if line.kind == "text" and (not group or (group[-1].end + 1 >= line.start and group[-1].fence == line.fence)):
+            group.append(line)
+            continue
+        if group:
+            yield group
+        group = [line] if line.kind == "text" else []
+    if group:
+        yield group
+
+
+def _prose(text: str, group: list[_Line], names: Collection[str], tell: _Tell, *, is_outside: bool) -> None:
+    """Make remarks of lines of text; leave what may be a step, and what is text by all signs, to who reads the steps."""
+    bodies = [text[line.first : line.end].strip() for line in group]
+    if all(map(is_text, bodies, ["", *bodies])):
+        return
+    steplike: list[_Line] = []
+    left: list[_Line] = []
+    for line, body in zip(group, bodies, strict=True):
+        if not _ODD.search(body):
+            continue  # most lines: no step has none of these
+        later = _LATER_HEAD.search(body)
+        is_steplike = _may_be_a_step(body) or bool(later and later["id"] not in names)
+        if is_steplike:
+            steplike.append(line)
+        if not is_outside and (is_steplike or ELISION.match(body) or _may_be_a_head(body, names)):
+            left.append(line)
+    apart = {line.start for line in left}
+    taken = [line for line in group if line.start not in apart]
+    if not taken:
+        return
+    if len(taken) == len(group) > _MOST_REMARKS:
+        edits = [Edit(Span(group[0].start, group[-1].end), "")]
+    else:
+        edits = [Edit(Span(line.first, line.first), "# ") for line in taken]
+    odd = [line for line in steplike if line.start not in apart]
+    first = odd[0] if odd else taken[0]
+    if odd:
+        message = (
+            "this line looks like a step and stands outside of the code fence that holds the script; it is left out"
+        )
+        hint = "put it into the fence if it is a step"
+    else:
+        message = "this line is no step" if len(taken) == 1 else f"these {len(taken)} lines are no steps"
+        hint = "a note is a line that starts with #"
+    tell(message, first.first, first.end, hint, edits)
+
+
+def _may_be_a_head(line: str, names: Collection[str]) -> bool:
+    """Say whether a line may be meant as the head of a step; one that says what a step of ``names`` is, is not."""
+    bullet = BULLET.match(line)
+    line = line[bullet.end() :] if bullet else line
+    bad = BAD_HEAD.match(line)
+    if bad is None:
+        return explain_bad_head(line, 0, len(line)) is not None
+    if re.match(r"[ \t]*(?:[A-Za-z]\w*[ \t]*\(|[\"'])", line[bad.end() :]):
+        return True
+    return re.fullmatch(ID, bad["id"]) is not None and bad["id"] not in names

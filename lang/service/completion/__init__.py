@@ -1,0 +1,48 @@
+"""Completion in any of the languages."""
+
+import re
+
+from ...catalogue.rules import RULES
+from ...source import Span
+from ..document import Reading
+from ..model import Completion, Known, Language, plain
+from .place import Candidate, over_the_rest, ranked
+
+__all__ = ["completed"]
+
+
+def completed(reading: Reading, offset: int, known: Known) -> tuple[Completion, ...]:
+    """See ``service.complete``. The room of a language is loaded when it is first asked for."""
+    found: tuple[Completion, ...]
+    match reading.language:
+        case "gasl":
+            from .gasl_completion import complete_gasl as complete
+        case "lwt":
+            from .lwt_completion import complete_lwt as complete
+        case "expr":
+            from .expr_completion import complete_expr as complete
+        case "seed":
+            from .seed_completion import complete_seed as complete
+    found = complete(reading.source, offset, known)
+    if not found and reading.language in ("lwt", "gasl"):
+        found = complete_ignored(reading.text, offset, reading.language)
+    return over_the_rest(found, reading.text, offset)
+
+
+# Completion of the codes in a comment that silences remarks: ``# knotwork: ignore[LWT024]``.
+
+
+_OPEN = re.compile(r"[ \t]*#[ \t]*knotwork:[ \t]*ignore\[(?:[A-Za-z0-9]+[ \t]*,[ \t]*)*(?P<typed>[A-Za-z0-9]*)")
+
+
+def complete_ignored(text: str, offset: int, language: Language) -> tuple[Completion, ...]:
+    """Return the codes that may stand at ``offset``: those of remarks on the language; an error can't be silenced."""
+    match = _OPEN.fullmatch(text, text.rfind("\n", 0, offset) + 1, offset)
+    if match is None:
+        return ()
+    named = (
+        Candidate(code, "value", plain(rule.name), match=code)
+        for code, rule in RULES.items()
+        if code.startswith(language.upper()) and rule.severity != "error"
+    )
+    return ranked(named, match["typed"], Span(match.start("typed"), offset))

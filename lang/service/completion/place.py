@@ -1,0 +1,279 @@
+"""What the parser takes where the cursor is, and what a name there would be.
+
+No table says what may follow what. The text before the cursor is ended in the shortest way that the grammar has, with a mark at the
+cursor; it is read by the language's own reader, and where the mark is found in the tree says what it is: the variable that
+``COUNT`` takes, the field that a comparison has at its left.
+"""
+
+import re
+from collections.abc import Callable, Iterable, Iterator
+from typing import Any, TypeAlias
+
+import attrs
+from attrs import evolve, frozen
+
+from ...parse.lookahead import Automaton, States
+from ...source import Span
+from ...trees.node import Node
+from ..model import Completion, CompletionKind
+
+__all__ = ["MARK", "Before", "Candidate", "Found", "Tongue", "Way", "found_by", "over_the_rest", "ranked", "words"]
+
+MARK = "knotwork_is_here"
+"""A name that no text has."""
+
+Way: TypeAlias = tuple[tuple[Any, str], ...]
+"""The nodes from the root to the mark, each with the field that holds the next one; the last field is the mark's own."""
+
+_WORDY = re.compile(r"[\w`]")
+_DEVIATIONS = 16
+_LONGEST_READ = 3_000
+"""Characters before the cursor that are read again for each word; behind more, words are offered as the grammar spells them."""
+
+
+@frozen
+class Tongue:
+    """A language as this room needs it. ``read`` gives a tree or None, ``written`` its canonical text; ``blank`` parts words."""
+
+    automaton: Automaton
+    read: Callable[[str], Any]
+    written: Callable[[Any], str]
+    blank: str = " "
+
+
+@frozen
+class Before:
+    """The text before what is completed, as far back as it matters, and the parser's states behind it."""
+
+    text: str
+    states: States
+
+
+@frozen
+class Found:
+    """A word of the language that may stand at the cursor, and the terminal that it is."""
+
+    terminal: str
+    text: str
+
+
+def _endings(tongue: Tongue, states: States, deviations: int) -> Iterator[list[str]]:
+    """Yield the shortest ending, then some that take another way somewhere: ``max()`` lacks what the grammar leaves out."""
+    automaton = tongue.automaton
+    shortest = automaton.ending(states)
+    yield shortest
+    left = deviations
+    for taken in range(len(shortest) if deviations else 0):
+        at = automaton.after(states, *shortest[:taken])
+        if at is None:
+            return
+        others = [name for name in automaton.accepts(at) if name != shortest[taken] and automaton.samples.get(name)]
+        for name in others[:left]:
+            after = automaton.after(at, name)
+            if after is not None:
+                left -= 1
+                yield [*shortest[:taken], name, *automaton.ending(after)]
+
+
+def _ended(tongue: Tongue, before: Before, written: str, states: States) -> tuple[Any, tuple[str, ...]] | None:
+    """Read the text before the cursor with ``written`` behind it, ended. None where no ending makes it readable."""
+    samples = tongue.automaton.samples
+    for ending in _endings(tongue, states, _DEVIATIONS if len(before.text) <= _LONGEST_READ else 0):
+        tail = tongue.blank.join(samples[name] for name in ending)
+        tree = tongue.read(f"{before.text}{written}{tongue.blank}{tail}")
+        if tree is not None:
+            return tree, tuple(ending)
+    return None
+
+
+def words(tongue: Tongue, before: Before) -> list[Found]:
+    """Return the words and signs of the grammar that may stand next, as the printer writes them; of synonyms, the printer's."""
+    automaton = tongue.automaton
+    if len(before.text) > _LONGEST_READ:
+        accepted = automaton.accepts(before.states)
+        return [Found(name, said) for name in accepted for said in automaton.spellings.get(name, ()) if said.strip()]
+    groups: dict[Any, list[tuple[bool, Found]]] = {}
+    for terminal in automaton.accepts(before.states):
+        after = automaton.after(before.states, terminal)
+        for text in automaton.spellings.get(terminal, ()):
+            if after is None or not text.strip() or _touches(before.text, text):
+                continue
+            read = _ended(tongue, before, text, after)
+            if read is None:
+                continue
+            printed = tongue.written(read[0])
+            spelled = next((way for way in (text, text.lower()) if _has(printed, way)), None)
+            groups.setdefault(read, []).append((spelled is not None, Found(terminal, spelled or text)))
+    found: list[Found] = []
+    for group in groups.values():
+        printed_ones = [each for is_printed, each in group if is_printed]
+        found += printed_ones or [each for _, each in group]
+    order = {name: place for place, name in enumerate(automaton.samples)}
+    return sorted(found, key=lambda each: order[each.terminal])
+
+
+def _has(printed: str, word: str) -> bool:
+    if not word[0].isalnum():
+        return word in printed
+    return re.search(rf"(?<!\w){re.escape(word)}(?!\w)", printed) is not None
+
+
+def _touches(text: str, word: str) -> bool:
+    """Say whether ``word`` would run into what stands before it."""
+    return _WORDY.match(text[-1:]) is not None and _WORDY.match(word) is not None
+
+
+def found_by(tongue: Tongue, before: Before, written: str, *terminals: str) -> tuple[Way, Any] | None:
+    """Return what the mark in ``written`` is, and the tree it is in; None where ``terminals``, as which it is read, can't stand."""
+    after = tongue.automaton.after(before.states, *terminals)
+    if after is None or _touches(before.text, written):
+        return None
+    read = _ended(tongue, before, written, after)
+    way = _way(read[0]) if read is not None else None
+    return (way, read[0]) if way is not None and read is not None else None
+
+
+def _way(root: Any) -> Way | None:
+    """Return the way to the mark."""
+    stack: list[tuple[Any, Way]] = [(root, ())]
+    while stack:
+        value, way = stack.pop()
+        if isinstance(value, str):
+            if value == MARK:
+                return way
+        elif isinstance(value, tuple | list):
+            stack.extend((each, way) for each in reversed(value))
+        elif isinstance(value, Node):
+            names = [each.name for each in attrs.fields(type(value)) if each.name != "span"]
+            stack.extend((getattr(value, name), (*way, (value, name))) for name in reversed(names))
+    return None
+
+
+# What stands behind the cursor and belongs to what is completed: the rest of a word, of a string, and the sign that ends it.
+# ``LL|M(`` completed to ``LLM`` is ``LLM(``, not ``LLMM(``.
+
+
+_REST = re.compile(r"\w+")
+_PATH = re.compile(r"\w+(?:\.\w+)*")
+_SIGNS = re.compile(r"[^\w\s]\W*\Z")
+_OPENED = frozenset("_.[{($")
+_QUOTES = "\"'`"
+
+
+def over_the_rest(found: tuple[Completion, ...], text: str, offset: int) -> tuple[Completion, ...]:
+    """Return completions that replace what stands behind the cursor too, as far as it is the rest of what they write."""
+    return found if offset >= len(text) else tuple(_over(each, text, offset) for each in found)
+
+
+def _over(each: Completion, text: str, offset: int) -> Completion:
+    typed = text[each.span.start : offset]
+    if not typed or each.span.end != offset:
+        return each
+    said, at = each.text, offset
+    quote = next((sign for sign in _QUOTES if typed.count(sign) % 2), "")
+    closed = _closing(text, offset, quote) if quote else None
+    if closed is not None:
+        # In a prompt a key is written without the quotes that were begun for it.
+        at = closed + (quote not in said or said.rstrip("]: ").endswith(quote))
+    elif typed[-1].isalnum() or typed[-1] in _OPENED:
+        rest = (_PATH if "." in said else _REST).match(text, offset)
+        at = rest.end() if rest else offset
+    if at == offset and not (typed[-1].isalnum() or typed[-1] == "_"):
+        return each
+    signs = _SIGNS.search(said)
+    ending = signs[0].lstrip(quote if closed is not None and quote else "") if signs is not None else ""
+    if ending == "}" and text.startswith(".", at):  # ${name.field}: another name goes before the same field
+        said = said[:-1]
+    at += next((size for size in range(len(ending), 0, -1) if text.startswith(ending[:size], at)), 0)
+    return evolve(each, text=said, span=Span(each.span.start, at))
+
+
+def _closing(text: str, offset: int, quote: str) -> int | None:
+    """Return where the string that is open at ``offset`` ends on its line; None where it does not."""
+    end = text.find("\n", offset)
+    rest = text[offset : end if end >= 0 else len(text)]
+    return offset + rest.index(quote) if rest.count(quote) % 2 else None
+
+
+# Which candidates fit to what was typed, and in which order: what begins so, then what has a part that does, then the rest.
+
+
+MOST = 200
+"""Completions of one place."""
+_LOOKED_AT = 20_000
+_LONGEST = 2_000
+_PARTS = re.compile(r"[^\W_]+")
+
+
+@frozen
+class Candidate:
+    """A completion that may or may not fit. ``match`` is what is compared to what was typed (default: the text)."""
+
+    text: str
+    kind: CompletionKind
+    detail: str = ""
+    documentation: str = ""
+    match: str = ""
+    described: Callable[[], tuple[str, str]] | None = None
+    """Gives detail and documentation where these cost something: of a thousand variables two hundred are shown."""
+
+    @property
+    def about(self) -> tuple[str, str]:
+        """Detail and documentation."""
+        return (self.detail, self.documentation) if self.described is None else self.described()
+
+    @property
+    def compared(self) -> str:
+        """What is compared to what was typed."""
+        return self.match or self.text
+
+
+def ranked(candidates: Iterable[Candidate], typed: str, span: Span) -> tuple[Completion, ...]:
+    """Return the candidates that fit, the best first, at most ``MOST``. Those that fit alike keep their order."""
+    seen: set[str] = set()
+    scored: list[tuple[int, int, Candidate]] = []
+    for place, candidate in enumerate(candidates):
+        if place >= _LOOKED_AT:
+            break
+        if candidate.text in seen or len(candidate.text) > _LONGEST:
+            continue
+        score = _score(typed, candidate.compared)
+        if score is not None:
+            seen.add(candidate.text)
+            scored.append((score, place, candidate))
+    scored.sort(key=lambda each: each[:2])
+    return tuple(
+        Completion(each.text, each.kind, span, *each.about, rank, each.compared)
+        for rank, (_, _, each) in enumerate(scored[:MOST])
+    )
+
+
+def _score(typed: str, text: str) -> int | None:
+    """Return how well ``text`` fits, 0 best; None where it does not."""
+    if not typed or text.startswith(typed):
+        return 0
+    wanted, known = typed.casefold(), text.casefold()
+    if known.startswith(wanted):
+        return 1
+    starts = {match.start() for match in _PARTS.finditer(known)}
+    if any(known.startswith(wanted, start) for start in starts):
+        return 2
+    if len(wanted) < 2:
+        return None
+    if wanted in known:
+        return 3
+    return _fuzzy(wanted, known, starts)
+
+
+def _fuzzy(wanted: str, known: str, starts: set[int]) -> int | None:
+    """Return how far the letters of ``wanted`` are apart in ``known``; None where they are not there in order and near each other.
+
+    The first of them begins a part.
+    """
+    at = next((start for start in sorted(starts) if known[start] == wanted[0]), -1)
+    first = at
+    for letter in wanted[1:]:
+        if at < 0:
+            return None
+        at = known.find(letter, at + 1)
+    return 4 + at - first if 0 <= at - first <= 2 * len(wanted) + 1 and at >= 0 else None

@@ -1,0 +1,386 @@
+"""A place of a text that names something."""
+
+import json
+import re
+from collections.abc import Callable, Iterator, Mapping
+from functools import partial
+from typing import NamedTuple, TypeAlias
+
+from attrs import field, frozen
+
+from ..catalogue.operations import BUILTIN
+from ..documents.json_tree import JsonNode, StringMap
+from ..embedded import embedded, embedded_expression
+from ..linter.expr.expression_context import Context, row_part
+from ..linter.lwt.expressions import Places, placeholder
+from ..parse.expr import parse_expr
+from ..parse.gasl import parse_gasl
+from ..parse.gasl.rereading import ProgramPieces
+from ..parse.lwt.rereading import ScriptPieces
+from ..parse.lwt.shapes import ID
+from ..parse.moving import move
+from ..printer.gasl import format_name
+from ..source import Source, Span
+from ..trees import gasl
+from ..trees.conditions import Variable
+from ..trees.expr import Comprehension, Expr, Field
+from ..trees.expr import Name as ExprName
+from ..trees.gasl import Item, Key, Name, Program
+from ..trees.lwt import RESERVED, Call, Comment, Option, Step, Template, references
+from ..trees.node import Node, walk
+from .document import Reading
+from .model import Language, SymbolKind
+
+__all__ = [
+    "Names",
+    "Occurrence",
+    "expr_occurrences",
+    "gasl_occurrences",
+    "insides_of",
+    "lwt_occurrences",
+    "occurrences_in",
+    "seed_occurrences",
+]
+
+
+def as_it_is(name: str) -> str | None:
+    """Return a name as it is written where nothing has to be done for it: letters, digits and ``_``."""
+    return name if name.isidentifier() and name.isascii() else None
+
+
+class Occurrence(NamedTuple):
+    """``span`` names ``name``, which is a thing of ``kind`` in ``scope`` (two things of one scope and name are one).
+
+    ``written`` gives the text of another name at this place, None where it can't stand there; ``fixed`` says why it can't be another.
+    A file has thousands of them, so they are tuples.
+    """
+
+    kind: SymbolKind
+    name: str
+    span: Span
+    defines: bool = False
+    scope: int = 0
+    written: Callable[[str], str | None] = as_it_is
+    fixed: str = ""
+
+    @property
+    def thing(self) -> tuple[str, str, int]:
+        """What is named."""
+        return self.kind, self.name, self.scope
+
+    def moved(self, by: int) -> "Occurrence":
+        """Return the same, ``by`` further on. A scope but that of the whole text is told by a place in it."""
+        kind, name, span, defines, scope, written, fixed = self
+        scope = scope + by if scope else 0
+        return Occurrence(kind, name, Span(span.start + by, span.end + by), defines, scope, written, fixed)
+
+
+Names: TypeAlias = tuple[Occurrence, ...]
+"""All that a text names, in its order."""
+
+
+# The programs and expressions in the strings of a script: what they say, and where that stands in the script.
+
+
+_FARTHEST = 300
+"""Characters by which escapes and references may have moved a place that is looked for."""
+
+
+@frozen
+class Inside:
+    """A string of ``call`` that is a program or an expression: ``text`` is what it says, with names for references.
+
+    ``given`` are the options that an expression has its values from.
+    """
+
+    language: Language
+    text: str
+    call: Call
+    span: Span
+    given: tuple[Option, ...]
+    _places: Places = field(repr=False, eq=False)
+
+    def outside(self, span: Span) -> Span | None:
+        """Return where a part of the text stands in the script; None for one that is said in another way there."""
+        return self._places.verbatim(span)
+
+    def inner(self, offset: int) -> int | None:
+        """Return the offset in the text of a place in the script; None where there is none."""
+        guess = offset - self.span.start
+        # Escapes and references make the text shorter or longer than what stands in the script.
+        wanted = Span(offset, offset)
+        return next((at for at in _around(guess, len(self.text)) if self.outside(Span(at, at)) == wanted), None)
+
+
+def _around(guess: int, most: int) -> Iterator[int]:
+    for away in range(min(most, _FARTHEST) + 1):
+        for at in {guess - away, guess + away}:
+            if 0 <= at <= most:
+                yield at
+
+
+def insides_of(item: Step | Comment, text: str) -> Iterator[Inside]:
+    """Yield the programs and expressions of a step; its places are those of ``text``."""
+    if isinstance(item, Comment):
+        return
+    for call in walk(item):
+        if not isinstance(call, Call) or call.operation not in ("GASL", "EXPR") or not call.arguments:
+            continue
+        template = call.arguments[0]
+        if not isinstance(template, Template):
+            continue
+        if call.operation == "GASL":
+            program = embedded(template)
+            yield Inside("gasl", program.text(placeholder), call, template.span, (), Places(Source(text), program))
+            continue
+        said = embedded_expression(template)
+        own = BUILTIN["EXPR"].option_names
+        given = tuple(option for option in call.options if option.name not in own)
+        yield Inside("expr", said.text(placeholder), call, template.span, given, Places(Source(text), said))
+
+
+# The names of a GASL program: variables and keys of the state.
+
+
+_IN_BRACES = re.compile(r"\$\{[ \t]*(?P<name>[A-Za-z_][A-Za-z0-9_]*|`(?:[^`\r\n]|``)+`)")
+_KEPT = "a key of the state keeps its name: what is kept has it"
+_GIVEN = "error is what CATCH gives; it has no other name"
+
+
+def gasl_occurrences(pieces: ProgramPieces) -> Iterator[Occurrence]:
+    """Yield what a program names, as far as it was read."""
+    for piece in pieces.parts:
+        for each in piece.note("names", partial(_occurrences_in, piece.text)):
+            yield each.moved(piece.start)
+
+
+def occurrences_in(text: str, items: tuple[Item, ...]) -> Iterator[Occurrence]:
+    """Yield what the items of ``text`` name."""
+    return _each(text, items, 0)
+
+
+def _occurrences_in(text: str, items: tuple[Item, ...], start: int) -> tuple[Occurrence, ...]:
+    """Return what the items name, with places from ``start`` on, where ``text`` begins."""
+    return tuple(_each(text, items, start))
+
+
+def _each(text: str, items: tuple[Item, ...], start: int) -> Iterator[Occurrence]:
+    for item in items:
+        for node in walk(item):
+            into = getattr(node, "into", None)
+            for child in _own(node):
+                if isinstance(child, Name):
+                    fixed = _GIVEN if child.text == "error" and child is not into else ""
+                    place = child.span.shift(-start)
+                    yield Occurrence("variable", child.text, place, child is into, written=_name, fixed=fixed)
+                elif isinstance(child, Key) and not isinstance(node, gasl.SetCommand):
+                    place = child.span.shift(-start)
+                    yield Occurrence("key", child.text, place, isinstance(node, gasl.Declare), fixed=_KEPT)
+            if isinstance(node, Variable) and (match := _IN_BRACES.match(text, node.span.start - start)):
+                yield Occurrence("variable", node.name, Span(*match.span("name")), written=_name)
+
+
+def _own(node: Node) -> Iterator[Node]:
+    for attribute in ("source", "left", "right", "start", "end", "key", "into"):
+        child = getattr(node, attribute, None)
+        if isinstance(child, Name | Key):
+            yield child
+
+
+def _name(name: str) -> str | None:
+    try:
+        return format_name(name)
+    except ValueError:
+        return None
+
+
+# The names of an expression: the variables of its comprehensions, and what it is given.
+
+
+_FOR = re.compile(r"for\s+(?P<name>[A-Za-z_][A-Za-z0-9_]*)")
+
+
+def expr_occurrences(expr: Expr, text: str) -> Iterator[Occurrence]:
+    """Yield what the expression names. What it is given has the scope 0, a variable of a comprehension that of its clause."""
+    stack: list[tuple[Node, Mapping[str, int]]] = [(expr, {})]
+    while stack:
+        node, bound = stack.pop()
+        if isinstance(node, ExprName):
+            scope = bound.get(node.name, 0)
+            fixed = "" if scope else "it is given to the expression from outside"
+            yield Occurrence("variable", node.name, node.span, scope=scope, fixed=fixed)
+        if not isinstance(node, Comprehension):
+            stack += [(child, bound) for child in _children(node)]
+            continue
+        for clause in node.clauses:
+            stack.append((clause.iterable, bound))
+            match = _FOR.match(text, clause.span.start)
+            scope = clause.span.start + 1
+            bound = {**bound, clause.name: scope}
+            if match is not None:
+                yield Occurrence("variable", clause.name, Span(*match.span("name")), True, scope)
+            stack += [(condition, bound) for condition in clause.conditions]
+        stack.append((node.element, bound))
+
+
+def fields_in(expr: Expr, text: str) -> Iterator[tuple[str, Span]]:
+    """Yield the extracted fields that the expression names: ``extraction.x`` and ``e["x"]``, with where the name stands."""
+    for place in Context(expr).places:
+        node = place.node
+        if isinstance(node, Field) and node.namespace == "extraction":
+            yield node.name, Span(node.span.end - len(node.name), node.span.end)
+        elif (part := row_part(place)) is not None and part[0] == "extraction":
+            span = part[2].span
+            if text[span.start + 1 : span.end - 1] == part[1]:
+                yield part[1], Span(span.start + 1, span.end - 1)
+
+
+def _children(node: Node) -> list[Node]:
+    return [child for child in walk(node, lambda each: each is node) if child is not node]
+
+
+# The names of a script: its steps, what references name, and the variables of the programs and expressions in its strings.
+
+
+def lwt_occurrences(pieces: ScriptPieces) -> Iterator[Occurrence]:
+    """Yield what a script names, as far as it was read."""
+    for piece in pieces.parts:
+        for each in piece.note("names", partial(_in, piece.text)):
+            yield each.moved(piece.start)
+
+
+def _in(text: str, items: tuple[Step | Comment, ...], start: int) -> tuple[Occurrence, ...]:
+    """Return what the items name, with places from ``start`` on, where ``text`` begins."""
+    found: list[Occurrence] = []
+    for step in items:
+        if isinstance(step, Comment):
+            continue
+        place = step.span.start + 1 - start
+        found.append(Occurrence("step", step.id, Span(place, place + len(step.id)), True, written=_id))
+        for reference in references(step):
+            place, name = reference.span.start + 2 - start, reference.name
+            fixed = f"{name} is not a step" if name in RESERVED else ""
+            found.append(Occurrence("step", name, Span(place, place + len(name)), written=_id, fixed=fixed))
+        if "GASL" in text or "EXPR" in text:
+            (own,) = move((step,), -start)
+            for inside in insides_of(own, text):
+                found += _program(inside) if inside.language == "gasl" else _expression(inside)
+    return tuple(found)
+
+
+def _program(inside: Inside) -> Iterator[Occurrence]:
+    program: Program = parse_gasl(Source(inside.text))
+    for each in occurrences_in(inside.text, program.items):
+        if (place := inside.outside(each.span)) is not None:
+            yield each._replace(span=place, scope=inside.span.start + 1)
+
+
+def _expression(inside: Inside) -> Iterator[Occurrence]:
+    """Yield the names of an expression: an option says what one holds, and its name is one and the same."""
+    own = inside.call.span.start + 1
+    for option in inside.given:
+        start = option.span.start
+        yield Occurrence("variable", option.name, Span(start, start + len(option.name)), True, own)
+    tree = parse_expr(inside.text).expr
+    for each in expr_occurrences(tree, inside.text) if tree is not None else ():
+        if (place := inside.outside(each.span)) is not None:
+            yield each._replace(span=place, scope=inside.span.start + 1 + each.scope if each.scope else own, fixed="")
+
+
+def _id(name: str) -> str | None:
+    return name if re.fullmatch(ID, name) and name not in RESERVED else None
+
+
+# The names of a seed: its steps (filters too) and its extracted fields, in the document's strings and in expressions inside them.
+
+
+_EXPRESSIONS = ("expr", "formula", "when")
+_TAKEN = frozenset({"extractions"})
+
+
+def seed_occurrences(reading: Reading) -> Iterator[Occurrence]:
+    """Yield what the seed names, as far as the document can be read."""
+    text, root = reading.text, reading.document.root
+    if root is None:
+        return
+    extract = root.fields.get("extract")
+    declared = extract.fields.get("fields") if extract is not None else root.fields.get("extraction_fields")
+    for node in declared.items if declared is not None else ():
+        yield from _string(text, node.fields.get("name"), "field", defines=True)
+    steps = root.fields.get("compute") or root.fields.get("compute_dag")
+    items = steps.items if steps is not None else ()
+    names = {
+        item.value["name"] for item in items if isinstance(item.value, dict) and isinstance(item.value.get("name"), str)
+    }
+    for item in items:
+        yield from _step(reading, item, names)
+    outputs = root.fields.get("output") or root.fields.get("output_fields")
+    for node in outputs.items if outputs is not None else ():
+        yield from _string(text, node, "computation")
+
+
+def _step(reading: Reading, item: JsonNode, names: set[str]) -> Iterator[Occurrence]:
+    text = reading.text
+    yield from _string(text, item.fields.get("name"), "computation", defines=True)
+    source, field = item.fields.get("source"), item.fields.get("field")
+    if source is not None and source.value in names:
+        yield from _string(text, source, "computation")
+    if field is not None and isinstance(field.value, str) and field.value.startswith("extraction."):
+        yield from _string(text, field, "field", before="extraction.")
+    for key in ("where", "extraction"):
+        if key in item.fields:
+            yield from _where(text, item.fields[key], key, names)
+    rules = item.fields.get("rules")
+    for part in (item, *(rules.items if rules is not None else ())):
+        for key in _EXPRESSIONS:
+            if key in part.fields:
+                yield from _names_of_expression(reading, part.fields[key])
+
+
+def _where(text: str, node: JsonNode, key: str, names: set[str]) -> Iterator[Occurrence]:
+    for said, span in node.keys.items():
+        literal = JsonNode(said, span.start, span.end)
+        if said.startswith("$"):
+            yield from _string(text, literal, "computation", before="$")
+        elif said.startswith("extraction."):
+            yield from _string(text, literal, "field", before="extraction.")
+        elif key == "extraction" and "." not in said:
+            yield from _string(text, literal, "field")
+        elif said in names:
+            yield from _string(text, literal, "computation")
+
+
+def _string(
+    text: str, node: JsonNode | None, kind: str, *, before: str = "", defines: bool = False
+) -> Iterator[Occurrence]:
+    """Yield the name in a string that is written without escapes."""
+    if node is None or not isinstance(node.value, str):
+        return
+    name = node.value[len(before) :]
+    if name and text[node.start : node.end] == json.dumps(node.value, ensure_ascii=False):
+        span = Span(node.start + 1 + len(before), node.end - 1)
+        if kind == "field":
+            yield Occurrence("field", name, span, defines)
+        else:
+            yield Occurrence("computation", name, span, defines)
+
+
+def _names_of_expression(reading: Reading, node: JsonNode) -> Iterator[Occurrence]:
+    if not isinstance(node.value, str):
+        return
+    said, shift = node.value, 0
+    read = reading.parsed(said)
+    if read.expr is None:
+        said, shift = f"0 {said}", 2  # a rule of a case with a source begins with a comparison
+        read = reading.parsed(said)
+    if read.expr is None:
+        return
+    located = StringMap(reading.text, node.span)
+    for each in expr_occurrences(read.expr, said):
+        span = located.located(each.span.shift(-shift))
+        if each.scope:
+            yield Occurrence("variable", each.name, span, each.defines, node.start + each.scope)
+        elif each.name not in _TAKEN:
+            yield Occurrence("computation", each.name, span)
+    for name, place in fields_in(read.expr, said):
+        yield Occurrence("field", name, located.located(place.shift(-shift)))

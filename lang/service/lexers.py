@@ -1,0 +1,79 @@
+"""Pygments lexers over the tokens, so that documents, consoles and notebooks colour the languages as editors do.
+
+Entry points of ``pygments.lexers``; Pygments comes with rich.
+"""
+
+from collections.abc import Iterator
+from typing import Any, ClassVar
+
+from pygments import token as pygments_token
+from pygments.lexer import Lexer
+
+from . import semantic_tokens
+from .model import Language, TokenType
+
+__all__ = ["ExprLexer", "GaslLexer", "LwtLexer", "SeedLexer"]
+
+_TYPES: dict[TokenType, Any] = {
+    "keyword": pygments_token.Keyword, "command": pygments_token.Keyword.Declaration, "variable": pygments_token.Name.Variable,
+    "step": pygments_token.Name.Label, "function": pygments_token.Name.Function, "string": pygments_token.String,
+    "number": pygments_token.Number, "operator": pygments_token.Operator, "comment": pygments_token.Comment.Single,
+    "property": pygments_token.Name.Attribute, "type": pygments_token.Keyword.Type,
+}  # fmt: skip
+
+
+class _Service(Lexer):  # type: ignore[misc]  # it has no types
+    """What the lexers share."""
+
+    language: ClassVar[Language]
+
+    def get_tokens_unprocessed(self, text: str) -> Iterator[tuple[int, Any, str]]:
+        """Yield the tokens of the text and, between them, blanks and punctuation."""
+        at = 0
+        for each in semantic_tokens.tokens_of(self.language, text):
+            yield from _between(text, at, each.start)
+            yield each.start, _TYPES[each.type], text[each.start : each.end]
+            at = each.end
+        yield from _between(text, at, len(text))
+
+
+def _between(text: str, start: int, end: int) -> Iterator[tuple[int, Any, str]]:
+    if start < end:
+        said = text[start:end]
+        yield start, pygments_token.Whitespace if said.isspace() else pygments_token.Punctuation, said
+
+
+class LwtLexer(_Service):
+    """Prompt scripts."""
+
+    name = "LWT"
+    aliases: ClassVar[list[str]] = ["lwt"]
+    filenames: ClassVar[list[str]] = ["*.lwt"]
+    language = "lwt"
+
+
+class GaslLexer(_Service):
+    """Commands on graphs."""
+
+    name = "GASL"
+    aliases: ClassVar[list[str]] = ["gasl"]
+    filenames: ClassVar[list[str]] = ["*.gasl"]
+    language = "gasl"
+
+
+class ExprLexer(_Service):
+    """Expressions."""
+
+    name = "Knotwork expression"
+    aliases: ClassVar[list[str]] = ["knotwork-expr", "expr"]
+    filenames: ClassVar[list[str]] = []
+    language = "expr"
+
+
+class SeedLexer(_Service):
+    """Formula Seeds."""
+
+    name = "Formula Seed"
+    aliases: ClassVar[list[str]] = ["formula-seed", "seed"]
+    filenames: ClassVar[list[str]] = ["*.seed.json"]
+    language = "seed"

@@ -1,0 +1,386 @@
+"""The semantic tokens of a text in any of the languages."""
+
+import re
+from collections.abc import Iterator
+from functools import cache, lru_cache
+
+from ..catalogue.functions import FUNCTIONS, METHODS
+from ..parse.expr.engine import MAX_LENGTH
+from ..parse.expr.engine import automaton as expr_automaton
+from ..parse.expr.engine import follow as expr_follow
+from ..parse.gasl.engine import automaton, follow, keywords
+from ..parse.lookahead import Met
+from ..parse.lwt.engine import reference_pattern
+from ..parse.lwt.shapes import HEAD
+from .document import Memory, Reading
+from .model import Language, Token, TokenType
+
+__all__ = ["tokens_in", "tokens_of"]
+
+
+# The tokens of a script. A step begins at a head and ends at its closing parenthesis; what stands between steps has none.
+
+
+_OUTSIDE = re.compile(
+    rf"^[ \t]*+(?:(?P<comment>\#[^\n]*+)|(?={HEAD.pattern})(?P<head>\([^)]*+\)[ \t]*+)=)", re.MULTILINE
+)
+_CONSTANTS = frozenset({"true", "false", "null"})
+_NAME = re.compile(r"\{\((?P<name>[^)]*)\)\}")
+
+
+@cache
+def _inside() -> re.Pattern[str]:
+    ref = reference_pattern()
+    return re.compile(
+        r'(?P<string>"""(?:[^"\\]++|\\.|"(?!""))*+(?:"""|\Z)'
+        r"|'''(?:[^'\\]++|\\.|'(?!''))*+(?:'''|\Z)"
+        rf"""|"(?:[^"\\{{]++|\\.|(?!{ref})\{{|{ref})*+"?|'(?:[^'\\{{]++|\\.|(?!{ref})\{{|{ref})*+'?)"""
+        rf"|(?P<reference>{ref})"
+        r"|(?P<number>-?[0-9][0-9.]*+(?:[eE][+-]?[0-9]++)?)"
+        r"|(?P<operation>[A-Za-z_]\w*+)(?=[ \t]*+\()|(?P<option>[A-Za-z_]\w*+)(?=[ \t]*+=)|(?P<word>[A-Za-z_]\w*+)"
+        r"|(?P<operator>[=|])|(?P<open>[(\[{])|(?P<close>[)\]}])",
+        re.DOTALL,
+    )
+
+
+def lwt_tokens(text: str, lines: Memory) -> Iterator[Token]:
+    """Yield the tokens of the text, in order. Steps on one line that ``lines`` knows are not looked at again."""
+    at = 0
+    while match := _OUTSIDE.search(text, at):
+        end = text.find("\n", match.end())
+        end = len(text) if end < 0 else end
+        kept = lines.of(text[match.start() : end], _line)
+        if kept is not None:
+            for start, stop, kind in kept:
+                yield Token(match.start() + start, match.start() + stop, kind)
+            at = end
+            continue
+        found: list[Token] = []
+        at, _ = _collect(text, match, found)
+        yield from found
+
+
+def _line(line: str) -> tuple[Token, ...] | None:
+    """Return the tokens of a line that is a comment or a whole step; None where the step goes on."""
+    match = _OUTSIDE.match(line)
+    found: list[Token] = []
+    return tuple(found) if match is not None and _collect(line, match, found)[1] else None
+
+
+def _collect(text: str, match: re.Match[str], found: list[Token]) -> tuple[int, bool]:
+    """Collect the tokens of the comment or step that ``match`` begins; return where it ends, and whether it surely does."""
+    if match["comment"] is not None:
+        start = match.start("comment")
+        found.append(Token(start, start + len(match["comment"].rstrip()), "comment"))
+        return match.end(), True
+    start = match.start("head")
+    found.append(Token(start + 1, start + match["head"].index(")"), "step"))
+    found.append(Token(match.end() - 1, match.end(), "operator"))
+    return _step(text, match.end(), found)
+
+
+_TYPES: dict[str, TokenType] = {
+    "number": "number", "operation": "function", "option": "property", "operator": "operator",
+}  # fmt: skip
+
+
+def _step(text: str, at: int, found: list[Token]) -> tuple[int, bool]:
+    """Collect the tokens of a step behind its head; return where it ends, and whether its last parenthesis is there."""
+    depth = 0
+    for match in _inside().finditer(text, at):
+        kind = match.lastgroup or ""
+        start, end = match.span()
+        if not depth and kind != "open" and (kind != "operation" or "\n" in text[at:start]):
+            return max(at, text.find("\n", at, start) + 1), False  # no call stands behind the head
+        if kind == "open":
+            depth += 1
+        elif kind == "close":
+            depth -= 1
+            if depth <= 0:
+                return end, True
+        elif kind == "string":
+            found += _string(text, start, end)
+        elif kind == "reference":
+            found += _reference(text, start, end)
+        elif kind == "word":
+            found.append(Token(start, end, "keyword" if match[0] in _CONSTANTS else "type"))
+        else:
+            found.append(Token(start, end, _TYPES[kind]))
+        at = end if not depth else at
+    return len(text), False
+
+
+@cache
+def _reference_or_line() -> re.Pattern[str]:
+    return re.compile(rf"(?P<reference>{reference_pattern()})|\r?\n")
+
+
+def _string(text: str, start: int, end: int) -> Iterator[Token]:
+    if "\n" not in text[start:end] and "{(" not in text[start:end]:
+        yield Token(start, end, "string")
+        return
+    at = start
+    for match in _reference_or_line().finditer(text, start, end):
+        if match.start() > at:
+            yield Token(at, match.start(), "string")
+        if match["reference"]:
+            yield from _reference(text, match.start(), match.end())
+        at = match.end()
+    if end > at:
+        yield Token(at, end, "string")
+
+
+def _reference(text: str, start: int, end: int) -> Iterator[Token]:
+    name = _NAME.match(text, start)
+    if name is not None:
+        yield Token(start, start + 2, "operator")
+        yield Token(*name.span("name"), "step")
+        yield Token(name.end() - 2, name.end(), "operator")
+        if end > name.end():
+            yield Token(name.end(), end, "property")
+
+
+# The tokens of a GASL text. A statement's words are told apart by the parser, once for all statements of the same shape.
+# The shape is the statement with each name, text and number replaced by a sample: a file of a thousand lines has a few dozen.
+
+
+_LEXEME = re.compile(
+    r"""(?P<newline>\n)|(?P<comment>\#[^\n]*+)"""
+    r"""|(?P<string>"(?:[^"\\\r\n]|\\[^\r\n])*+"?|'(?:[^'\\\r\n]|\\[^\r\n])*+'?)"""
+    r"""|(?P<variable>\$\{[^}\r\n]*+\}?)"""
+    r"""|(?P<number>-?[0-9][0-9.]*+(?:[eE][+-]?[0-9]++)?(?![A-Za-z_]))"""
+    r"""|(?P<path>(?:[A-Za-z_]\w*+|`(?:[^`\r\n]|``)++`)(?:\.(?:[A-Za-z_]\w*+|`(?:[^`\r\n]|``)++`))++)"""
+    r"""|(?P<quoted>`(?:[^`\r\n]|``)++`)|(?P<word>[A-Za-z_]\w*+)|(?P<sign>[<>=!]=|<>|[<>=])|(?P<bracket>[()\[\],])|(?P<other>\S)""",
+)
+_SAMPLES = {"string": '"x"', "variable": "${x}", "path": "node.x", "quoted": "x", "other": "?"}
+_GASL_TYPES: dict[str, TokenType] = {
+    "string": "string", "variable": "variable", "number": "number", "path": "property", "quoted": "variable", "word": "variable",
+    "sign": "operator", "comment": "comment",
+}  # fmt: skip
+"""What a piece is where no parser has read it."""
+_LONGEST_SHAPE = 400
+
+Lexeme = tuple[str, int, int]
+
+
+def gasl_tokens(text: str, lines: Memory) -> Iterator[Token]:
+    """Yield the tokens of the text, in order. Lines that ``lines`` knows are not looked at again."""
+    at = start = depth = 0
+    for line in text.split("\n"):
+        end = at + len(line)
+        depth = max(0, depth + _opened(line) if "(" in line or "[" in line or depth else depth)
+        if not depth or end == len(text):
+            chunk = line if start == at else text[start:end]
+            for begin, stop, kind in lines.of(chunk, _of_chunk):
+                yield Token(start + begin, start + stop, kind)
+            start = end + 1
+        at = end + 1
+
+
+def _opened(line: str) -> int:
+    """Return how many more brackets a line opens than it closes."""
+    signs = [match[0] for match in _LEXEME.finditer(line) if match.lastgroup == "bracket"]
+    return sum(sign in "([" for sign in signs) - sum(sign in ")]" for sign in signs)
+
+
+def _of_chunk(text: str) -> tuple[tuple[int, int, TokenType], ...]:
+    """Return the tokens of a statement: its line, and those that brackets carry it over."""
+    chunk: list[Lexeme] = []
+    shape: list[str] = []
+    known = keywords()
+    for match in _LEXEME.finditer(text):
+        kind = match.lastgroup or ""
+        said = match[0]
+        if kind == "comment":
+            chunk.append((kind, match.start(), match.start() + len(said.rstrip())))
+        elif kind != "newline":
+            chunk.append((kind, match.start(), match.end()))
+            if kind == "word":
+                shape.append(said.upper() if said.upper() in known else "x")
+            elif kind == "number":
+                shape.append("1" if said.isdigit() else "1.5")
+            else:
+                shape.append(_SAMPLES.get(kind, said))
+    joined = " ".join(shape)
+    types = iter(_types(joined) if len(shape) <= _LONGEST_SHAPE else _plain(joined))
+    told = ((start, end, "comment" if kind == "comment" else next(types)) for kind, start, end in chunk)
+    return tuple((start, end, found) for start, end, found in told if found)
+
+
+@lru_cache(maxsize=2048)
+def _types(shape: str) -> tuple[TokenType | None, ...]:
+    """Return the type of each piece of a shape; None for brackets and commas."""
+    follower = follow(shape)
+    pieces = _pieces(shape)
+    if follower is None or len(follower.met) != len(pieces):
+        return _plain(shape)
+    terminals = [met.terminal for met in follower.met]
+    return tuple(_type(terminals, place) for place in range(len(terminals)))
+
+
+def _pieces(shape: str) -> list[re.Match[str]]:
+    return [match for match in _LEXEME.finditer(shape) if match.lastgroup != "newline"]
+
+
+def _plain(shape: str) -> tuple[TokenType | None, ...]:
+    """Return types of a statement that can't be read: of each word for itself."""
+    known = keywords()
+    found: list[TokenType | None] = []
+    for place, match in enumerate(_pieces(shape)):
+        kind = match.lastgroup or ""
+        if kind == "word" and match[0] in known:
+            found.append("keyword" if place or match[0] not in _command_words() else "command")
+        else:
+            found.append(_GASL_TYPES.get(kind))
+    return tuple(found)
+
+
+def _type(terminals: list[str], place: int) -> TokenType | None:
+    terminal = terminals[place]
+    before = terminals[place - 1] if place else ""
+    after = terminals[place + 1] if place + 1 < len(terminals) else ""
+    if terminal in _command_terminals():
+        # JOIN a WITH b ON id: a word that begins commands does so at the beginning, and behind THEN or ELSE.
+        return "command" if not place or before in ("_THEN", "_ELSE", "THEN", "ELSE") else "keyword"
+    if terminal == "IDENTIFIER":
+        if after == "COLUMN_TYPE":
+            return "property"
+        return "function" if before == "_USING" else "variable"  # a text stands behind every other USING
+    if terminal in _BY_TERMINAL:
+        return _BY_TERMINAL[terminal]
+    said = automaton().spellings.get(terminal, ("",))[0]
+    return "keyword" if said[:1].isalpha() else None
+
+
+_BY_TERMINAL: dict[str, TokenType] = {
+    "PATH": "property", "STRING": "string", "VARIABLE": "variable", "INT": "number", "NUMBER": "number", "FUNCTION": "function",
+    "TYPE": "type", "COLUMN_TYPE": "type", "EQUALS": "operator", "COMPARISON": "operator",
+}  # fmt: skip
+
+
+@cache
+def _command_terminals() -> frozenset[str]:
+    first = automaton()
+    return frozenset(first.accepts(tuple(first.follower("program").states)))
+
+
+@cache
+def _command_words() -> frozenset[str]:
+    return frozenset(said for name in _command_terminals() for said in automaton().spellings.get(name, ()))
+
+
+# The tokens of an expression, as far as the parser can follow it; behind that, of each word for itself.
+
+
+_EXPR_LEXEME = re.compile(
+    r"""(?P<string>"(?:[^"\\\n]|\\.)*+"?|'(?:[^'\\\n]|\\.)*+'?)|(?P<number>[0-9][0-9.]*+)|(?P<word>[^\W\d]\w*+)"""
+    r"""|(?P<operator>\*\*|//|[=!<>]=|[+\-*/%<>=])"""
+)
+_EXPR_TYPES: dict[str, TokenType] = {"string": "string", "number": "number", "operator": "operator"}
+
+
+def expr_tokens(text: str) -> Iterator[Token]:
+    """Yield the tokens of the text, in order."""
+    follower = expr_follow(text) if len(text) <= MAX_LENGTH else None
+    if follower is None:
+        yield from _expr_plain(text)
+        return
+    met = follower.met
+    for place, each in enumerate(met):
+        found = _expr_type(met, place, text)
+        if found:
+            yield from _lines(text, each.start, each.end, found)
+
+
+def _lines(text: str, start: int, end: int, kind: TokenType) -> Iterator[Token]:
+    """Yield a token, or one for each line that it goes over: ``is not null`` may."""
+    for match in re.finditer(r"[^\r\n]+", text[start:end]):
+        yield Token(start + match.start(), start + match.end(), kind)
+
+
+def _expr_type(met: list[Met], place: int, text: str) -> TokenType | None:
+    terminal = met[place].terminal
+    if terminal == "NAME":
+        before = met[place - 1].terminal if place else ""
+        after = met[place + 1].terminal if place + 1 < len(met) else ""
+        if after == "LPAR":
+            return "function"
+        return "property" if before == "DOT" or after in ("DOT", "EQUALS") else "variable"
+    if terminal in ("STRING", "NUMBER"):
+        return "string" if terminal == "STRING" else "number"
+    said = text[met[place].start : met[place].end]
+    if said[:1].isalpha():
+        return "keyword"
+    return None if said in "()[]{},:." else "operator"
+
+
+def _expr_plain(text: str) -> Iterator[Token]:
+    words = {said for texts in expr_automaton().spellings.values() for said in texts for said in said.split()}
+    for match in _EXPR_LEXEME.finditer(text):
+        kind = match.lastgroup or ""
+        found: TokenType
+        if kind == "word":
+            found = (
+                "keyword"
+                if match[0] in words
+                else "function"
+                if match[0] in FUNCTIONS or match[0] in METHODS
+                else "variable"
+            )
+        else:
+            found = _EXPR_TYPES[kind]
+        yield Token(*match.span(), found)
+
+
+# The tokens of a seed's document: keys, values, and those of the expressions inside its strings.
+
+
+_JSON_LEXEME = re.compile(
+    r'(?P<key>"(?:[^"\\\n]|\\[^\n])*+"(?=[ \t\r\n]*+:))|(?P<string>"(?:[^"\\\n]|\\[^\n])*+"?)'
+    r"|(?P<number>-?[0-9][0-9.]*+(?:[eE][+-]?[0-9]++)?)|(?P<keyword>true|false|null)"
+)
+_JSON_TYPES: dict[str, TokenType] = {"key": "property", "string": "string", "number": "number", "keyword": "keyword"}
+_EXPRESSIONS = frozenset({'"expr"', '"formula"', '"when"'})
+_BETWEEN = re.compile(r"[ \t\r\n]*+:[ \t\r\n]*+")
+
+
+def json_tokens(text: str, lines: Memory) -> Iterator[Token]:
+    """Yield the tokens of the text, in order. Expressions that ``lines`` knows are not looked at again."""
+    key, behind = "", 0
+    for match in _JSON_LEXEME.finditer(text):
+        kind = match.lastgroup or ""
+        start, end = match.span()
+        is_value = _BETWEEN.fullmatch(text, behind, start) is not None
+        if kind == "string" and is_value and key in _EXPRESSIONS and "\\" not in match[0] and end - start > 2:
+            yield Token(start, start + 1, "string")
+            inner = match[0][1:-1] if match[0][-1] == '"' else match[0][1:]
+            for each in lines.of(inner, _of_expression):
+                yield Token(each.start + start + 1, each.end + start + 1, each.type)
+            if match[0][-1] == '"':
+                yield Token(end - 1, end, "string")
+        else:
+            yield Token(start, end, _JSON_TYPES[kind])
+        key, behind = (match[0], end) if kind == "key" else ("", 0)
+
+
+def _of_expression(text: str) -> tuple[Token, ...]:
+    return tuple(expr_tokens(text))
+
+
+def tokens_of(language: Language, text: str, lines: Memory | None = None) -> Iterator[Token]:
+    """Yield the tokens of the text, in order; see ``service.tokens``. ``lines`` remembers those of its lines."""
+    lines = Memory() if lines is None else lines
+    match language:
+        case "gasl":
+            return gasl_tokens(text, lines)
+        case "lwt":
+            return lwt_tokens(text, lines)
+        case "expr":
+            return expr_tokens(text)
+        case "seed":
+            return json_tokens(text, lines)
+
+
+def tokens_in(reading: Reading) -> tuple[Token, ...]:
+    """Return the tokens of a text that was read."""
+    return reading.once("tokens", lambda read: tuple(tokens_of(read.language, read.text, read.lines)))

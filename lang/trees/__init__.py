@@ -1,0 +1,1 @@
+"""Trees of scripts, programs, conditions, expressions and seeds: typed, frozen values with their places in the text."""

@@ -1,0 +1,437 @@
+"""The tree of a GASL program: commands, one class each. See ``docs/design/gasl.md#commands``.
+
+A program is statements and comments in the order of the text. A statement is a command and why it is there; what nests
+(``TRY``, ``BRANCH``, ``ON``, ``EXPLAIN``) holds statements or commands of its own. Names keep their spans, so that a check
+can point at the variable and not at the line.
+"""
+
+from collections.abc import Collection, Iterator
+from typing import Literal, TypeAlias
+
+from attrs import field, frozen
+
+from ..diagnostic import Diagnostic
+from ..source import Source
+from .conditions import Condition
+from .node import Node
+
+__all__ = [
+    "JOINED_FIELDS", "Aggregate", "Analyze", "Assert", "Branch", "Cancel", "Classify", "Column", "ColumnType", "Command",
+    "Comment", "Computation", "Connect", "Count", "Declare", "Explain", "Find", "FindPaths", "Function", "Item", "Join", "Key",
+    "Measure", "Name", "On", "OnStatus", "Order", "Path", "Process", "Program", "Rank", "Require", "Reset",
+    "SelectFields", "SelectWhere", "SetCommand", "SetOperation", "StateType", "Statement", "Subgraph", "Try", "Update",
+    "Walk", "joined_names", "written",
+]  # fmt: skip
+
+StateType = Literal["LIST", "DICT", "COUNTER"]
+ColumnType = Literal["TEXT", "INT", "FLOAT", "BOOL", "LIST"]
+Function = Literal["count", "sum", "mean", "min", "max", "median"]
+OnStatus = Literal["EMPTY", "ERROR", "PARTIAL", "SCHEMA_MISMATCH"]
+
+JOINED_FIELDS = 1_000
+"""Fields that the rows of a JOIN have at most."""
+
+
+@frozen
+class Name(Node):
+    """A variable's name, without backticks."""
+
+    text: str
+
+
+@frozen
+class Key(Node):
+    """A key of the state: ``network.authors`` is ``("network", "authors")``."""
+
+    parts: tuple[str, ...]
+
+    @property
+    def text(self) -> str:
+        """The key with its dots."""
+        return ".".join(self.parts)
+
+
+@frozen
+class Path(Node):
+    """A field of items, as in ``SELECT ... FIELDS``: dotted names."""
+
+    parts: tuple[str, ...]
+
+    @property
+    def text(self) -> str:
+        """The path with its dots."""
+        return ".".join(self.parts)
+
+
+@frozen
+class Order(Node):
+    """One field of ``ORDER BY``. Null comes last, whichever way."""
+
+    field: Path
+    descending: bool = False
+
+
+# Declaring and keeping
+
+
+@frozen
+class Declare(Node):
+    """``DECLARE key AS LIST|DICT|COUNTER [WITH_DESCRIPTION "..."]``."""
+
+    key: Key
+    type: StateType
+    description: str | None = None
+
+
+@frozen
+class Reset(Node):
+    """``RESET key``: empty it, keep its declaration."""
+
+    key: Key
+
+
+@frozen
+class Update(Node):
+    """``UPDATE key WITH var [MERGE|REPLACE]``; ``mode`` is None where the text has none, which means MERGE."""
+
+    key: Key
+    source: Name
+    mode: Literal["MERGE", "REPLACE"] | None = None
+
+
+# Finding
+
+
+@frozen
+class Find(Node):
+    """``FIND nodes|edges [WHERE ...] [ORDER BY ...] [LIMIT n] AS var``."""
+
+    kind: Literal["nodes", "edges"]
+    where: Condition | None
+    order: tuple[Order, ...]
+    limit: int | None
+    into: Name
+
+
+@frozen
+class FindPaths(Node):
+    """``FIND paths [FROM a TO b] [VIA ...] [WHERE ...] [MAXLEN n] [SHORTEST] [LIMIT n] AS var``."""
+
+    start: Name | Condition | None
+    end: Name | Condition | None
+    via: Condition | None
+    where: Condition | None
+    max_length: int | None
+    shortest: bool
+    limit: int | None
+    into: Name
+
+
+@frozen
+class Walk(Node):
+    """``WALK var [VIA ...] [DEPTH n] [DIRECTION out|in|both] AS var``: the neighbours of a set of nodes."""
+
+    source: Name
+    via: Condition | None
+    depth: int | None
+    direction: Literal["out", "in", "both"] | None
+    into: Name
+
+
+@frozen
+class Subgraph(Node):
+    """``SUBGRAPH var RADIUS n AS var``: the nodes within ``radius`` and all edges between them, as one item."""
+
+    source: Name
+    radius: int
+    into: Name
+
+
+@frozen
+class Connect(Node):
+    """``CONNECT a TO b [VIA ...] AS var``: the edges between two sets."""
+
+    left: Name
+    right: Name
+    via: Condition | None
+    into: Name
+
+
+@frozen
+class Measure(Node):
+    """``MEASURE var|graph USING algorithm AS var``; ``source`` is None for the whole graph."""
+
+    source: Name | None
+    algorithm: str
+    into: Name
+
+
+# Reshaping
+
+
+@frozen
+class SelectFields(Node):
+    """``SELECT var FIELDS a, b.c AS var``."""
+
+    source: Name
+    fields: tuple[Path, ...]
+    into: Name
+
+
+@frozen
+class SelectWhere(Node):
+    """``SELECT var WHERE ... AS var``."""
+
+    source: Name
+    where: Condition
+    into: Name
+
+
+@frozen
+class Count(Node):
+    """``COUNT var [BY field] AS var``."""
+
+    source: Name
+    by: Path | None
+    into: Name
+
+
+@frozen
+class Computation(Node):
+    """``sum(x)`` in ``AGGREGATE``; ``count()`` alone may have no field."""
+
+    function: Function
+    field: Path | None
+
+
+@frozen
+class Aggregate(Node):
+    """``AGGREGATE var BY field COMPUTE sum(x), mean(y) AS var``."""
+
+    source: Name
+    by: Path
+    computations: tuple[Computation, ...]
+    into: Name
+
+
+@frozen
+class Rank(Node):
+    """``RANK var BY field [DESC] [LIMIT n] AS var``."""
+
+    source: Name
+    by: Path
+    descending: bool
+    limit: int | None
+    into: Name
+
+
+@frozen
+class Join(Node):
+    """``JOIN a WITH b ON field [= field] AS var``; one field means the same on both sides."""
+
+    left: Name
+    right: Name
+    left_field: Path
+    right_field: Path
+    into: Name
+
+
+@frozen
+class SetOperation(Node):
+    """``UNION a WITH b [ON field [= field]] AS var``, ``INTERSECT`` and ``EXCEPT``; without fields whole items are compared."""
+
+    kind: Literal["UNION", "INTERSECT", "EXCEPT"]
+    left: Name
+    right: Name
+    left_field: Path | None
+    right_field: Path | None
+    into: Name
+
+
+# Asking a model
+
+
+@frozen
+class Column(Node):
+    """``name TYPE`` in ``RETURNING``."""
+
+    name: str
+    type: ColumnType
+
+
+@frozen
+class Process(Node):
+    """``PROCESS var USING "..." AS var [RETURNING (name TYPE, ...)]``."""
+
+    source: Name
+    instruction: str
+    into: Name
+    returning: tuple[Column, ...] = ()
+
+
+@frozen
+class Classify(Node):
+    """``CLASSIFY var BY "..." INTO ("a", "b") AS var``."""
+
+    source: Name
+    instruction: str
+    labels: tuple[str, ...]
+    into: Name
+
+
+@frozen
+class Analyze(Node):
+    """``ANALYZE key USING "..." AS var``."""
+
+    key: Key
+    instruction: str
+    into: Name
+
+
+# Guarding and steering
+
+
+@frozen
+class Require(Node):
+    """``REQUIRE EXISTS var``."""
+
+    source: Name
+
+
+@frozen
+class Assert(Node):
+    """``ASSERT condition``."""
+
+    condition: Condition
+
+
+@frozen
+class On(Node):
+    """``ON EMPTY|ERROR|PARTIAL|SCHEMA_MISMATCH var THEN command``."""
+
+    status: OnStatus
+    source: Name
+    then: "Command"
+
+
+@frozen
+class Branch(Node):
+    """``BRANCH IF condition THEN command [ELSE command]``."""
+
+    condition: Condition
+    then: "Command"
+    otherwise: "Command | None" = None
+
+
+@frozen
+class Explain(Node):
+    """``EXPLAIN command``: how it would run."""
+
+    command: "Command"
+
+
+@frozen
+class SetCommand(Node):
+    """``SET adapter.caps.max_path_length = 2``, ``SET llm.model = "..."``."""
+
+    key: Key
+    value: bool | int | float | str | None
+
+
+@frozen
+class Cancel(Node):
+    """``CANCEL PLAN "id"``."""
+
+    plan: str
+
+
+@frozen
+class Comment(Node):
+    """``# ...`` to the end of the line, without blanks at its end. ``trailing``: it stands behind a command."""
+
+    text: str
+    trailing: bool = False
+
+
+@frozen
+class Statement(Node):
+    """A command and its ``why``: the texts of the ``#:`` lines above it, joined by a blank; None without one."""
+
+    command: "Command"
+    why: str | None = None
+
+
+@frozen
+class Try(Node):
+    """``TRY ... [CATCH ANY ...] [FINALLY ...] END``. ``caught`` and ``always`` are None where the part is missing."""
+
+    body: "tuple[Item, ...]"
+    caught: "tuple[Item, ...] | None" = None
+    always: "tuple[Item, ...] | None" = None
+
+
+Command: TypeAlias = (
+    Declare | Reset | Update | Find | FindPaths | Walk | Subgraph | Connect | Measure | SelectFields | SelectWhere
+    | Count | Aggregate | Rank | Join | SetOperation | Process | Classify | Analyze | Require | Assert | On | Branch
+    | Explain | SetCommand | Cancel | Try
+)  # fmt: skip
+
+Item: TypeAlias = Statement | Comment
+
+
+@frozen
+class Program(Node):
+    """A text that was read. ``diagnostics`` are the faults of reading; what could be read is in ``items``."""
+
+    items: tuple[Item, ...]
+    source: Source = field(eq=False, repr=False)
+    diagnostics: tuple[Diagnostic, ...] = field(default=(), eq=False)
+
+    @property
+    def statements(self) -> tuple[Statement, ...]:
+        """The statements of the outermost level, in source order."""
+        return tuple(item for item in self.items if isinstance(item, Statement))
+
+
+def joined_names(left: Collection[str], right: Collection[str], command: Join) -> dict[str, str] | None:
+    """Return the names that the right side's fields have in the rows of a JOIN; a left field keeps its own.
+
+    A matter of names only: a name that both sides have is ``right.name`` for the right's, and a field joined on under the same
+    name is there once. Where ``right.name`` is taken too, ``right.`` is put before it again. None: the rows would have more than
+    ``JOINED_FIELDS`` fields; a join of a variable with itself, done again and again, doubles them each time.
+    """
+    on = command.right_field.text if command.left_field.text == command.right_field.text else None
+    left = frozenset(left)
+    if len(left) + len(right) - (on in left and on in right) > JOINED_FIELDS:
+        return None
+    taken = {_prefixed(name) for name in (*left, *right)}
+    used: dict[str, int] = {}
+    names: dict[str, str] = {}
+    for name in sorted(right, key=len):  # a shorter name first, so that the order of the fields decides nothing
+        if name == on and name in left:
+            continue
+        if name not in left:
+            names[name] = name
+            continue
+        count, rest = _prefixed(name)
+        count = max(count, used.get(rest, 0)) + 1  # what a shorter name took or found taken is not tried again
+        while (count, rest) in taken:
+            count += 1
+        used[rest] = count
+        names[name] = "right." * count + rest
+    return {name: names[name] for name in right if name in names}
+
+
+def _prefixed(name: str) -> tuple[int, str]:
+    """Return how many times ``right.`` stands before a name, and the name without it."""
+    count = 0
+    while name.startswith("right.", 6 * count):
+        count += 1
+    return count, name[6 * count :]
+
+
+def written(command: "Command") -> Iterator[Name]:
+    """Yield the variables that ``command`` itself binds (those of what it holds are theirs)."""
+    into = getattr(command, "into", None)
+    if into is not None:
+        yield into

@@ -1,0 +1,188 @@
+"""The tree of an LWT script: steps that call operations, whose templates refer to other steps.
+
+A ``Script`` is a sequence of steps and comments. A ``Step`` has one ``Call``; the arguments and options of a call are
+values: templates, references, literals, lists, objects, bare words, choices, calls. See ``docs/design/lwt.md#syntax``.
+"""
+
+from collections.abc import Iterator
+from functools import cached_property
+from typing import Final, TypeAlias
+from typing import Literal as OneOf
+
+import attrs
+from attrs import frozen
+
+from ..diagnostic import Diagnostic
+from ..source import Source
+from .node import Node, walk
+
+__all__ = [
+    "ABSENT", "MISSING", "RESERVED", "Accessor", "Call", "Choice", "Comment", "Index", "Key", "ListValue", "Mode", "ObjectValue", "Option",
+    "Reference", "Scalar", "Script", "Slice", "Step", "Template", "Text", "Value", "Word", "references",
+]  # fmt: skip
+
+MAX_STEPS = 10_000
+"""The most steps of a script where its reader is not told to read more (``--max-steps``, ``max_steps=``)."""
+
+MISSING: Final = object()
+"""Nothing is known of a run's input (None is an input: JSON's null)."""
+ABSENT: Final = object()
+"""The run has no input."""
+
+RESERVED = frozenset({"input", "item", "index"})
+"""Names that refer to the run's input and to what EACH is at; no step may have them."""
+
+Mode = OneOf["strict", "lenient"]
+
+
+@frozen
+class Text(Node):
+    """Literal text of a template, escapes resolved."""
+
+    value: str
+
+
+@frozen
+class Key(Node):
+    """``["key"]``: a field of an object."""
+
+    value: str
+
+
+@frozen
+class Index(Node):
+    """``[3]`` or ``[-1]``: an element of a list."""
+
+    value: int
+
+
+@frozen
+class Slice(Node):
+    """``[0:200]``: a part of a list or of a plain text."""
+
+    start: int | None
+    stop: int | None
+
+
+Accessor: TypeAlias = Key | Index | Slice
+
+
+@frozen
+class Reference(Node):
+    """``{(name)}["key"][0]``: the output of a step, the input, or EACH's item, and the way into it."""
+
+    name: str
+    accessors: tuple[Accessor, ...] = ()
+
+
+@frozen
+class Template(Node):
+    """A string: texts and references in turn. Adjacent texts are one."""
+
+    parts: tuple[Text | Reference, ...] = ()
+
+    @property
+    def constant(self) -> str | None:
+        """The string itself where it has no reference, else None."""
+        texts = [part.value for part in self.parts if isinstance(part, Text)]
+        return "".join(texts) if len(texts) == len(self.parts) else None
+
+
+@frozen
+class Scalar(Node):
+    """A number, ``true``, ``false`` or ``null``."""
+
+    value: int | float | bool | None = attrs.field(eq=lambda value: (type(value), value))
+
+
+@frozen
+class Word(Node):
+    """A bare word where a value stands: ``type=json``."""
+
+    value: str
+
+
+@frozen
+class Choice(Node):
+    """``"a" | "b"``: one of several strings."""
+
+    labels: tuple[Template, ...]
+
+
+@frozen
+class ListValue(Node):
+    """``[value, ...]``."""
+
+    items: tuple["Value", ...]
+
+
+@frozen
+class ObjectValue(Node):
+    """``{"key": value, ...}``, in the order written; a key may stand twice (the linter refuses it)."""
+
+    entries: tuple[tuple[Template, "Value"], ...]
+
+
+@frozen
+class Option(Node):
+    """``name=value`` in a call."""
+
+    name: str
+    value: "Value"
+
+
+@frozen
+class Call(Node):
+    """``OP(argument, ..., name=value)``. Arguments and options each keep their order."""
+
+    operation: str
+    arguments: tuple["Value", ...] = ()
+    options: tuple[Option, ...] = ()
+
+    def option(self, name: str) -> "Value | None":
+        """Return the value of option ``name``, the last where it is given twice, or None."""
+        return next((option.value for option in reversed(self.options) if option.name == name), None)
+
+
+Value: TypeAlias = Template | Reference | Scalar | Word | Choice | ListValue | ObjectValue | Call
+
+
+@frozen
+class Step(Node):
+    """``(id)=OP(...)``.."""
+
+    id: str
+    call: Call
+
+
+@frozen
+class Comment(Node):
+    """A line that starts with ``#``; ``text`` has the ``#`` and no line ending."""
+
+    text: str
+
+
+@frozen(slots=False)
+class Script:
+    """A read script. ``items`` are its steps and comments in source order.
+
+    ``diagnostics`` are what reading it found; a script with an error among them has the steps that could be read.
+    In lenient mode spans point into the text as it was given.
+    """
+
+    items: tuple[Step | Comment, ...] = ()
+    source: Source = attrs.field(default=Source(""), eq=False, repr=False)
+    mode: Mode = attrs.field(default="strict", eq=False)
+    diagnostics: tuple[Diagnostic, ...] = attrs.field(default=(), eq=False, repr=False)
+
+    @cached_property
+    def steps(self) -> tuple[Step, ...]:
+        """The steps in source order."""
+        return tuple(item for item in self.items if isinstance(item, Step))
+
+
+def references(root: Node) -> Iterator[Reference]:
+    """Yield every reference in ``root``, in source order."""
+    for found in walk(root):
+        if isinstance(found, Reference):
+            yield found
