@@ -236,7 +236,7 @@ class Recorded:
 
 
 class Record(Protocol):
-    """Where a run is kept so that it can be resumed; ``runtime.runs`` has one that writes to disk."""
+    """Where a run is kept so that it can be resumed; ``runtime.lwt.run_store`` has one that writes to disk."""
 
     run_id: str
 

@@ -1,6 +1,6 @@
 """The operations that a script may call, seen from the text: their arguments and options.
 
-How an operation runs is ``runtime.operations``' business. A plugin adds a signature here and a runner there through the
+How an operation runs is ``runtime.lwt.operations``' business. A plugin adds a signature here and a runner there through the
 entry point group ``knotwork.operations``; the grammar does not change.
 """
 

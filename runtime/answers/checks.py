@@ -16,8 +16,8 @@ from ...adapters.llm.schema import first_fault
 from ...lang.evaluate.text_checks import MOST, CheckError
 from ...lang.evaluate.text_checks import Check as Written
 from ...lang.evaluate.text_checks import read_check as read_written
-from ..commands.excerpts import clipped
-from ..refusals import RequestError
+from ..errors import RequestError
+from ..excerpts import clipped
 
 __all__ = ["Check", "Verdict", "read_check", "read_checks"]
 

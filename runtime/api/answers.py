@@ -9,22 +9,21 @@ from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Unpack
 
-from .shared import run_here, when_named
+from .lazy_names import run_here, when_named
 
 if TYPE_CHECKING:
     import asyncio
     from typing import TypedDict
 
     from ...adapters.llm.budget import Price
+    from ..answers.answer_results import Answered, AnswerFailed, AnswerRequest, Candidate, Evaluation, Fault, Iteration
     from ..answers.checks import read_check
-    from ..answers.generating import Ask
-    from ..answers.judging import Scale
-    from ..answers.requests import AnswerRequest
-    from ..answers.results import Answered, AnswerFailed, Candidate, Evaluation, Fault, Iteration
-    from ..answers.running import Examples, OnIteration
+    from ..answers.generator import Ask
+    from ..answers.judges import Scale
+    from ..answers.service import Examples, OnIteration
     from ..answers.templates import Template, read_templates
+    from ..errors import RequestError
     from ..events import Events
-    from ..refusals import RequestError
     from .clients import Warnings
 
     class Settings(TypedDict, total=False):
@@ -65,9 +64,9 @@ __all__ = [
 ]  # fmt: skip
 
 _TYPES = {
-    **{name: "runtime.answers.results" for name in ("AnswerFailed", "Answered", "Candidate", "Evaluation", "Fault", "Iteration")},
+    **{name: "runtime.answers.answer_results" for name in ("AnswerFailed", "Answered", "Candidate", "Evaluation", "Fault", "Iteration")},
     **{name: "runtime.answers.templates" for name in ("Template", "read_templates")},
-    "AnswerRequest": "runtime.answers.requests", "RequestError": "runtime.refusals", "read_check": "runtime.answers.checks",
+    "AnswerRequest": "runtime.answers.answer_results", "RequestError": "runtime.errors", "read_check": "runtime.answers.checks",
 }  # fmt: skip
 
 
@@ -111,14 +110,13 @@ async def generate_answer(
     """
     from attrs import evolve
 
-    from ..answers.requests import AnswerRequest
-    from ..answers.results import AnswerFailed
-    from ..answers.running import answer, ready
+    from ..answers.answer_results import AnswerFailed, AnswerRequest
+    from ..answers.service import answer, ready
     from ..answers.templates import read_templates
-    from ..calls import Caller
-    from ..refusals import RequestError
+    from ..errors import RequestError
+    from ..limits import check_limits
+    from ..models.caller import Caller
     from ..results import Trace
-    from ..settings import check_limits
     from .clients import Clients, Warnings
 
     given: dict[str, Any] = dict(settings)
@@ -201,8 +199,8 @@ class IterativeAnswerService:
 def _check_names(given: Mapping[str, Any]) -> None:
     """Raise ``RequestError`` for a setting that there is not."""
     from ...lang.diagnostic import nearest
-    from ..refusals import RequestError
-    from ..settings import OPTIONS
+    from ..errors import RequestError
+    from ..limits import OPTIONS
 
     known = (*_ASKED, *_RUNNING, *_CLIENTS, *_OWN, *(name for name in OPTIONS if name not in _CLIENTS))
     for name in given:
@@ -236,7 +234,7 @@ async def _examples(given: Any, warn: "Warnings") -> "AsyncIterator[Examples | N
     if given is None or hasattr(given, "like"):
         yield given
         return
-    from ..answers.examples import KeptExamples
+    from ..answers.templates import KeptExamples
     from .clients import file_of
 
     kept = KeptExamples(file_of("examples", given), warn=warn)

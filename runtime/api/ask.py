@@ -4,24 +4,28 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from .shared import run_here, when_named
+from .lazy_names import run_here, when_named
 
 if TYPE_CHECKING:
     import asyncio
 
     from ...adapters.graph import Caps
+    from ..errors import RequestError
     from ..events import Events
-    from ..folders import RunError
-    from ..grounds.values import Chunks
-    from ..hdt.choosing import Choose
-    from ..hdt.results import Asked
-    from ..refusals import RequestError
-    from ..search import Rollout, Settings
-    from ..search.policies import Valued
+    from ..loops.search import Rollout, Settings
+    from ..loops.search.policies import Valued
+    from ..loops.traversal.loop import Choose
+    from ..loops.traversal.traversal_results import Asked
+    from ..runs.directories import RunError
+    from ..session.workspace import Chunks
 
 __all__ = ["Asked", "RequestError", "RunError", "ask", "ask_sync"]
 
-_NAMES = {"RequestError": "runtime.refusals", "Asked": "runtime.hdt.results", "RunError": "runtime.folders"}
+_NAMES = {
+    "RequestError": "runtime.errors",
+    "Asked": "runtime.loops.traversal.traversal_results",
+    "RunError": "runtime.runs.directories",
+}
 
 
 __getattr__ = when_named(__name__, _NAMES)
@@ -87,11 +91,11 @@ async def ask(
     """
     from attrs import evolve
 
-    from ..hdt.choosing import highest
-    from ..hdt.opening import Wanted, answered_before, room_for, traverse
-    from ..hdt.settings import Bounds, checked_folder, searching
-    from ..refusals import RequestError, shown
-    from ..settings import call_options, check_limits, check_listeners
+    from ..errors import RequestError, shown
+    from ..limits import call_options, check_limits, check_listeners
+    from ..loops.traversal.loop import highest
+    from ..loops.traversal.setup import Wanted, answered_before, room_for, traverse
+    from ..loops.traversal.traversal_results import Bounds, checked_folder, searching
     from . import gasl
     from .clients import Clients, Warnings
 
@@ -148,7 +152,7 @@ def _hash_of(graph: Any, raw: bool) -> str:
 def _spec_of(llm: Any) -> str:
     """Return the spec of the model: the default's where none is given, "" for a client that has none."""
     from ...adapters.llm import NotConfigured
-    from ..wiring import default_spec
+    from ..models.wiring import default_spec
 
     if llm is not None:
         spec = llm if isinstance(llm, str) else getattr(llm, "spec", "")

@@ -14,7 +14,7 @@ from attrs import evolve, field, frozen
 from ...lang.diagnostic import Diagnostic, compatible, has_errors, sort_key
 from ...lang.source import Source
 from ...lang.trees.lwt import MAX_STEPS, MISSING, Mode, Script
-from ..surroundings import TOO_DEEP, Surroundings
+from ..gasl.surroundings import TOO_DEEP, Surroundings
 
 if TYPE_CHECKING:
     from ...lang.catalogue.operations import Signature
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from ...lang.documents.seed import SeedRead
     from ...lang.trees.gasl import Program
     from ...lang.trees.seed import FormulaSeed
-    from ..script_plan import ScriptPlan
+    from ..lwt.script_plan import ScriptPlan
 
 __all__ = [
     "Checked", "CheckedProgram", "CheckedScript", "CheckedSeed", "Surroundings", "check_program", "check_script", "check_seed",
@@ -114,7 +114,7 @@ def check_script(
     to, ``operations`` those that the host offers (None: all). ``reads_files`` is false for a script that came from a client: nothing that
     it names is looked at. ``restrict`` yields what the host refuses; at a place that has an error already it is left out.
     """
-    from ..script_plan import plan_of
+    from ..lwt.script_plan import plan_of
 
     if not isinstance(script, Script):
         from ...lang.parse.lwt import parse_lwt
@@ -206,7 +206,7 @@ def check_seed(seed: "SeedRead | FormulaSeed | Source | str | Mapping[str, Any]"
     """
     from ...lang.documents.seed import SeedRead, read_seed
     from ...lang.trees.seed import FormulaSeed
-    from ..formulas.seeds import check
+    from ..seeds.loaded_seed import check
 
     if isinstance(seed, FormulaSeed):
         found = tuple(check(seed, data))

@@ -1,14 +1,19 @@
 """The models of one call of the API, opened under its limits, and the warnings of files and clients meanwhile."""
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from .lazy_names import heard
+
 if TYPE_CHECKING:
     from ..events import Events
+    from ..lwt.operations.operation import Workshop
+    from ..session.workspace import Ground, Models, Telling
 
-__all__ = ["LIMITS", "Clients", "ModelOpener", "Warnings", "file_of", "opener_of"]
+__all__ = ["Clients", "ModelOpener", "Warnings", "file_of", "on_graph", "opener_of"]
 
 
 class Warnings:
@@ -33,7 +38,7 @@ LIMITS = ("max_calls", "max_tokens", "max_cost", "price", "rate", "cache")
 
 def opener_of(options: dict[str, Any], names: Sequence[str] = LIMITS) -> "ModelOpener":
     """Take the limits out of the options of a run, and return what opens its models under them. Raises ``RequestError``."""
-    from .shared import heard
+    from .lazy_names import heard
 
     return ModelOpener(heard(options.get("events")), **{name: options.pop(name) for name in names if name in options})
 
@@ -51,8 +56,8 @@ class ModelOpener:
         max_cost: float | None = None, price: Any = None, rate: float | None = None, cache: Any = None,
     ) -> None:  # fmt: skip
         from ...adapters.llm.budget import Ledger, Price
-        from ..refusals import RequestError, shown
-        from ..settings import check_limits
+        from ..errors import RequestError, shown
+        from ..limits import check_limits
 
         check_limits({"max_calls": max_calls, "max_tokens": max_tokens, "max_cost": max_cost})
         if rate is not None and not (type(rate) in (int, float) and 0 < rate < math.inf):
@@ -70,7 +75,7 @@ class ModelOpener:
 
         ``light``: where nothing limits a custom client, it may be asked without the checks that loops need.
         """
-        from ..wiring import ModelSettings, open_model
+        from ..models.wiring import ModelSettings, open_model
 
         if isinstance(model, str):
             settings = ModelSettings(model, self._cache_of(model), self._ledger, self._price, self._rate)
@@ -78,7 +83,7 @@ class ModelOpener:
             return self._opened[-1]
         from ...adapters.llm.budget import Budget, Priced
         from ...adapters.llm.middleware import Own, Throttled, as_client
-        from ..refusals import RequestError
+        from ..errors import RequestError
 
         if self._cache:
             raise RequestError("cache", "a custom client has no name that a cache could know it by", "use a spec")
@@ -100,7 +105,7 @@ class ModelOpener:
 
     def _cache_of(self, spec: str) -> Path | None:
         if self._cache is True:
-            from ..folders import cache_file
+            from ..runs.directories import cache_file
 
             return cache_file(spec)
         return self._cache or None
@@ -146,7 +151,7 @@ class Clients:
     def __init__(
         self, model: Any, panel: Sequence[Any], warn: "Warnings", *, llm: Any = None, **limits: Any,
     ) -> None:  # fmt: skip
-        from ..refusals import RequestError
+        from ..errors import RequestError
 
         if model is not None and llm is not None:
             raise RequestError("model", "model and llm are both given", "llm is another name for model")
@@ -158,7 +163,7 @@ class Clients:
         self.judges: list[str | None] = []
 
     async def __aenter__(self) -> "Clients":
-        from ..wiring import default_spec
+        from ..models.wiring import default_spec
 
         model, panel = self._given
         try:
@@ -185,7 +190,7 @@ class Clients:
 
 def _two(price: Any) -> tuple[float, float]:
     """Return the two numbers of a price. Raises ``RequestError``."""
-    from ..refusals import RequestError, shown
+    from ..errors import RequestError, shown
 
     two = tuple(price) if isinstance(price, tuple | list) else ()
     if len(two) != 2 or not all(type(each) in (int, float) and 0 <= each < math.inf for each in two):
@@ -196,9 +201,48 @@ def _two(price: Any) -> tuple[float, float]:
 
 def file_of(parameter: str, given: Any) -> Path:
     """Return the path of a file. Raises ``RequestError``."""
-    from ..refusals import RequestError
+    from ..errors import RequestError
 
     try:
         return Path(given)
     except TypeError:
         raise RequestError(parameter, f"a file is wanted, not {type(given).__name__}") from None
+
+
+# The graph and the state that ``GASL`` works on in one run of a script: opened before it, closed after it.
+
+
+@contextmanager
+def on_graph(
+    ground: "Ground",
+    models: "Models",
+    events: "Events | None",
+    telling: "Telling | None" = None,
+    run_id: str = "",
+) -> "Iterator[Workshop | None]":
+    """Give the run with this id its workshop; None where no graph is named.
+
+    A state that is opened here is closed at the end, and keeps which graph it is. Raises what ``open_ground`` raises.
+    """
+    if ground.graph is None:
+        if ground.state is not None:
+            raise TypeError("a state needs a graph: graph=")
+        yield None
+        return
+    from ..gasl import GASLExecutor
+    from ..lwt.operations.operation import Workshop
+    from ..session.workspace import Telling, open_ground
+
+    opened = open_ground(ground, lambda: models, telling or Telling(heard(events)), needs_graph=True)
+    adapter = opened.adapter
+    assert adapter is not None  # noqa: S101 - it was needed
+    try:
+        yield Workshop(
+            lambda kept, context: GASLExecutor(
+                adapter, models.default, kept, context, models=models.named, events=events, chunks=opened.chunks
+            ),
+            opened.state,
+            run_id,
+        )
+    finally:
+        opened.close()

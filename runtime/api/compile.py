@@ -11,20 +11,19 @@ from ...adapters.llm.budget import Price
 from ...adapters.llm.strict_schema import means_of
 from ...lang.diagnostic import Diagnostic, nearest
 from ...lang.trees.seed import FormulaSeed
-from ..calls import Caller
-from ..compiler.compiling import compile_task
-from ..compiler.keeping import start
-from ..compiler.remembering import Compilations
-from ..compiler.requests import CompileRequest
-from ..compiler.results import Compiled
-from ..eventlog import logged
+from ..errors import RequestError
 from ..events import Events
-from ..formulas.reviews import read_context
-from ..formulas.seeds import check, load
-from ..refusals import RequestError
+from ..limits import call_options, check_limits, check_listeners, seconds
+from ..loops.compile.compile_prompts import CompileRequest
+from ..loops.compile.compile_results import Compiled
+from ..loops.compile.compile_store import Compilations, start
+from ..loops.compile.compiler import compile_task
+from ..models.caller import Caller
+from ..models.wiring import identity_of
 from ..results import Trace
-from ..settings import call_options, check_limits, check_listeners, seconds
-from ..wiring import identity_of
+from ..runs.event_log import logged
+from ..seeds.loaded_seed import check, load
+from ..seeds.reviews import read_context
 from .clients import Clients, Warnings, file_of
 
 __all__ = ["ANSWER_TOKENS", "checker", "compile_seed"]

@@ -7,7 +7,7 @@ from typing import Literal
 from attrs import frozen
 
 from ...lang.source import Source
-from ..refusals import WrongFile
+from ..errors import WrongFile
 
 __all__ = ["KINDS", "FileKind", "Kind", "kind_of", "require"]
 

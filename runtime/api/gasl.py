@@ -7,7 +7,7 @@ from collections.abc import Collection, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
-from .shared import heard, run_here, when_named
+from .lazy_names import heard, run_here, when_named
 
 if TYPE_CHECKING:
     from ...adapters.graph import AdapterError, Caps, GraphAdapter
@@ -18,14 +18,14 @@ if TYPE_CHECKING:
     from ...lang.evaluate.conditions import ConditionError
     from ...lang.source import Source
     from ...lang.trees.gasl import StateType
-    from ..context import ContextStore
     from ..events import Events
-    from ..executor import ExecutionError, GASLExecutor, ParseError, PlanError
-    from ..grounds.values import Chunks
-    from ..records import ExecutionRecord, ExecutionResult, plan_status
-    from ..replay import Verdict
-    from ..wiring import NetworkXAdapter
-    from .programs import Condition, GASLParser, Program
+    from ..gasl import ExecutionError, GASLExecutor, ParseError, PlanError
+    from ..gasl.records import ExecutionRecord, ExecutionResult, plan_status
+    from ..gasl.replay import Verdict
+    from ..gasl.variables import ContextStore
+    from ..models.wiring import NetworkXAdapter
+    from ..session.workspace import Chunks
+    from .gasl_program import Condition, GASLParser, Program
 
 
 __all__ = [
@@ -37,13 +37,13 @@ __all__ = [
 
 _NAMES = {
     "AdapterError": "adapters.graph", "Caps": "adapters.graph", "GraphAdapter": "adapters.graph",
-    "NetworkXAdapter": "runtime.wiring", "StateError": "adapters.state", "StateStore": "adapters.state",
-    "StoreError": "adapters.state", "ConditionError": "lang.evaluate.conditions", "ContextStore": "runtime.context",
-    "Events": "runtime.events", "ExecutionError": "runtime.executor", "GASLExecutor": "runtime.executor",
-    "ParseError": "runtime.executor", "PlanError": "runtime.executor", "ExecutionRecord": "runtime.records",
-    "ExecutionResult": "runtime.records", "plan_status": "runtime.records", "Verdict": "runtime.replay",
-    "Condition": "runtime.api.programs", "GASLParser": "runtime.api.programs",
-    "Program": "runtime.api.programs",
+    "NetworkXAdapter": "runtime.models.wiring", "StateError": "adapters.state", "StateStore": "adapters.state",
+    "StoreError": "adapters.state", "ConditionError": "lang.evaluate.conditions", "ContextStore": "runtime.gasl.variables",
+    "Events": "runtime.events", "ExecutionError": "runtime.gasl", "GASLExecutor": "runtime.gasl",
+    "ParseError": "runtime.gasl", "PlanError": "runtime.gasl", "ExecutionRecord": "runtime.gasl.records",
+    "ExecutionResult": "runtime.gasl.records", "plan_status": "runtime.gasl.records", "Verdict": "runtime.gasl.replay",
+    "Condition": "runtime.api.gasl_program", "GASLParser": "runtime.api.gasl_program",
+    "Program": "runtime.api.gasl_program",
     "LLMClient": "adapters.llm:LLM",  # its public name
 }  # fmt: skip
 
@@ -56,14 +56,14 @@ def __dir__() -> list[str]:
 
 def parse(source: "Source | str") -> "Program":
     """Read a program. Never raises for what the text says: ``diagnostics`` of the result has the faults."""
-    from .programs import program
+    from .gasl_program import program
 
     return program(source)
 
 
 def parse_condition(source: "Source | str") -> "Condition":
     """Read a condition; ``.matches(item)`` is True, False or None (unknown). Raises ``ConditionError``."""
-    from .programs import condition
+    from .gasl_program import condition
 
     return condition(source)
 
@@ -92,7 +92,7 @@ def check(
 def format(program: "Program | Source | str") -> str:
     """Return the program in its one formatted spelling, comments kept. Raises ``ParseError`` where it can't be read."""
     from ...lang.trees.gasl import Program as Tree
-    from .programs import Program as Printable
+    from .gasl_program import Program as Printable
 
     if isinstance(program, Printable):
         return program.format()
@@ -131,10 +131,9 @@ def open(
     ended, and not each command. A directory whose findings are of another graph is refused, unless ``force`` is set. Raises
     ``AdapterError``, ``StoreError``, ``NotConfigured``.
     """
-    from .. import wiring
-    from ..executor import GASLExecutor as Executor
-    from ..grounds.opening import Telling, open_ground
-    from ..grounds.values import Ground, Models
+    from ..gasl import GASLExecutor as Executor
+    from ..models import wiring
+    from ..session.workspace import Ground, Models, Telling, open_ground
 
     owned: list[Any] = []
 
@@ -190,9 +189,9 @@ async def areplay(
     for answers that were not kept. ``context`` are the variables that the host gave to every plan, ``chunks`` is as for
     ``open``. Raises ``StoreError``, ``AdapterError``, ``NotConfigured``.
     """
-    from .. import replay as replaying
-    from .. import wiring
-    from ..grounds.opening import texts_of
+    from ..gasl import replay as replaying
+    from ..models import wiring
+    from ..session.workspace import texts_of
 
     adapter = graph if _is_adapter(graph) else wiring.open_graph(graph, raw=raw, strict=strict).adapter
     recorded = state if isinstance(state, Mapping) else wiring.read_state(state)

@@ -7,7 +7,7 @@ from collections.abc import AsyncIterator, Iterable, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Unpack
 
-from .shared import run_here, when_named
+from .lazy_names import run_here, when_named
 
 if TYPE_CHECKING:
     import asyncio
@@ -17,11 +17,11 @@ if TYPE_CHECKING:
     from ...lang.source import Source
     from ...lang.trees.lwt import Mode, Script
     from ..events import Events
-    from ..grounds.values import Chunks, Models
+    from ..lwt.run_store import RunError
+    from ..lwt.script_plan import ScriptPlan
     from ..results import Failed, Record, Run, ScriptError, StepResult
-    from ..runs import RunError
     from ..scheduler import Policy
-    from ..script_plan import ScriptPlan
+    from ..session.workspace import Chunks, Models
     from .clients import ModelOpener
 
     class RunOptions(TypedDict, total=False):
@@ -52,7 +52,7 @@ __all__ = [
 
 _TYPES = {
     "Script": "lang.trees.lwt", "Events": "runtime.events", "Failed": "runtime.results", "Run": "runtime.results",
-    "ScriptError": "runtime.results", "StepResult": "runtime.results", "RunError": "runtime.runs",
+    "ScriptError": "runtime.results", "StepResult": "runtime.results", "RunError": "runtime.lwt.run_store",
 }  # fmt: skip
 
 
@@ -125,16 +125,15 @@ async def run(
     ``max_calls``, ``max_tokens`` and ``max_cost`` (US dollars; needs ``price``) bound the calls of all models together (default: no
     limit): a step that would exceed them fails. ``price`` is US dollars for a million prompt and completion tokens, ``(0.25, 2)``;
     ``rate`` is calls a minute. ``cache`` names the file of the call cache (default: none; True is the user's own). The other
-    options are those of ``knotwork.runtime.scripts.run``.
+    options are those of ``knotwork.runtime.lwt.runner.run``.
 
     Raises ``ScriptError`` for a script with errors, before any call, ``RequestError`` for a limit that is not valid, and
     ``NotConfigured``. A step that fails does not raise: see ``Run``.
     """
-    from .. import scripts
-    from ..grounds.values import Ground
+    from ..lwt import runner
+    from ..session.workspace import Ground
     from .checked import folder_of
-    from .clients import opener_of
-    from .workshop import on_graph
+    from .clients import on_graph, opener_of
 
     rest: dict[str, Any] = dict(options)
     chunks, query = rest.pop("chunks", None), rest.pop("query", "")
@@ -147,7 +146,7 @@ async def run(
             ground = Ground(graph, state, chunks, query, force, raw=raw)
             run_id = keep.run_id if keep is not None else ""
             with on_graph(ground, clients, options.get("events"), run_id=run_id) as workshop:
-                return await scripts.run(
+                return await runner.run(
                     read, input=input, llm=clients.default, models=clients.named, record=keep, workshop=workshop,
                     folder=folder_of(read), spec=clients.spec, plan=plan, **rest,
                 )  # fmt: skip
@@ -199,17 +198,17 @@ async def run_stream(
 ) -> "Run":
     """Run a script while its text is still arriving, read leniently: each step starts when it can.
 
-    Limits on calls are as for ``run``; the other options are those of ``knotwork.runtime.scripts.run_stream``. A run is kept under
+    Limits on calls are as for ``run``; the other options are those of ``knotwork.runtime.lwt.runner.run_stream``. A run is kept under
     its script, which is not known before the end here, so ``record=True`` is refused.
     """
-    from .. import scripts
+    from ..lwt import runner
     from .clients import opener_of
 
     if isinstance(options.get("record"), bool):
         raise TypeError("run_stream can't keep a run whose script is still arriving: keep the text and use run")
     async with opener_of(options) as opener:
         clients = _opened(opener, llm, models)
-        return await scripts.run_stream(chunks, input=input, llm=clients.default, models=clients.named, **options)
+        return await runner.run_stream(chunks, input=input, llm=clients.default, models=clients.named, **options)
 
 
 def run_stream_sync(
@@ -256,15 +255,14 @@ async def resume(
     """
     from ...lang.parse.lwt import parse_lwt
     from ...lang.source import Source
-    from .. import runs, scripts
-    from ..grounds.values import Ground
+    from ..lwt import run_store, runner
+    from ..session.workspace import Ground
     from .checked import folder_of
-    from .clients import opener_of
-    from .workshop import on_graph
+    from .clients import on_graph, opener_of
 
     rest: dict[str, Any] = dict(options)
     chunks, query = rest.pop("chunks", None), rest.pop("query", "")
-    stored = runs.load(run)
+    stored = run_store.load(run)
     given = None if script is None else _script(script, stored.head["mode"], None)
     read = given or parse_lwt(Source(stored.script, stored.head["name"]), stored.head["mode"], None)
     data = stored.input if input is None else input
@@ -275,7 +273,7 @@ async def resume(
             ground = Ground(graph, state, chunks, query, force, raw=raw)
             run_id = keep.run_id if keep is not None else ""
             with on_graph(ground, clients, options.get("events"), run_id=run_id) as workshop:
-                return await scripts.run(
+                return await runner.run(
                     read, input=data, llm=clients.default, models=clients.named, record=keep, workshop=workshop,
                     folder=folder_of(read), spec=clients.spec, plan=_planned(read, data, clients.named), **rest,
                 )  # fmt: skip
@@ -306,7 +304,7 @@ def resume_sync(
 
 
 def _recorder(script: "Script", input: Any, llm: Any) -> "Record":
-    from ..runs import start
+    from ..lwt.run_store import start
 
     return start(script, input=input, model=llm if isinstance(llm, str) else "")
 
@@ -327,7 +325,7 @@ def _script(script: "Script | str", mode: "Mode | None" = None, max_steps: int |
 
 def _opened(opener: "ModelOpener", llm: Any, models: Mapping[str, Any] | None) -> "Models":
     """Open the models of a run. A model is a spec or a client."""
-    from ..grounds.values import Models
+    from ..session.workspace import Models
 
     default = None if llm is None else opener.open(llm, light=True)
     named = {name: opener.open(model, light=True) for name, model in (models or {}).items()}

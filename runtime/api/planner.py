@@ -7,17 +7,17 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Unpack
 
-from .shared import run_here, when_named
+from .lazy_names import run_here, when_named
 
 if TYPE_CHECKING:
     import asyncio
     from typing import TypedDict
 
+    from ..errors import RequestError
     from ..events import Events
-    from ..folders import RunError
-    from ..planner.results import Phase, Ranked, ToolUse
-    from ..refusals import RequestError
-    from ..runs import Recorder
+    from ..loops.rank.ranking_results import Phase, Ranked, ToolUse
+    from ..lwt.run_store import Recorder
+    from ..runs.directories import RunError
 
     class Settings(TypedDict, total=False):
         """What else a ranking may be given; ``rank`` says what each is."""
@@ -43,8 +43,8 @@ if TYPE_CHECKING:
 __all__ = ["Phase", "Ranked", "RequestError", "RunError", "ToolUse", "rank", "rank_many", "rank_many_sync", "rank_sync"]
 
 _TYPES = {
-    "Phase": "runtime.planner.results", "Ranked": "runtime.planner.results", "ToolUse": "runtime.planner.results",
-    "RequestError": "runtime.refusals", "RunError": "runtime.folders",
+    **dict.fromkeys(("Phase", "Ranked", "ToolUse"), "runtime.loops.rank.ranking_results"),
+    "RequestError": "runtime.errors", "RunError": "runtime.runs.directories",
 }  # fmt: skip
 _CLIENTS = ("max_calls", "max_tokens", "max_cost", "price", "rate", "cache")
 _WORK = ("max_iterations", "max_concurrency", "time_limit")
@@ -90,16 +90,16 @@ async def rank_many(
     from time import perf_counter
 
     from ...adapters.llm.strict_schema import means_of
-    from ..calls import Caller
-    from ..eventlog import EventLog
+    from ..errors import RequestError
     from ..events import Events
-    from ..planner.budget import CALLS
-    from ..planner.keeping import load, ranked_done, start, totals_done
-    from ..planner.running import check_requests, prepare
-    from ..planner.running import rank_many as run_many
-    from ..refusals import RequestError
+    from ..limits import call_options, check_limits, check_listeners
+    from ..loops.rank.phase_context import CALLS
+    from ..loops.rank.ranker import check_requests, prepare
+    from ..loops.rank.ranker import rank_many as run_many
+    from ..loops.rank.ranking_results import load, ranked_done, start, totals_done
+    from ..models.caller import Caller
     from ..results import Trace
-    from ..settings import call_options, check_limits, check_listeners
+    from ..runs.event_log import EventLog
     from .clients import Clients, Warnings
 
     given: dict[str, Any] = dict(settings)
@@ -169,7 +169,7 @@ def _listed(requests: Any) -> list[str]:
     """Return the requests as a list. Raises ``RequestError`` for none, and for one text, which is no list of its letters."""
     from collections.abc import Iterable
 
-    from ..refusals import RequestError
+    from ..errors import RequestError
 
     if isinstance(requests, str | bytes | Mapping) or not isinstance(requests, Iterable):
         hint = "rank(items, request) takes one" if isinstance(requests, str) else ""
@@ -191,7 +191,7 @@ def rank_many_sync(
 def _models(llm: Any, models: Any) -> Mapping[str, Any]:
     """Return the models by name. Raises ``RequestError`` where they are no mapping, or one of all is nothing that can be asked."""
     from ...adapters.llm.middleware import as_client
-    from ..refusals import RequestError
+    from ..errors import RequestError
 
     named = {} if models is None else models
     if not isinstance(named, Mapping) or not all(isinstance(name, str) for name in named):
@@ -211,7 +211,7 @@ def _models(llm: Any, models: Any) -> Mapping[str, Any]:
 def _read(items: Any) -> Any:
     """Return the JSON value of a file, or ``items`` as they are. Raises ``RequestError``."""
     from ...adapters.llm.answers import read_json
-    from ..refusals import RequestError
+    from ..errors import RequestError
 
     if not isinstance(items, str | Path):
         return items
@@ -224,7 +224,7 @@ def _read(items: Any) -> Any:
 def _check_names(given: Mapping[str, Any]) -> None:
     """Raise ``RequestError`` for a setting that there is not."""
     from ...lang.diagnostic import nearest
-    from ..refusals import RequestError
+    from ..errors import RequestError
 
     known = (*_CLIENTS, *_WORK, *_REST)
     for name in given:

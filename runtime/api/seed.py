@@ -8,7 +8,7 @@ from collections.abc import AsyncGenerator, AsyncIterable, AsyncIterator, Iterab
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Unpack
 
-from .shared import run_here, when_named
+from .lazy_names import run_here, when_named
 
 if TYPE_CHECKING:
     import asyncio
@@ -20,23 +20,21 @@ if TYPE_CHECKING:
     from ...lang.evaluate.seed.explanation import Explanation
     from ...lang.evaluate.seed.sensitivity import Flip, Sensitivity
     from ...lang.trees.seed import FormulaSeed as Tree
-    from ..compiler.results import Compiled, CompiledStep
+    from ..errors import RequestError
     from ..events import Events
-    from ..folders import RunError
-    from ..formulas.computing import Provenance
-    from ..formulas.estimate import Estimate
-    from ..formulas.filtering import FilterError
-    from ..formulas.keeping import SeedRecorder
-    from ..formulas.prompting import Ask
-    from ..formulas.results import Counts, Extraction, ResultError, ResultFault, SeedResult, read_results
-    from ..formulas.reviews import ContextError
-    from ..formulas.running import Totals
-    from ..formulas.seeds import FormulaSeed, SeedError
-    from ..refusals import RequestError
+    from ..loops.compile.compile_results import Compiled, CompiledStep
+    from ..runs.directories import RunError
+    from ..seeds.compute import Estimate, Provenance
+    from ..seeds.extraction_prompts import Ask
+    from ..seeds.loaded_seed import FormulaSeed, SeedError
+    from ..seeds.reviews import ContextError, FilterError
+    from ..seeds.seed_results import Counts, Extraction, ResultError, ResultFault, SeedResult, read_results
+    from ..seeds.seed_run import Totals
+    from ..seeds.seed_store import SeedRecorder
     from .clients import ModelOpener
 
     class RunOptions(TypedDict, total=False):
-        """What else a run may be given; see ``knotwork.runtime.formulas.running.run_many``."""
+        """What else a run may be given; see ``knotwork.runtime.seeds.seed_run.run_many``."""
 
         max_concurrency: int
         ask: Ask
@@ -76,16 +74,16 @@ __all__ = [
 ]  # fmt: skip
 
 _TYPES = {
-    "Compiled": "runtime.compiler.results", "CompiledStep": "runtime.compiler.results",
-    "RequestError": "runtime.refusals",
-    "ContextError": "runtime.formulas.reviews", "Converted": "lang.documents.seed", "Counts": "runtime.formulas.results",
-    "Estimate": "runtime.formulas.estimate", "Explanation": "lang.evaluate.seed.explanation",
-    "Extraction": "runtime.formulas.results", "FilterError": "runtime.formulas.filtering",
-    "Flip": "lang.evaluate.seed.sensitivity", "FormulaSeed": "runtime.formulas.seeds",
-    "Provenance": "runtime.formulas.computing", "ResultError": "runtime.formulas.results",
-    "ResultFault": "runtime.formulas.results", "RunError": "runtime.folders", "SeedError": "runtime.formulas.seeds",
-    "SeedResult": "runtime.formulas.results", "Sensitivity": "lang.evaluate.seed.sensitivity", "Totals": "runtime.formulas.running",
-    "read_results": "runtime.formulas.results",
+    "Compiled": "runtime.loops.compile.compile_results", "CompiledStep": "runtime.loops.compile.compile_results",
+    "RequestError": "runtime.errors",
+    "ContextError": "runtime.seeds.reviews", "Converted": "lang.documents.seed", "Counts": "runtime.seeds.seed_results",
+    "Estimate": "runtime.seeds.compute", "Explanation": "lang.evaluate.seed.explanation",
+    "Extraction": "runtime.seeds.seed_results", "FilterError": "runtime.seeds.reviews",
+    "Flip": "lang.evaluate.seed.sensitivity", "FormulaSeed": "runtime.seeds.loaded_seed",
+    "Provenance": "runtime.seeds.compute", "ResultError": "runtime.seeds.seed_results",
+    "ResultFault": "runtime.seeds.seed_results", "RunError": "runtime.runs.directories", "SeedError": "runtime.seeds.loaded_seed",
+    "SeedResult": "runtime.seeds.seed_results", "Sensitivity": "lang.evaluate.seed.sensitivity", "Totals": "runtime.seeds.seed_run",
+    "read_results": "runtime.seeds.seed_results",
 }  # fmt: skip
 
 
@@ -104,7 +102,7 @@ def load(source: "Path | str | Mapping[str, Any] | Tree") -> "FormulaSeed":
 
     Raises ``SeedError``, whose ``diagnostics`` say all that is wrong and where, and ``OSError``.
     """
-    from ..formulas.seeds import load as read
+    from ..seeds.loaded_seed import load as read
 
     return read(source)
 
@@ -115,7 +113,7 @@ def check(seed: Any, data: Any = None) -> "list[Diagnostic]":
     With a context or a list of them as ``data``, also what only they show. Raises ``ContextError``.
     """
     from ...lang.trees.seed import FormulaSeed as Tree
-    from ..formulas.seeds import text_of
+    from ..seeds.loaded_seed import text_of
     from .checked import check_seed
 
     return list(check_seed(seed if isinstance(seed, Tree) else text_of(seed), data).diagnostics)
@@ -136,9 +134,9 @@ def compute(
     that failed are left out. ``allow_invalid`` is the share that may lack a field (None: the seed's own). ``context`` is what
     expressions see as ``context``. Raises ``ResultFault`` for a row that is none.
     """
-    from ..formulas.computing import Computing
-    from ..formulas.results import SeedResult
-    from ..formulas.seeds import require
+    from ..seeds.compute import Computing
+    from ..seeds.loaded_seed import require
+    from ..seeds.seed_results import SeedResult
 
     given = extractions
     found = _extractions(given)
@@ -164,8 +162,8 @@ async def run(
     whose call would exceed them fails. Raises ``SeedError`` for a seed with errors, before any call, and ``ContextError``,
     ``FilterError``, ``RequestError``, ``NotConfigured``. What fails after that, a call or a step, is in the result.
     """
-    from ..formulas.running import run_one
-    from ..formulas.seeds import require
+    from ..seeds.loaded_seed import require
+    from ..seeds.seed_run import run_one
     from .clients import opener_of
 
     require(seed)
@@ -201,16 +199,16 @@ async def run_many(
     """
     import asyncio
 
-    from ..formulas import keeping
-    from ..formulas.running import run_many as run_all
-    from ..formulas.seeds import require
+    from ..seeds import seed_store
+    from ..seeds.loaded_seed import require
+    from ..seeds.seed_run import run_many as run_all
     from .clients import opener_of
 
     require(seed)
     rest: dict[str, Any] = dict(options)
     keep = record if not isinstance(record, bool) else None
     if resume is not None:
-        keep = keeping.load(resume).resume(seed, contexts=_hash(contexts), force=force)
+        keep = seed_store.load(resume).resume(seed, contexts=_hash(contexts), force=force)
     results: asyncio.Queue[SeedResult | None] = asyncio.Queue(1)
 
     async def work() -> None:
@@ -219,7 +217,7 @@ async def run_many(
             async with opener_of(rest, _LIMITS) as opener:
                 client, name = _opened(opener, llm, model, is_limited=len(rest) < len(options))
                 if record is True and keep is None:
-                    keep = keeping.start(seed, contexts=_hash(contexts), model=name)
+                    keep = seed_store.start(seed, contexts=_hash(contexts), model=name)
                 await run_all(
                     seed, contexts, client, on_result=results.put, model=name, ordered=ordered, record=keep,
                     **rest,
@@ -316,7 +314,7 @@ def estimate(
     seed: "Tree", contexts: Iterable[Any], *, price: "Price | None" = None, model: str = "", ask: "Ask" = "auto"
 ) -> "Estimate":
     """Say what a run would keep, ask and cost, without a call. Raises ``ContextError``."""
-    from ..formulas.estimate import estimate as reckon
+    from ..seeds.compute import estimate as reckon
 
     return reckon(seed, contexts, price=price, model=model, ask=ask)
 
@@ -343,7 +341,7 @@ def convert(seed: "Tree") -> "Converted":
 
 
 def _extractions(given: Any) -> "tuple[Extraction, ...]":
-    from ..formulas.results import Extraction, ResultFault, SeedResult, read_result
+    from ..seeds.seed_results import Extraction, ResultFault, SeedResult, read_result
 
     if isinstance(given, SeedResult):
         return given.extractions
@@ -373,7 +371,7 @@ def _extractions(given: Any) -> "tuple[Extraction, ...]":
 
 
 def _hash(contexts: Any) -> str:
-    from ..formulas.keeping import contexts_hash
+    from ..seeds.seed_store import contexts_hash
 
     return contexts_hash(contexts)
 
@@ -382,6 +380,6 @@ def _opened(opener: "ModelOpener", llm: Any, name: str, is_limited: bool) -> tup
     """Return the client of a run and the name that caches know it by. A custom client without limits stays as it is."""
     if not isinstance(llm, str):
         return (opener.open(llm) if is_limited else llm), name
-    from ..wiring import identity_of
+    from ..models.wiring import identity_of
 
     return opener.open(llm), name or identity_of(llm)

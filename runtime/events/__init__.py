@@ -6,32 +6,43 @@ The runtime emits events and knows no screen. Progress displays, the debug log, 
 Rooms by who tells: ``running`` (every run), ``plans``, ``answers``, ``loops``; ``stream`` carries them.
 """
 
-from .answers import AnswerFinished, AnswerStarted, CandidateWritten, IterationFinished, IterationStarted
-from .loops import (
+from .loop_events import (
+    AnswerFinished,
+    AnswerStarted,
     BranchClosed,
     BranchOpened,
+    CandidateWritten,
     DecisionMade,
     DraftMended,
     HypothesisFormed,
+    IterationFinished,
+    IterationStarted,
     PhaseFinished,
     PhaseStarted,
     RepairAsked,
     ToolCalled,
 )
-from .plans import CommandFinished, CommandStarted, PlanFinished, PlanStarted, StateChanged
-from .running import (
+from .run_events import (
     AnswerRead,
     BudgetReached,
     CallFinished,
     CallRetried,
     CallStarted,
+    CommandFinished,
+    CommandStarted,
+    Event,
+    Events,
+    PlanFinished,
+    PlanStarted,
     RunFinished,
     RunStarted,
+    StateChanged,
     StepFinished,
     StepSkipped,
     StepStarted,
+    Warned,
+    as_json,
 )
-from .stream import Event, Events, Warned, as_json
 
 __all__ = [
     "EVENTS",

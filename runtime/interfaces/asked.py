@@ -2,7 +2,7 @@
 
 from attrs import frozen
 
-from ..grounds.values import Ground as Wanted
+from ..session.workspace import Ground as Wanted
 
 __all__ = ["Ground", "Limits"]
 

@@ -9,7 +9,7 @@ __all__ = ["Calls", "clock", "dollars"]
 
 @define
 class Calls:
-    """Counts what models were asked: the requests that were sent, as ``runtime.spending`` counts them."""
+    """Counts what models were asked: the requests that were sent, as ``runtime.models.usage`` counts them."""
 
     cached: int = 0
     tokens: int = 0

@@ -6,14 +6,14 @@ from typing import TYPE_CHECKING
 
 from attrs import evolve
 
-from ..folders import cache_file
-from ..grounds.values import Models
+from ..runs.directories import cache_file
+from ..session.workspace import Models
 from .asked import Limits
 from .misused import Misused
 
 if TYPE_CHECKING:
     from ...adapters.llm.middleware import Client
-    from ..wiring import ModelSettings, Price
+    from ..models.wiring import ModelSettings, Price
 
 __all__ = ["clients", "named_specs", "open_models", "price_of"]
 
@@ -37,7 +37,7 @@ def open_models(
     warn: Callable[[str], None],
 ) -> Models:
     """Return the clients for ``spec`` (None: no default) and for every named model. Raises ``NotConfigured`` and ``Misused``."""
-    from ..wiring import Ledger, ModelSettings
+    from ..models.wiring import Ledger, ModelSettings
 
     ledger = Ledger(limits.max_calls, limits.max_tokens, limits.max_cost)
     settings = ModelSettings(spec or "", None, ledger, price_of(limits.price), limits.rate, max_concurrency)
@@ -57,7 +57,7 @@ def clients(
 
     Raises ``NotConfigured``.
     """
-    from ..wiring import open_model
+    from ..models.wiring import open_model
 
     def client(wanted: str) -> "Client":
         mine = evolve(settings, spec=wanted, cache=cache_file(wanted) if cache else None)
@@ -71,7 +71,7 @@ def price_of(text: str | None) -> "Price | None":
     """Return the price that ``--price IN/OUT`` says; None where there is none. Raises ``Misused``."""
     if text is None:
         return None
-    from ..wiring import Price
+    from ..models.wiring import Price
 
     parts = text.split("/")
     try:

@@ -6,8 +6,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from ...adapters.state import StoreError
-from ..grounds.opening import M, NoFolder, NoGraph, Opened, OtherGraph, Telling, open_ground
-from ..grounds.values import Ground
+from ..session.workspace import Ground, M, NoFolder, NoGraph, Opened, OtherGraph, Telling, open_ground
 from .misused import Misused
 
 __all__ = ["check_folder", "in_words_of_options", "opened"]

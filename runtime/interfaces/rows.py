@@ -7,7 +7,7 @@ from typing import Any
 from ...adapters.state import Declaration, Difference
 from ...lang.catalogue.schema import Attribute
 from ...lang.diagnostic import printable
-from ..executor.rollback import ROLLBACK
+from ..gasl.state_graph import ROLLBACK
 
 __all__ = [
     "ATTRIBUTE_COLUMNS", "DIFFERENCE_COLUMNS", "HISTORY_COLUMNS", "KEY_COLUMNS", "attribute_rows", "cut_value", "difference_rows",

@@ -11,16 +11,14 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from .account import Account, Figures
-    from .page import render
-    from .reading import read_account
-    from .recalled import events_of, records_of
-    from .run_page import render_run
+    from .page import render, render_run
+    from .run_reader import events_of, read_account, records_of
 
 __all__ = ["Account", "Figures", "events_of", "read_account", "records_of", "render", "render_run"]
 
 _ROOMS = {
-    "Account": "account", "Figures": "account", "events_of": "recalled", "read_account": "reading", "records_of": "recalled",
-    "render": "page", "render_run": "run_page",
+    "Account": "account", "Figures": "account", "events_of": "run_reader", "read_account": "run_reader",
+    "records_of": "run_reader", "render": "page", "render_run": "page",
 }  # fmt: skip
 
 

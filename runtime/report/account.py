@@ -3,19 +3,47 @@
 ``events`` fills it in. Figures count every call of the log; texts are kept up to a bound, which says how much it left out.
 """
 
+import math
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 from attrs import define, field, frozen
 
 from ..results import add_costs
-from .fields import figure, number
 
 if TYPE_CHECKING:
-    from .branches import Row
-    from .tree_drawing import TreeDrawing
+    from .search_tree import Row, TreeDrawing
 
-__all__ = ["Account", "Block", "Entry", "Figures", "Phase", "Room", "Section"]
+__all__ = ["Account", "Entry", "Figures", "Phase", "Room", "Section", "figure", "number", "text"]
+
+
+# Fields of an event as the page takes them: it comes from a file, and what is of another type, or is no figure at all, counts as
+# empty.
+
+
+_MOST = 10**15
+"""More than this was never counted: what says so is no event of ours."""
+
+
+def text(event: Mapping[str, Any], name: str) -> str:
+    """Return a field that is a text; "" where it is none."""
+    value = event.get(name)
+    return value if isinstance(value, str) else ""
+
+
+def number(event: Mapping[str, Any], name: str) -> int:
+    """Return a field that is a whole number; 0 where it is none."""
+    value = event.get(name)
+    return value if type(value) is int and abs(value) <= _MOST else 0
+
+
+def figure(event: Mapping[str, Any], name: str) -> float | None:
+    """Return a field that is a number; None where it is none, nor a finite one."""
+    value = event.get(name)
+    if type(value) is int:
+        return float(value) if abs(value) <= _MOST else None
+    return value if isinstance(value, float) and math.isfinite(value) and abs(value) <= _MOST else None
+
 
 _TEXT = 40_000
 """Characters of a prompt or an answer that the page shows."""

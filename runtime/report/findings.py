@@ -8,7 +8,7 @@ from typing import Any
 from attrs import field, frozen
 
 from ...adapters.llm import BY_HAND
-from ..records import cut, excerpt
+from ..gasl.records import cut, excerpt
 
 __all__ = ["Asked", "Finding", "Group", "groups", "sources_of", "touched"]
 

@@ -1,16 +1,41 @@
 """Puts the page together: what the template shows, in the order of reading."""
 
 from collections.abc import Mapping, Sequence
+from functools import cache
+from importlib.resources import files
 from typing import Any
 
 from ...adapters.graph import GraphAdapter
+from ...lang.diagnostic import printable
 from .account import Account
-from .drawing import draw
 from .findings import Group, groups, sources_of, touched
+from .graph_drawing import draw
 from .steps import told
-from .templates import filled
 
-__all__ = ["render"]
+__all__ = ["render", "render_run"]
+
+
+# The templates of the pages: everything that they show is escaped, and nothing of it dresses up as another text.
+
+
+def filled(template: str, **values: Any) -> str:
+    """Return the template of this name, filled with ``values``. A name in it that is not among them is an error."""
+    return str(_environment().get_template(template).render(values))
+
+
+@cache
+def _environment() -> Any:
+    from jinja2 import Environment, FunctionLoader, StrictUndefined
+
+    folder = files(__package__ or "")
+    loader = FunctionLoader(lambda name: (folder / name).read_text(encoding="utf-8"))
+    return Environment(autoescape=True, undefined=StrictUndefined, finalize=_shown, loader=loader)
+
+
+def _shown(value: Any) -> Any:
+    """Make control characters, and what turns the direction of writing, visible."""
+    return "\n".join(map(printable, value.split("\n"))) if type(value) is str else value
+
 
 _KEYS, _SUPPOSED = 200, 50
 """Keys of the state, and hypotheses, that are told."""
@@ -98,3 +123,33 @@ def _answers(state: Mapping[str, Any]) -> int:
     replay = state.get("replay")
     answers = replay.get("answers") if isinstance(replay, Mapping) else None
     return len(answers) if isinstance(answers, Sequence) else 0
+
+
+# A run as one page: its head, what each phase took, and all that happened, folded away.
+
+
+_KINDS = {
+    "script": "A script that was run", "seed": "A Formula Seed at work", "rank": "A ranking",
+    "compile": "A task that was compiled to a seed",
+    "ask": "A question about a graph",
+}  # fmt: skip
+
+
+def render_run(run: Account) -> str:
+    """Return the page. Its size has a bound, whatever the run's is."""
+    return filled(
+        "run.html.j2", run=run, kind=_KINDS.get(run.kind, f"A run of kind {run.kind}"), counts=_run_counts(run)
+    )
+
+
+def _run_counts(run: Account) -> list[tuple[str, str]]:
+    spent = run.totals
+    counts = [
+        (f"{spent.calls:,}", "call of a model" if spent.calls == 1 else "calls of a model"),
+        (f"{spent.tokens:,}", "tokens"),
+        (f"${spent.cost:.4f}" if spent.cost is not None else "?", "cost"),
+        (f"{spent.seconds:,.1f} s", "in all phases"),
+    ]
+    if spent.cached:
+        counts.append((f"{spent.cached:,}", "answers from the cache"))
+    return counts + [(number, what) for what, number in run.facts]

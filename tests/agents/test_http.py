@@ -14,7 +14,7 @@ import pytest
 from knotwork.runtime.interfaces.http.keys import Keys, add_key
 from knotwork.runtime.interfaces.http.settings import Limits
 from knotwork.runtime.interfaces.mcp.http import PATH, Door, create_app
-from knotwork.runtime.wiring import open_state, verify_state
+from knotwork.runtime.models.wiring import open_state, verify_state
 from mcp.client.client import Client
 from mcp.client.streamable_http import streamable_http_client
 from support.agents import GRAPH, Http, http, opened, told

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 from knotwork import lwt, seed
 from knotwork.adapters.llm import Completion, NotConfigured, Usage
-from knotwork.runtime.refusals import RequestError
+from knotwork.runtime.errors import RequestError
 from support.command import cassette
 
 SCRIPT = '(a)=LLM("first")\n(b)=LLM("second {(a)}")\n(final)=LLM("third {(b)}")\n'

@@ -14,7 +14,7 @@ from knotwork.lang.source import Source
 from knotwork.runtime.interfaces.lsp.checking import check as check_in_editor
 from knotwork.runtime.interfaces.repl.checking import check as check_at_prompt
 from knotwork.runtime.interfaces.repl.waiting import Waiting
-from knotwork.runtime.wiring import open_graph
+from knotwork.runtime.models.wiring import open_graph
 from support.agents import GRAPH, connected, told
 from support.command import call
 from support.sessions import desk

@@ -10,8 +10,8 @@ import knotwork
 import pytest
 from knotwork import seed
 from knotwork.adapters.llm.budget import Price
-from knotwork.runtime.formulas.estimate import estimate
-from knotwork.runtime.formulas.reviews import read_context
+from knotwork.runtime.seeds.compute import estimate
+from knotwork.runtime.seeds.reviews import read_context
 from support.clients import Scripted, Timed
 from support.review_server import ReviewServer, answer_review, context, contexts, marked
 from support.seeds import SEED

@@ -27,8 +27,8 @@ from typing import Any
 
 from knotwork import seed
 from knotwork.adapters.sqlite_store import Shelf
-from knotwork.runtime.formulas import remembering
-from knotwork.runtime.wiring import open_model
+from knotwork.runtime.models.wiring import open_model
+from knotwork.runtime.seeds import extraction
 
 TESTS = Path(__file__).parents[1]
 sys.path.insert(0, str(TESTS))
@@ -129,7 +129,7 @@ def main() -> None:
     given = parser.parse_args()
     if given.child in ("bounded", "unbounded"):
         if given.child == "unbounded":
-            remembering.MOST_PENDING = sys.maxsize
+            extraction.MOST_PENDING = sys.maxsize
         print(json.dumps(asyncio.run(run_instantly(given.contexts, given.cache))))
         return
     if given.child:

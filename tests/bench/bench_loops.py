@@ -23,8 +23,8 @@ from knotwork.adapters.llm import Completion
 from knotwork.adapters.llm.middleware import Own
 from knotwork.adapters.state import DeclareKey, MergeInto
 from knotwork.runtime.events import DecisionMade, Events, PlanFinished
-from knotwork.runtime.hdt.opening import Wanted, traverse
-from knotwork.runtime.hdt.settings import Bounds
+from knotwork.runtime.loops.traversal.setup import Wanted, traverse
+from knotwork.runtime.loops.traversal.traversal_results import Bounds
 
 
 def plan(number: int) -> dict[str, Any]:

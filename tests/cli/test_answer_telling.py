@@ -4,9 +4,8 @@ import io
 from typing import Any
 
 import pytest
-from knotwork.runtime.answers.results import Answered
-from knotwork.runtime.answers.running import TOO_SMALL
-from knotwork.runtime.debuglog import DebugLog
+from knotwork.runtime.answers.answer_results import Answered
+from knotwork.runtime.answers.service import TOO_SMALL
 from knotwork.runtime.events import (
     AnswerFinished,
     AnswerStarted,
@@ -19,6 +18,7 @@ from knotwork.runtime.events import (
 )
 from knotwork.runtime.interfaces.cli.answers.summary import finish
 from knotwork.runtime.interfaces.cli.answers.telling import bar, iteration, noted
+from knotwork.runtime.runs.debug_log import DebugLog
 from support.command import call
 
 HUNDREDTHS = [number / 100 for number in range(101)]

@@ -7,7 +7,7 @@ import sys
 from pathlib import Path
 
 import pytest
-from knotwork.runtime.search import Tree
+from knotwork.runtime.loops.search import Tree
 from support.command import call, environment, silent_server
 from support.wondering import action
 

@@ -19,7 +19,7 @@ from knotwork.runtime.events import (
 )
 from knotwork.runtime.interfaces.cli.ranking.screen import Screen
 from knotwork.runtime.interfaces.counting import Calls
-from knotwork.runtime.planner.results import Phase, Ranked
+from knotwork.runtime.loops.rank.ranking_results import Phase, Ranked
 from rich.cells import cell_len
 from rich.console import Console
 from support.command import silent_server

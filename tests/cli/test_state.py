@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 from knotwork.adapters.state import StoreError
 from knotwork.adapters.state_json import open_store
-from knotwork.runtime import wiring
+from knotwork.runtime.models import wiring
 from support.command import call, environment, process
 
 GRAPH = ("--graph", "nx:karate_club")

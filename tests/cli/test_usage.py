@@ -110,7 +110,7 @@ def test_wrong_usage_says_what_to_type(cafes: str, typed: str, told: str) -> Non
 
 
 def test_no_model_is_told_in_two_lines(cafes: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("knotwork.runtime.wiring.find_spec", lambda name: None)
+    monkeypatch.setattr("knotwork.runtime.models.wiring.find_spec", lambda name: None)
     result = call("run", "cafes.lwt", "-i", "request.json")
     assert result.code == 2
     assert len(result.err.splitlines()) == 2

@@ -19,7 +19,7 @@ from knotwork.lang.service import (
 from knotwork.lang.service.symbols import names_in
 from knotwork.lang.source import Source
 from knotwork.runtime.interfaces.lsp.checking import check
-from knotwork.runtime.wiring import open_graph
+from knotwork.runtime.models.wiring import open_graph
 from support.typing_edits import PROGRAMS, SCRIPTS, SEEDS, histories
 
 SCHEMA: Schema = open_graph("nx:les_miserables").adapter.schema

@@ -13,7 +13,7 @@ from pathlib import Path
 
 import pytest
 from knotwork import lwt
-from knotwork.runtime import runs
+from knotwork.runtime.lwt import run_store
 from support.clients import Scripted, echo
 from support.command import Result, cassette, environment, process
 
@@ -80,9 +80,9 @@ def test_a_journal_that_is_none_is_refused_in_a_line(tmp_path: Path, body: bytes
     folder.mkdir(parents=True)
     (folder / "run.jsonl").write_bytes(body)
     with pytest.raises(lwt.RunError, match=said) as raised:
-        runs.load(folder)
+        run_store.load(folder)
     assert len(str(raised.value)) < 400
-    assert runs.list_runs(folder.parent) == [] or b"run_started" in body
+    assert run_store.list_runs(folder.parent) == [] or b"run_started" in body
 
 
 def test_records_of_other_kinds_are_passed_over_with_force(home: Path) -> None:
@@ -103,11 +103,11 @@ def test_records_of_other_kinds_are_passed_over_with_force(home: Path) -> None:
 
 def test_what_another_process_finished_meanwhile_is_not_asked_again(home: Path) -> None:
     first = lwt.run_sync(SCRIPT, input=DATA, llm=Scripted({"two": ConnectionError("gone")}), record=True)
-    early = runs.load(first.run_id)
+    early = run_store.load(first.run_id)
     whole = resumed(first.run_id, Scripted(default=echo))
     recorder = early.resume()
     recorder.close()
-    answers = [recorder.recall(*key) for key in runs.load(first.run_id).answers]
+    answers = [recorder.recall(*key) for key in run_store.load(first.run_id).answers]
     assert whole.status == "complete"
     assert len(answers) == 5
     assert None not in answers
@@ -124,7 +124,7 @@ def test_a_run_that_can_only_be_read_is_refused_in_a_line(home: Path, monkeypatc
     monkeypatch.setattr(os, "open", read_only)
     with pytest.raises(lwt.RunError, match=r"can't be written: Read-only file system"):
         resumed(first.run_id, Scripted())
-    assert runs.load(first.run_id).answers
+    assert run_store.load(first.run_id).answers
 
 
 def limited(size: int, folder: Path, *words: str) -> Result:
@@ -234,7 +234,7 @@ def test_two_processes_that_resume_one_run(tmp_path: Path) -> None:
     (tmp_path / "in.json").write_text(json.dumps(DATA))
     process("run", "s.lwt", "--input", "in.json", "--llm", spec, home=tmp_path)
     (folder,) = (tmp_path / "knotwork" / "runs").iterdir()
-    holder = runs.load(folder).resume()
+    holder = run_store.load(folder).resume()
     done = process("run", "--resume", folder.name, "--llm", spec, home=tmp_path)
     holder.close()
     assert done.code == 2

@@ -9,10 +9,10 @@ import pytest
 from knotwork import lwt
 from knotwork.adapters.llm import Completion, LLMError, NotConfigured, Notice
 from knotwork.adapters.llm.keys import hidden, refuse_key
-from knotwork.runtime import runs
 from knotwork.runtime.interfaces.repl.terminal import prompting
-from knotwork.runtime.script_plan import plan_of
-from knotwork.runtime.wiring import ModelSettings, open_model
+from knotwork.runtime.lwt import run_store
+from knotwork.runtime.lwt.script_plan import plan_of
+from knotwork.runtime.models.wiring import ModelSettings, open_model
 from support.alone import alone_in
 from support.command import call, process
 from support.model_server import ModelServer
@@ -309,7 +309,7 @@ def test_a_key_as_a_model_s_name_in_a_script_is_not_repeated(alone: Path, key: s
 def test_a_script_with_a_key_as_a_model_s_name_is_not_run_and_not_kept(alone: Path) -> None:
     script = lwt.parse(f'(final)=LLM("hi", model="{TYPED}")')
     with pytest.raises(NotConfigured, match="nothing was written") as refused:
-        runs.start(script)
+        run_store.start(script)
     with pytest.raises(NotConfigured):
         asyncio.run(lwt.run(script, llm="replay:none.jsonl"))
     assert "Ab12Cd34" not in str(refused.value) + written(alone)

@@ -6,9 +6,9 @@ from typing import Any
 
 import pytest
 from knotwork import seed
-from knotwork.runtime.formulas import keeping
-from knotwork.runtime.formulas.running import run_many
-from knotwork.runtime.wiring import open_model
+from knotwork.runtime.models.wiring import open_model
+from knotwork.runtime.seeds import seed_store
+from knotwork.runtime.seeds.seed_run import run_many
 from support.review_server import contexts
 from support.seeds import SEED
 from support.served import served, until
@@ -18,7 +18,7 @@ from support.served import served, until
 @pytest.mark.parametrize("how", ["cancel", "event", "error"])
 def test_a_run_that_is_stopped_leaves_no_socket_and_keeps_what_came_back(tmp_path: Path, how: str) -> None:
     fs, given = seed.load(SEED), contexts(50, 4)
-    recorder = keeping.start(fs, contexts=keeping.contexts_hash(given), base=tmp_path)
+    recorder = seed_store.start(fs, contexts=seed_store.contexts_hash(given), base=tmp_path)
 
     async def work(spec: str) -> None:
         model, cancel, done = open_model(spec), asyncio.Event(), asyncio.Event()
@@ -48,6 +48,6 @@ def test_a_run_that_is_stopped_leaves_no_socket_and_keeps_what_came_back(tmp_pat
         until(lambda: server.closed == 6)
         asked = sum(server.asked.values())
     recorder.close()
-    stored = keeping.load(recorder.path)
+    stored = seed_store.load(recorder.path)
     assert asked - 6 <= stored.extracted <= asked
     assert stored.extracted >= 20

@@ -63,7 +63,7 @@ async def ends(how: str, gate: asyncio.Event) -> AsyncIterator[str]:
 @pytest.mark.parametrize("how", ["fails", "hangs", "stops"])
 def test_text_that_does_not_come_to_its_end(how: str, tmp_path: Path) -> None:
     from knotwork.lang.trees.lwt import Script
-    from knotwork.runtime import runs
+    from knotwork.runtime.lwt import run_store
 
     async def whole() -> lwt.Run:
         gate, cancel = asyncio.Event(), asyncio.Event()
@@ -76,7 +76,7 @@ def test_text_that_does_not_come_to_its_end(how: str, tmp_path: Path) -> None:
             assert client.prompts == ["one"]
             assert asyncio.all_tasks() == {asyncio.current_task()}
 
-    record = runs.start(Script(()), base=tmp_path)
+    record = run_store.start(Script(()), base=tmp_path)
     try:
         if how == "fails":
             with pytest.raises(ConnectionError, match="the planner is gone"):
@@ -87,6 +87,6 @@ def test_text_that_does_not_come_to_its_end(how: str, tmp_path: Path) -> None:
             assert run.status == ("cancelled" if how == "hangs" else "failed")
     finally:
         record.close()
-    assert [answer.output for answer in runs.load(record.path).answers.values()] == [
+    assert [answer.output for answer in run_store.load(record.path).answers.values()] == [
         "done"
     ]  # whatever came: it is kept

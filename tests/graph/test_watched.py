@@ -10,7 +10,7 @@ import pytest
 from knotwork.adapters.graph import Caps, Stoppable
 from knotwork.adapters.graph_networkx.cancellable import Ended, watched
 from knotwork.adapters.graph_networkx.measures import MEASURES, measure
-from knotwork.runtime.commands.finding import searched
+from knotwork.runtime.gasl.commands.find import searched
 
 
 def graph(nodes: int = 300, directed: bool = False) -> "nx.Graph[int]":

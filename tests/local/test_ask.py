@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 from knotwork.adapters.llm.local import LocalModel
 from knotwork.runtime.api.ask import ask_sync
-from knotwork.runtime.hdt.reading import Unreadable, read_answer
+from knotwork.runtime.loops.traversal.plan_answer import Unreadable, read_answer
 
 pytestmark = pytest.mark.slow
 

@@ -9,10 +9,10 @@ from knotwork.adapters.llm.anthropic import AnthropicModel
 from knotwork.adapters.llm.middleware import Validated
 from knotwork.adapters.llm.openai import OpenAIModel
 from knotwork.adapters.llm.strict_schema import bounded_form, restored, strict_form
-from knotwork.runtime.answers.judging import evaluation_schema
-from knotwork.runtime.compiler.wording import schema_of
-from knotwork.runtime.hdt.reading import answer_schema
-from knotwork.runtime.search.judging import JUDGED
+from knotwork.runtime.answers.judges import evaluation_schema
+from knotwork.runtime.loops.compile.compile_prompts import schema_of
+from knotwork.runtime.loops.search.policies import JUDGED
+from knotwork.runtime.loops.traversal.plan_answer import answer_schema
 from support.compiling import GOOD, PHASES
 from support.model_server import KEY, ModelServer
 from support.strict_rules import in_strict_form, strict_faults

@@ -9,8 +9,8 @@ from knotwork.adapters.llm import BudgetExceeded, NotConfigured
 from knotwork.adapters.llm.anthropic import AnthropicModel
 from knotwork.adapters.llm.budget import Ledger, Price
 from knotwork.adapters.llm.openai import OpenAIModel
-from knotwork.runtime import wiring
-from knotwork.runtime.wiring import SPECS, ModelSettings, default_spec, identity_of, open_adapter, open_model
+from knotwork.runtime.models import wiring
+from knotwork.runtime.models.wiring import SPECS, ModelSettings, default_spec, identity_of, open_adapter, open_model
 from support.model_server import KEY, ModelServer, answer_to
 
 
@@ -161,7 +161,7 @@ def test_a_limit_on_cost_needs_a_price(tmp_path):
 @pytest.mark.slow
 def test_sdks_are_imported_only_when_used():
     code = (
-        "import sys, knotwork.runtime.wiring as w\n"
+        "import sys, knotwork.runtime.models.wiring as w\n"
         "names = {'openai', 'anthropic', 'httpx2', 'xllamacpp'}\n"
         "assert not names & set(sys.modules), names & set(sys.modules)\n"
         "w.open_adapter('http://localhost:1/v1#m', {})\n"

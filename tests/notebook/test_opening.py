@@ -8,8 +8,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from knotwork.runtime.grounds import opening
-from knotwork.runtime.wiring import open_state
+from knotwork.runtime.gasl.session import workspace
+from knotwork.runtime.models.wiring import open_state
 from support.shells import Shell, Told
 from support.states import FOUND_IN, OTHER, files_of, found
 
@@ -48,14 +48,14 @@ class Gate:
 
 @pytest.fixture
 def gate(monkeypatch: pytest.MonkeyPatch) -> Iterator[Gate]:
-    made, load = Gate(), opening.open_graph
+    made, load = Gate(), workspace.open_graph
 
     def slow(source: Any, **options: bool) -> Any:
         made.reached.set()
         assert made.go.wait(20)
         return load(source, **options)
 
-    monkeypatch.setattr(opening, "open_graph", slow)
+    monkeypatch.setattr(workspace, "open_graph", slow)
     yield made
     made.go.set()
 

@@ -2,8 +2,8 @@
 
 import networkx as nx
 import pytest
-from knotwork.runtime.grounds.values import Ground
 from knotwork.runtime.interfaces.cli.repling.greeting import greet, worth_trying
+from knotwork.runtime.session.workspace import Ground
 from support.sessions import desk, run
 
 

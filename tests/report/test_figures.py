@@ -6,9 +6,9 @@ from typing import Any
 
 import pytest
 from knotwork.runtime.report import Account, render_run
-from knotwork.runtime.report.fields import figure, number
+from knotwork.runtime.report.account import figure, number
+from knotwork.runtime.report.narrative import tell
 from knotwork.runtime.report.steps import told
-from knotwork.runtime.report.telling import tell
 from support.pages import Page
 
 NONE = [float("nan"), float("inf"), float("-inf"), 1e300, 10**400, -(10**400), 10**4000, True, "5", None, [], {}]

@@ -9,8 +9,8 @@ import pytest
 from knotwork import lwt
 from knotwork.adapters.llm import BudgetExceeded, Completion, Usage, WrongKey
 from knotwork.lang.source import Source
-from knotwork.runtime import runs
 from knotwork.runtime.events import CallFinished, Event, Events, Warned
+from knotwork.runtime.lwt import run_store
 from support.clients import Scripted, Timed
 
 CHECKED = '(final)=ANSWER("Say something.", check="words:3..")'
@@ -314,10 +314,10 @@ def test_an_unchecked_call_that_is_wrong_fails_its_step() -> None:
 
 def resumed(folder: Path, text: str, first: Any, second: Any) -> tuple[Any, Any]:
     script = lwt.parse(Source(text, str(folder / "x.lwt")))
-    recorder = runs.start(script, input=None, base=folder)
+    recorder = run_store.start(script, input=None, base=folder)
     one = asyncio.run(lwt.run(script, llm=first, record=recorder))
     recorder.close()
-    again = runs.load(recorder.run_id, folder).resume(script)
+    again = run_store.load(recorder.run_id, folder).resume(script)
     other = asyncio.run(lwt.run(script, llm=second, record=again))
     again.close()
     return one, other

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 from knotwork.adapters.llm import Completion, Notice
-from knotwork.runtime.beside import Across, beside
+from knotwork.runtime.worker import Across, beside
 
 
 def threads() -> list[str]:

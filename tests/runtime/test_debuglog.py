@@ -6,8 +6,8 @@ import re
 
 import pytest
 from knotwork import lwt
-from knotwork.runtime.debuglog import DebugLog, level
 from knotwork.runtime.events import Events
+from knotwork.runtime.runs.debug_log import DebugLog, level
 from support.clients import Scripted
 
 SCRIPT = '(a)=LLM("ask\\none")\n(final)=LLM("two {(a)}")'.replace("\\n", "\n")

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from knotwork import lwt
 from knotwork.lang.trees.lwt import Call, Option, Reference, Scalar, Script, Step, Template, Text
-from knotwork.runtime import runs
+from knotwork.runtime.lwt import run_store
 from support.clients import Scripted
 
 
@@ -179,11 +179,11 @@ def test_an_unchecked_script_that_is_wrong_fails_its_step() -> None:
 
 def test_a_resumed_run_computes_it_anew_and_pays_nothing(tmp_path: Any) -> None:
     script = lwt.parse('(a)=LLM("ask", type=int)\n(n)=EXPR("n + 1", n={(a)})\n(final)=LLM("say {(n)}")')
-    recorder = runs.start(script, base=tmp_path)
+    recorder = run_store.start(script, base=tmp_path)
     first = run(script, {"ask": "3"}, record=recorder)
     recorder.close()
     assert first.status == "failed"
-    again = runs.load(recorder.run_id, tmp_path).resume(script)
+    again = run_store.load(recorder.run_id, tmp_path).resume(script)
     second = run(script, {"say 4": "four"}, record=again)
     again.close()
     assert (second.status, second.output, second.calls) == ("complete", "four", 1)

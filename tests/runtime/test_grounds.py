@@ -8,10 +8,19 @@ from knotwork import gasl, lwt
 from knotwork.adapters.llm import NotConfigured
 from knotwork.adapters.state import StoreError
 from knotwork.runtime.api.ask import ask_sync
-from knotwork.runtime.grounds.opening import GivenUp, NoFolder, NoGraph, OtherGraph, Telling, open_ground
-from knotwork.runtime.grounds.values import Ground, Models, graph_of
-from knotwork.runtime.refusals import RequestError
-from knotwork.runtime.wiring import open_state
+from knotwork.runtime.errors import RequestError
+from knotwork.runtime.models.wiring import open_state
+from knotwork.runtime.session.workspace import (
+    GivenUp,
+    Ground,
+    Models,
+    NoFolder,
+    NoGraph,
+    OtherGraph,
+    Telling,
+    graph_of,
+    open_ground,
+)
 from support.states import FOUND_IN, OTHER, files_of, found
 
 

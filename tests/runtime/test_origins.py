@@ -10,13 +10,19 @@ import networkx
 import pytest
 from knotwork import gasl
 from knotwork.adapters.state import StateStore, StoreError
-from knotwork.runtime.executor.grounds import Origin, origins, told_of_findings
-from knotwork.runtime.executor.rollback import roll_back
-from knotwork.runtime.grounds.opening import OtherGraph, Telling, open_ground
-from knotwork.runtime.grounds.values import Ground, Models, chunks_of, graph_of
-from knotwork.runtime.search.adopting import adopt
-from knotwork.runtime.search.nodes import Node
-from knotwork.runtime.wiring import fork_state, open_state
+from knotwork.runtime.gasl.state_graph import Origin, origins, roll_back, told_of_findings
+from knotwork.runtime.loops.search.nodes import Node
+from knotwork.runtime.loops.search.search_run import adopt
+from knotwork.runtime.models.wiring import fork_state, open_state
+from knotwork.runtime.session.workspace import (
+    Ground,
+    Models,
+    OtherGraph,
+    Telling,
+    chunks_of,
+    graph_of,
+    open_ground,
+)
 from support.states import FOUND_IN, OTHER, found
 
 LOOK = "FIND nodes LIMIT 1 AS one"

@@ -10,7 +10,7 @@ from support.clients import Scripted, echo
 
 PLUGIN = """
 from knotwork.lang.catalogue.operations import OptionSpec, Parameter, Signature
-from knotwork.runtime.operations import Operation, read_options
+from knotwork.runtime.lwt.operations import Operation, read_options
 from knotwork.runtime.results import Outcome
 from knotwork.runtime.templates import render
 

@@ -14,7 +14,7 @@ from typing import Any
 
 import pytest
 from knotwork import lwt
-from knotwork.runtime import runs
+from knotwork.runtime.lwt import run_store
 from support.clients import Scripted, echo
 
 SCRIPT = '(a)=LLM("one")\n(b)=LLM("two {(a)}")\n(final)=LLM("three {(b)}", type="x" | "y")\n'
@@ -59,7 +59,7 @@ def test_others_can_not_read_it(home: Path) -> None:
 
 def test_run_ids_are_sortable_and_the_list_begins_with_the_latest() -> None:
     first, second = kept(), kept(client=Scripted(default="z"))
-    listed = runs.list_runs()
+    listed = run_store.list_runs()
     assert {run.run_id: run.status for run in listed} == {first.run_id: "complete", second.run_id: "failed"}
     assert [run.run_id for run in listed] == sorted([first.run_id, second.run_id], reverse=True)
 
@@ -143,18 +143,18 @@ def test_damage_before_the_end_is_refused_with_its_place(home: Path) -> None:
     file.write_bytes(b"")
     with pytest.raises(lwt.RunError, match="no whole record"):
         resume(first.run_id)
-    assert runs.list_runs() == []
+    assert run_store.list_runs() == []
 
 
 @pytest.mark.parametrize("name", ["nothing", "../x", "", "a/b"])
 def test_an_unknown_run_is_an_error(name: str) -> None:
     with pytest.raises(lwt.RunError, match="there is no run"):
-        runs.load(name)
+        run_store.load(name)
 
 
 def test_two_processes_can_not_write_one_run(home: Path) -> None:
     first = kept()
-    holder = runs.load(first.run_id).resume()
+    holder = run_store.load(first.run_id).resume()
     with pytest.raises(lwt.RunError, match="under way in another process"):
         resume(first.run_id)
     holder.close()
@@ -256,7 +256,7 @@ def test_kill_9_and_resume_repeats_at_most_what_was_in_flight(
     first.wait()
     before = log.read_text().splitlines()
     (run_id,) = [path.name for path in home.iterdir()]
-    assert [run.status for run in runs.list_runs()] == ["running or interrupted"]
+    assert [run.status for run in run_store.list_runs()] == ["running or interrupted"]
     again = subprocess.run([sys.executable, program, log, run_id], capture_output=True, text=True, timeout=60)
     assert again.stdout.startswith("complete"), again.stderr
     asked = log.read_text().splitlines()

@@ -10,11 +10,11 @@ import pytest
 from knotwork import lwt
 from knotwork.adapters.llm import BudgetExceeded, Completion, Usage
 from knotwork.lang.source import Source
-from knotwork.runtime import runs
 from knotwork.runtime.events import CallFinished, CallStarted, Event, Events, RunStarted
+from knotwork.runtime.lwt import run_store
+from knotwork.runtime.lwt.runner import run as run_script
+from knotwork.runtime.lwt.script_plan import plan_of
 from knotwork.runtime.results import ScriptError
-from knotwork.runtime.script_plan import plan_of
-from knotwork.runtime.scripts import run as run_script
 from support.clients import Scripted, Timed
 
 SEED = {
@@ -282,10 +282,10 @@ def test_an_unchecked_call_that_lacks_something_fails_its_step() -> None:
 
 def resumed(folder: Path, first: Any, second: Any, text: str = SCRIPT, **changed: Any) -> tuple[Any, Any]:
     script = read(folder, text)
-    recorder = runs.start(script, input=CONTEXT, base=folder)
+    recorder = run_store.start(script, input=CONTEXT, base=folder)
     one = asyncio.run(lwt.run(script, llm=first, input=CONTEXT, record=recorder))
     recorder.close()
-    again = runs.load(recorder.run_id, folder).resume(script)
+    again = run_store.load(recorder.run_id, folder).resume(script)
     other = asyncio.run(lwt.run(script, llm=second, input=changed.get("input", CONTEXT), record=again))
     again.close()
     return one, other
@@ -311,12 +311,12 @@ def test_a_review_that_is_done_is_not_asked_again(folder: Path) -> None:
 
 def test_another_formula_asks_nothing(folder: Path) -> None:
     script = read(folder)
-    recorder = runs.start(script, input=CONTEXT, base=folder)
+    recorder = run_store.start(script, input=CONTEXT, base=folder)
     asyncio.run(lwt.run(script, llm=Scripted({"": SEVERE}), input=CONTEXT, record=recorder))
     recorder.close()
     changed = {**SEED, "compute": [{"name": "N", "op": "expr", "expr": "len(extractions) * 10"}], "output": ["N"]}
     (folder / "a.seed.json").write_text(json.dumps(changed))
-    again = runs.load(recorder.run_id, folder).resume(script)
+    again = run_store.load(recorder.run_id, folder).resume(script)
     result = asyncio.run(lwt.run(script, llm=Scripted({}, default=LookupError("no")), input=CONTEXT, record=again))
     again.close()
     assert (result.status, result.value, result.calls) == ("complete", {"N": 20}, 0)

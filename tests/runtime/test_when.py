@@ -6,9 +6,9 @@ from typing import Any
 import pytest
 from knotwork import lwt
 from knotwork.lang.catalogue.operations import OptionSpec, Signature
-from knotwork.runtime import operations, runs
 from knotwork.runtime.events import Event, Events, StepFinished, StepSkipped, StepStarted
-from knotwork.runtime.operations import Context, Operation
+from knotwork.runtime.lwt import operations, run_store
+from knotwork.runtime.lwt.operations import Context, Operation
 from knotwork.runtime.results import Outcome
 from support.clients import Scripted
 from support.executing import library
@@ -188,21 +188,21 @@ def test_events_and_the_record_say_why(tmp_path: Any) -> None:
     events = Events()
     events.subscribe(seen.append)
     script = lwt.parse('(a)=LLM("ask", when="{(input)} > 3")\n(final)=LLM("then {(a)}")')
-    recorder = runs.start(script, input=1, base=tmp_path)
+    recorder = run_store.start(script, input=1, base=tmp_path)
     run(script, {"then null": "x"}, input=1, events=events, record=recorder)
     recorder.close()
     (skipped,) = [event for event in seen if isinstance(event, StepSkipped)]
     assert (skipped.step, skipped.reason) == ("a", "its condition is false: {(input)} > 3")
     assert not any(isinstance(event, StepStarted) and event.step == "a" for event in seen)
-    assert '"step": "a", "item": null, "status": "skipped"' in (recorder.path / runs.FILE).read_text()
+    assert '"step": "a", "item": null, "status": "skipped"' in (recorder.path / run_store.FILE).read_text()
 
 
 def test_a_resumed_run_decides_as_before(tmp_path: Any) -> None:
     script = lwt.parse('(n)=LLM("ask", type=int)\n(a)=LLM("more", when="{(n)} > 3")\n(final)=LLM("{(n)} {(a)}")')
-    recorder = runs.start(script, base=tmp_path)
+    recorder = run_store.start(script, base=tmp_path)
     assert run(script, {"ask": "1"}, record=recorder).status == "failed"
     recorder.close()
-    again = runs.load(recorder.run_id, tmp_path).resume(script)
+    again = run_store.load(recorder.run_id, tmp_path).resume(script)
     result = run(script, {"1 null": "x"}, record=again)
     again.close()
     assert (result.status, result.calls, ends(result)["a"]) == ("complete", 1, "skipped")

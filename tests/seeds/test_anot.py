@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 from knotwork import planner
-from knotwork.runtime.planner.plan import read_plan
-from knotwork.runtime.prompting import read_prompt
+from knotwork.runtime.loops.rank.draft_script import read_plan
+from knotwork.runtime.prompt_files import read_prompt
 from support.command import call
 
 SEED = Path(__file__).parent / "001"
@@ -29,7 +29,7 @@ def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.mark.parametrize("name", ["plan", "expand"])
 def test_prompts_are_the_seeds_with_more_between(name: str) -> None:
-    ours = iter(read_prompt("knotwork.runtime.planner", name).replace("{wanted}", "{context}").splitlines())
+    ours = iter(read_prompt("knotwork.runtime.loops.rank", name).replace("{wanted}", "{context}").splitlines())
     missing = [line for line in seed(f"{name}_prompt.txt").splitlines() if line and line not in ours]
     assert missing == []
 

@@ -8,11 +8,10 @@ from typing import Any
 
 from knotwork.adapters.llm import Completion, Usage
 from knotwork.adapters.llm.middleware import Own
-from knotwork.runtime.answers.requests import AnswerRequest
-from knotwork.runtime.answers.results import Answered
-from knotwork.runtime.answers.running import answer
-from knotwork.runtime.calls import Caller
+from knotwork.runtime.answers.answer_results import Answered, AnswerRequest
+from knotwork.runtime.answers.service import answer
 from knotwork.runtime.events import Event, Events
+from knotwork.runtime.models.caller import Caller
 from knotwork.runtime.results import Trace
 
 Said = Any

@@ -14,9 +14,9 @@ from knotwork.lang.diagnostic import as_json, has_errors
 from knotwork.lang.documents.plan import read_plan
 from knotwork.lang.linter.gasl import check_plan
 from knotwork.lang.source import Source
-from knotwork.runtime.executor import GASLExecutor
+from knotwork.runtime.gasl import GASLExecutor
+from knotwork.runtime.models.wiring import NetworkXAdapter, open_state
 from knotwork.runtime.results import ScriptError
-from knotwork.runtime.wiring import NetworkXAdapter, open_state
 
 from .planted import Task
 from .planted_mend import mend

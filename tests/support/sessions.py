@@ -12,7 +12,7 @@ from knotwork.runtime.interfaces.repl.models import Model
 from knotwork.runtime.interfaces.repl.outcome import Outcome
 from knotwork.runtime.interfaces.repl.session import Session
 from knotwork.runtime.interfaces.repl.waiting import Waiting
-from knotwork.runtime.wiring import Ledger, Price, open_graph, open_state
+from knotwork.runtime.models.wiring import Ledger, Price, open_graph, open_state
 
 __all__ = ["desk", "ran", "run", "seen"]
 

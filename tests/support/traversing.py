@@ -8,7 +8,7 @@ from typing import Any
 from knotwork.adapters.llm import Completion, Usage
 from knotwork.adapters.llm.middleware import Own
 from knotwork.runtime.api.ask import ask
-from knotwork.runtime.hdt.results import Asked
+from knotwork.runtime.loops.traversal.traversal_results import Asked
 
 from support.executing import library
 

@@ -8,7 +8,7 @@ from typing import Any
 
 from knotwork.adapters.llm import Completion, Usage
 from knotwork.adapters.llm.middleware import Own
-from knotwork.runtime.search import Tree
+from knotwork.runtime.loops.search import Tree
 
 __all__ = ["Wondering", "action", "kind_of", "shape"]
 

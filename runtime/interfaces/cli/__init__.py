@@ -65,7 +65,7 @@ def _explained(error: Exception) -> int:
     from ....adapters.graph import AdapterError
     from ....adapters.llm import LLMError, NotConfigured
     from ....adapters.state import StoreError
-    from ...debuglog import level
+    from ...runs.debug_log import level
     from .shared.output import complain
 
     if isinstance(error, LLMError):

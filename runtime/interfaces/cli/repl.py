@@ -87,7 +87,7 @@ def repl(
 
     Example: knotwork repl nx:les_miserables --state story/
     """
-    from ...grounds.values import Ground
+    from ...session.workspace import Ground
     from ..asked import Limits
     from ..repl.asked import DeskAsked
     from .repling.asked import ReplAsked

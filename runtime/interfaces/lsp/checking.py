@@ -28,7 +28,7 @@ def _check_script(reading: Reading, known: Known) -> tuple[Diagnostic, ...]:
 
 def _check_seed(reading: Reading, known: Known) -> tuple[Diagnostic, ...]:
     from ...api.checked import check_seed
-    from ...formulas.reviews import ContextError
+    from ...seeds.reviews import ContextError
 
     if known.input is not MISSING:
         try:

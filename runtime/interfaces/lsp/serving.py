@@ -5,7 +5,7 @@ import gc
 import logging
 from typing import BinaryIO
 
-from ...debuglog import level
+from ...runs.debug_log import level
 from .features import register
 from .server import KnotworkServer
 from .stream import converse

@@ -8,7 +8,7 @@ from attrs import frozen
 from pydantic import ValidationError
 
 from ....lang.diagnostic import nearest, printable
-from ...records import storable
+from ...gasl.records import storable
 from ..http.faults import unexpected
 from .catalogue import TOOLS
 from .ground import Ground

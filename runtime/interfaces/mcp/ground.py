@@ -11,14 +11,13 @@ from attrs import define, field
 from ....adapters.graph import GraphAdapter
 from ....adapters.state import StateStore
 from ....lang.catalogue.schema import Schema
-from ...context import ContextStore
 from ...events import Events
-from ...executor import GASLExecutor
-from ...executor.settings import ceiling_of
-from ...grounds.opening import Telling
-from ...grounds.values import Ground as Named
-from ...grounds.values import Models, close_models
-from ...wiring import Ledger, ModelSettings, open_state
+from ...gasl import GASLExecutor
+from ...gasl.plan_settings import ceiling_of
+from ...gasl.variables import ContextStore
+from ...models.wiring import Ledger, ModelSettings, open_state
+from ...session.workspace import Ground as Named
+from ...session.workspace import Models, Telling, close_models
 from ..models import clients
 from ..opening import opened
 from .purse import Purse, across

@@ -10,8 +10,8 @@ from typing import Any, Literal
 import orjson
 from attrs import frozen
 
-from ...commands.excerpts import shortened
-from ...records import storable
+from ...excerpts import shortened
+from ...gasl.records import storable
 
 __all__ = ["LIMIT", "Part", "chosen", "part_of", "size_of"]
 

@@ -5,8 +5,8 @@ from collections.abc import Mapping, Sequence
 from attrs import frozen
 
 from ....lang.diagnostic import nearest
-from ...commands.excerpts import fenced
-from ...prompting import fill, read_prompt
+from ...excerpts import fenced
+from ...prompt_files import fill, read_prompt
 from .ground import Ground
 from .references import CARDS, card
 from .refusals import Refused

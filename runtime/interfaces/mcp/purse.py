@@ -7,8 +7,8 @@ from attrs import define, field
 
 from ....adapters.llm import LLM, Completion, Options, Tally
 from ....adapters.llm.middleware import Client, Layer, as_client
-from ...beside import Across
-from ...grounds.values import Models
+from ...session.workspace import Models
+from ...worker import Across
 
 __all__ = ["Purse", "across"]
 

@@ -9,7 +9,7 @@ import orjson
 from attrs import asdict, frozen
 
 from ....adapters.state import StateError, StateStore
-from ...records import excerpt, storable
+from ...gasl.records import excerpt, storable
 from .ground import Ground
 from .paging import part_of
 from .references import CARDS, GRAMMARS, PAGES, SCHEMAS, card, grammar_of, page_of, schema_of

@@ -12,7 +12,7 @@ from typing import Any, ParamSpec, TypeVar
 
 import anyio
 
-from ...beside import beside
+from ...worker import beside
 from .ground import Ground
 from .refusals import Refused
 

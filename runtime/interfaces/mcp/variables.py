@@ -9,8 +9,8 @@ from itertools import islice
 
 from attrs import define, field, frozen
 
-from ...context import ContextStore
-from ...executor import GASLExecutor
+from ...gasl import GASLExecutor
+from ...gasl.variables import ContextStore
 
 __all__ = ["KEPT", "MAIN", "Dropped", "KeptSessions", "SessionKey"]
 

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import Any, NoReturn
 
 from ....lang.diagnostic import nearest
-from ...grounds.values import Ground
+from ...session.workspace import Ground
 from ..asked import Limits
 from ..misused import Misused
 from ..repl.asked import DeskAsked

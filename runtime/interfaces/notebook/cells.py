@@ -6,7 +6,7 @@ from attrs import evolve, field, frozen
 
 from ....lang.parse.gasl import parse_gasl
 from ....lang.parse.lwt import parse_lwt
-from ...context import Value
+from ...gasl.variables import Value
 from ..repl.reading import Language, Piece, pieces
 from ..repl.values import Values
 from .naming import bound_by, mentioned

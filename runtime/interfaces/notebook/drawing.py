@@ -6,8 +6,8 @@ from html import escape
 from attrs import evolve
 
 from ....lang.diagnostic import printable
-from ...report.drawing import Drawing
-from ...report.drawing import Spot as Point
+from ...report.graph_drawing import Drawing
+from ...report.graph_drawing import Spot as Point
 from .flow import Box
 from .rows import EDGE, HIGH, Spot, laid_out
 

@@ -10,7 +10,7 @@ from IPython.core.interactiveshell import InteractiveShell
 from IPython.core.magic import no_var_expand
 from IPython.display import display
 
-from ...debuglog import level
+from ...runs.debug_log import level
 from ..misused import Misused
 from ..repl.outcome import misused
 from ..repl.reading import Language

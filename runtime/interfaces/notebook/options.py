@@ -3,7 +3,7 @@
 import os
 from collections.abc import Iterable, Iterator
 
-from ...wiring import SPECS, named_graphs
+from ...models.wiring import SPECS, named_graphs
 from ..repl.dots import DOTS
 from ..repl.dots.offering import arguments
 from .asking import CELL_FLAGS, open_flags

@@ -11,7 +11,7 @@ from typing import Any, Final, Literal
 
 from attrs import define, field, frozen
 
-from ...context import Value
+from ...gasl.variables import Value
 from ..repl.values import Values
 from .copying import NotShared, as_json
 

@@ -5,8 +5,8 @@ from collections.abc import Callable, Coroutine
 from contextlib import suppress
 from typing import Any, TypeVar
 
-from ...executor.grounds import same_name
-from ...grounds.opening import GivenUp, Telling
+from ...gasl.state_graph import same_name
+from ...session.workspace import GivenUp, Telling
 from ..repl.asked import DeskAsked
 from ..repl.desk import Desk
 from ..repl.opening import open_desk

@@ -7,8 +7,8 @@ from typing import Any
 from ....lang.diagnostic import has_errors, nearest, printable
 from ....lang.parse.expr import parse_expr
 from ...report import render
-from ...report.drawing import draw
 from ...report.findings import groups, touched
+from ...report.graph_drawing import draw
 from ..misused import Misused
 from ..repl.dots import DOTS
 from ..repl.outcome import Outcome, Page

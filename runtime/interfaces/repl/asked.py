@@ -4,7 +4,7 @@ from typing import Any
 
 from attrs import field, frozen
 
-from ...grounds.values import Ground
+from ...session.workspace import Ground
 from ..asked import Limits
 from .desk import Mode
 

@@ -10,7 +10,7 @@ from ....lang.diagnostic import Diagnostic, has_errors
 from ....lang.parse.gasl import parse_gasl
 from ....lang.source import Source
 from ....lang.trees.gasl import Program
-from ...records import ExecutionRecord, last_with_value
+from ...gasl.records import ExecutionRecord, last_with_value
 from .desk import Desk
 from .outcome import NOTHING, Outcome, Status
 from .reading import Piece

@@ -11,9 +11,9 @@ from ....adapters.graph import GraphAdapter
 from ....adapters.llm import LLM
 from ....adapters.state import StateStore
 from ....lang.catalogue.schema import Schema
-from ...context import ContextStore
 from ...events import Events
-from ...executor import GASLExecutor
+from ...gasl import GASLExecutor
+from ...gasl.variables import ContextStore
 from .models import Model
 from .outcome import NOTHING, Outcome
 from .past import Past

@@ -7,7 +7,7 @@ from typing import Any, Unpack
 
 from ....adapters.llm import Completion, Options
 from ....adapters.llm.middleware import Client, Own
-from ...wiring import Ledger, ModelSettings, Price, default_spec, open_model
+from ...models.wiring import Ledger, ModelSettings, Price, default_spec, open_model
 
 __all__ = ["Model", "budget_of"]
 

@@ -2,9 +2,9 @@
 
 from pathlib import Path
 
-from ...folders import cache_file
-from ...grounds.opening import Telling
-from ...wiring import Ledger
+from ...models.wiring import Ledger
+from ...runs.directories import cache_file
+from ...session.workspace import Telling
 from ..misused import Misused
 from ..models import named_specs, price_of
 from ..opening import opened

@@ -14,8 +14,8 @@ from attrs import evolve, frozen
 from ....adapters.graph import AdapterError
 from ....adapters.llm import LLMError
 from ....adapters.state import StateError, StoreError
-from ...debuglog import level
 from ...events import BudgetReached, Event, Warned
+from ...runs.debug_log import level
 from . import commands, expressions, steps
 from .desk import Desk, Entry
 from .dots import run_dot

@@ -8,10 +8,10 @@ from ....lang.dependencies import step_references
 from ....lang.diagnostic import Diagnostic, has_errors
 from ....lang.trees.lwt import ABSENT, RESERVED, Script
 from ...api.checked import check_script
-from ...operations.workshop import Workshop
+from ...lwt.operations.operation import Workshop
+from ...lwt.runner import run as run_script
+from ...lwt.script_plan import ScriptPlan
 from ...results import Run, StepResult, coercions, plain
-from ...script_plan import ScriptPlan
-from ...scripts import run as run_script
 from ..counting import Calls
 from .commands import counted, refused, warnings
 from .desk import Desk

@@ -6,7 +6,7 @@ from typing import Any
 from attrs import define, field, frozen
 
 from ....lang.trees.lwt import Step
-from ...context import ContextStore, Value
+from ...gasl.variables import ContextStore, Value
 from ...results import Before, StepResult, plain
 from ...templates import text_of
 

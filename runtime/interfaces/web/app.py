@@ -7,7 +7,7 @@ from fastapi import FastAPI
 from starlette.middleware import Middleware
 from starlette.middleware.cors import CORSMiddleware
 
-from ...folders import cache_file
+from ...runs.directories import cache_file
 from ..http.door import door
 from ..http.faults import LOG
 from ..http.gate import Gate

@@ -11,7 +11,7 @@ from starlette.responses import Response
 from starlette.routing import Match
 
 from ....lang.diagnostic import all_as_json, nearest, printable
-from ...refusals import RequestError
+from ...errors import RequestError
 from ...results import ScriptError
 from ..http.problems import Problem, problem_response
 

@@ -13,7 +13,7 @@ from attrs import field, frozen
 from ....adapters.llm.budget import Ledger
 from ....adapters.llm.middleware import Client
 from ....lang.diagnostic import nearest, printable
-from ...wiring import ModelSettings, open_model
+from ...models.wiring import ModelSettings, open_model
 from ..http.problems import Problem
 from .budgets import Charged, RunsLedger
 from .settings import Model, RunLimits

@@ -11,8 +11,8 @@ from knotwork.lang.source import Source
 from knotwork.lang.trees import gasl as tree
 from knotwork.lang.trees.node import walk
 from knotwork.runtime.api.file_kinds import kind_of
-from knotwork.runtime.commands import RUNNERS
-from knotwork.runtime.report.words import in_words
+from knotwork.runtime.gasl.commands import RUNNERS
+from knotwork.runtime.report.steps import in_words
 
 ROOT = Path(__file__).parents[3]
 COMMANDS = get_args(tree.Command)

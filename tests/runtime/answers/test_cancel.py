@@ -7,8 +7,8 @@ import time
 import psutil
 import pytest
 from knotwork import answers
-from knotwork.runtime.answers.requests import AnswerRequest
-from knotwork.runtime.answers.running import answer
+from knotwork.runtime.answers.answer_results import AnswerRequest
+from knotwork.runtime.answers.service import answer
 from knotwork.runtime.events import Events
 from support.answer_server import AnswerServer
 from support.answering import Model, caller_of, heard

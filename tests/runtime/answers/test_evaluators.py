@@ -7,10 +7,10 @@ from collections.abc import Callable
 from typing import Any
 
 import pytest
+from knotwork.runtime.answers.answer_results import Evaluation
 from knotwork.runtime.answers.checks import Verdict, read_check
-from knotwork.runtime.answers.evaluators import as_evaluator, as_evaluators, check_evaluators
-from knotwork.runtime.answers.results import Evaluation
-from knotwork.runtime.refusals import RequestError
+from knotwork.runtime.answers.evaluation import as_evaluator, as_evaluators, check_evaluators
+from knotwork.runtime.errors import RequestError
 from knotwork.runtime.results import Failed, StepFailed
 
 

@@ -4,7 +4,7 @@ import asyncio
 
 import pytest
 from knotwork.adapters.llm import Refused
-from knotwork.runtime.answers import rounds
+from knotwork.runtime.answers import service
 from knotwork.runtime.events import AnswerFinished, AnswerStarted, CandidateWritten, Events, IterationFinished, as_json
 from support.answering import Model, answered, caller_of, heard
 
@@ -102,7 +102,7 @@ def test_with_nobody_listening_no_event_is_made(monkeypatch):
         raise AssertionError
 
     for name in ("AnswerStarted", "IterationStarted", "CandidateWritten", "IterationFinished", "AnswerFinished"):
-        monkeypatch.setattr(rounds, name, made)
+        monkeypatch.setattr(service, name, made)
     assert answered(Model(["x"], [9]), events=Events()).success
     assert answered(Model(["x"], [9])).success
 

@@ -8,8 +8,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from knotwork.runtime.answers.examples import LONGEST, MOST, NEWEST, KeptExamples
-from knotwork.runtime.answers.requests import AnswerRequest
+from knotwork.runtime.answers.answer_results import AnswerRequest
+from knotwork.runtime.answers.templates import LONGEST, MOST, NEWEST, KeptExamples
 from support.cpu_time import within
 
 HAIKU = AnswerRequest("Write a haiku about the sea.", "Three lines.", "It has a season.")

@@ -4,7 +4,7 @@ import json
 
 import pytest
 from knotwork.adapters.llm import Completion, Truncated
-from knotwork.runtime.answers.generating import ANSWER_SCHEMA, way_of_asking
+from knotwork.runtime.answers.generator import ANSWER_SCHEMA, way_of_asking
 from support.answering import Model, answered
 
 

@@ -6,7 +6,7 @@ import time
 import pytest
 from knotwork.adapters.llm import Refused, TimedOut, WrongKey
 from knotwork.adapters.llm.answers import strict_ready
-from knotwork.runtime.answers.judging import LONGEST_JUDGED, disagreement, evaluation_schema, read_score, scale_of
+from knotwork.runtime.answers.judges import LONGEST_JUDGED, disagreement, evaluation_schema, read_score, scale_of
 from support.answering import Model, answered, caller_of, evaluation
 
 

@@ -2,9 +2,8 @@
 
 import pytest
 from knotwork.adapters.llm import BadAnswer, EmptyAnswer, Refused, TimedOut
-from knotwork.runtime.answers.requests import AnswerRequest
-from knotwork.runtime.answers.results import points
-from knotwork.runtime.refusals import RequestError
+from knotwork.runtime.answers.answer_results import AnswerRequest, points
+from knotwork.runtime.errors import RequestError
 from support.answering import Model, answered, evaluation
 
 

@@ -4,8 +4,8 @@ import json
 
 import pytest
 from knotwork.runtime.answers.templates import BUILTIN, Template, find_template, read_templates
-from knotwork.runtime.prompting import filled
-from knotwork.runtime.refusals import RequestError
+from knotwork.runtime.errors import RequestError
+from knotwork.runtime.prompt_files import filled
 from support.answering import Model, answered, evaluation
 
 MINE = {

@@ -11,14 +11,14 @@ from blake3 import blake3
 from knotwork import seed
 from knotwork.lang.diagnostic import Diagnostic, Edit
 from knotwork.lang.source import Source, Span
-from knotwork.runtime.compiler.wording import (
+from knotwork.runtime.events import Events
+from knotwork.runtime.loops.compile.compile_prompts import (
     LONGEST_ANSWER,
     LONGEST_SHOWN,
     LONGEST_TOLD,
     repair_prompt,
     shown,
 )
-from knotwork.runtime.events import Events
 from support.compiling import GOOD, TASK, Author, told, written
 
 

@@ -7,11 +7,10 @@ import pytest
 from knotwork import seed
 from knotwork.adapters.llm import Completion, Refused, Unavailable, Usage, WrongKey
 from knotwork.adapters.llm.middleware import Own, Validated, as_client
-from knotwork.runtime.calls import Caller
-from knotwork.runtime.compiler.compiling import compile_task
-from knotwork.runtime.compiler.requests import CompileRequest
-from knotwork.runtime.compiler.wording import ask_for
 from knotwork.runtime.events import DraftMended, Events, PhaseFinished, PhaseStarted, RepairAsked
+from knotwork.runtime.loops.compile.compile_prompts import CompileRequest, ask_for
+from knotwork.runtime.loops.compile.compiler import compile_task
+from knotwork.runtime.models.caller import Caller
 from knotwork.runtime.results import Recorded, Trace
 from support.compile_slips import SLIPS, slipped
 from support.compiling import GOOD, PHASES, TASK, Author, dumb, told, written

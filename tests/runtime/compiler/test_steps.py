@@ -4,10 +4,9 @@ import copy
 import json
 
 import pytest
-from knotwork.runtime.compiler.conditions import judge_conditions
-from knotwork.runtime.compiler.graph import judge_graph
-from knotwork.runtime.compiler.mending import mend
-from knotwork.runtime.compiler.seeds import SeedJudge
+from knotwork.runtime.loops.compile.computation_graph import judge_graph
+from knotwork.runtime.loops.compile.conditions import judge_conditions
+from knotwork.runtime.loops.compile.draft import SeedJudge, mend
 from support.compiling import GOOD, written
 
 

@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 from knotwork.lang.trees.seed import Extracted
-from knotwork.runtime.formulas.answers import Said, read_answer
+from knotwork.runtime.seeds.extraction_prompts import Said, read_answer
 
 FIELDS = (
     Extracted("mood", "enum", {"glad": "", "sad": "", "very sad": ""}), Extracted("n", "int"), Extracted("score", "float"),

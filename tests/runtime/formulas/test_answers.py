@@ -8,9 +8,16 @@ from hypothesis import given
 from hypothesis import strategies as st
 from knotwork.adapters.llm.answers import check_answer
 from knotwork.lang.trees.seed import Extracted, ReviewHandling
-from knotwork.runtime.formulas.answers import Said, read_answer, read_choice, tidied
-from knotwork.runtime.formulas.handling import agreed, merged, parts_of
-from knotwork.runtime.formulas.prompting import answer_schema
+from knotwork.runtime.seeds.extraction_prompts import (
+    Said,
+    agreed,
+    answer_schema,
+    merged,
+    parts_of,
+    read_answer,
+    read_choice,
+    tidied,
+)
 from support.seeds import PEOPLE, SEVERITY
 
 KINDS = {

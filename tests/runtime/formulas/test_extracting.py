@@ -10,11 +10,11 @@ from knotwork.adapters.llm import BudgetExceeded, Refused, TimedOut, Truncated, 
 from knotwork.adapters.llm.budget import Ledger
 from knotwork.lang.trees.seed import Extracted, FormulaSeed, ReviewHandling
 from knotwork.runtime.events import CallFinished, CallRetried, CallStarted, Events
-from knotwork.runtime.formulas.extracting import Extractor
-from knotwork.runtime.formulas.prompting import way_of_asking
-from knotwork.runtime.formulas.results import Counts, Extraction, SeedResult
-from knotwork.runtime.formulas.running import run_one
-from knotwork.runtime.wiring import ModelSettings, open_model
+from knotwork.runtime.models.wiring import ModelSettings, open_model
+from knotwork.runtime.seeds.extraction import Extractor
+from knotwork.runtime.seeds.extraction_prompts import way_of_asking
+from knotwork.runtime.seeds.seed_results import Counts, Extraction, SeedResult
+from knotwork.runtime.seeds.seed_run import run_one
 from support.clients import Scripted
 from support.model_server import ModelServer
 from support.review_server import ReviewServer, marked, review_of
@@ -311,7 +311,7 @@ def test_a_seed_without_fields_asks_nothing() -> None:
 
 
 def test_the_digest_is_of_all_that_goes_into_an_extraction() -> None:
-    from knotwork.runtime.formulas.reviews import read_context
+    from knotwork.runtime.seeds.reviews import read_context
 
     (review,) = read_context({"reviews": [{"text": "food"}]}).reviews
 

@@ -4,8 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from knotwork.lang.trees.seed import FormulaSeed, Keep
-from knotwork.runtime.formulas.filtering import FilterError, Keeper, keyword_counts
-from knotwork.runtime.formulas.reviews import Review, read_context
+from knotwork.runtime.seeds.reviews import FilterError, Keeper, Review, keyword_counts, read_context
 from support.cpu_time import within
 
 

@@ -7,12 +7,12 @@ from typing import Any
 
 import pytest
 from knotwork.lang.trees.seed import FormulaSeed
-from knotwork.runtime import runs
-from knotwork.runtime.folders import hash_of
-from knotwork.runtime.formulas import keeping
-from knotwork.runtime.formulas.keeping import RunError, SeedRecorder, contexts_hash, file_hash
-from knotwork.runtime.formulas.running import Totals, run_many
-from knotwork.runtime.journal import records
+from knotwork.runtime.lwt import run_store
+from knotwork.runtime.runs.directories import hash_of
+from knotwork.runtime.runs.journal import records
+from knotwork.runtime.seeds import seed_store
+from knotwork.runtime.seeds.seed_run import Totals, run_many
+from knotwork.runtime.seeds.seed_store import RunError, SeedRecorder, contexts_hash, file_hash
 from support.clients import Scripted
 from support.review_server import answer_review, contexts
 from support.seeds import COUNT, PEOPLE, SEVERITY, food_seed
@@ -33,7 +33,9 @@ def go(
 
 def begun(tmp_path: Path, seed: FormulaSeed | None = None, given: Any = None) -> SeedRecorder:
     made = given or GIVEN
-    return keeping.start(seed or food_seed(), contexts=contexts_hash(made), model="m", options={"x": 1}, base=tmp_path)
+    return seed_store.start(
+        seed or food_seed(), contexts=contexts_hash(made), model="m", options={"x": 1}, base=tmp_path
+    )
 
 
 def test_a_run_is_a_private_folder_with_a_record_for_each_extraction_and_context(tmp_path: Path) -> None:
@@ -57,7 +59,7 @@ def test_a_run_is_a_private_folder_with_a_record_for_each_extraction_and_context
 def test_a_finished_run_asks_nothing_when_it_is_resumed(tmp_path: Path) -> None:
     recorder = begun(tmp_path)
     go(recorder)
-    stored = keeping.load(recorder.run_id, tmp_path)
+    stored = seed_store.load(recorder.run_id, tmp_path)
     assert (stored.status, stored.extracted, stored.contexts_done, stored.damage) == ("complete", 6, 3, [])
     prompts, totals = go(stored.resume(food_seed(), contexts=contexts_hash(GIVEN)))
     assert (prompts, totals.reused, totals.calls) == ([], 6, 0)
@@ -66,13 +68,13 @@ def test_a_finished_run_asks_nothing_when_it_is_resumed(tmp_path: Path) -> None:
 def test_a_run_is_found_by_its_folder_too(tmp_path: Path) -> None:
     recorder = begun(tmp_path)
     recorder.close()
-    assert keeping.load(recorder.path).run_id == recorder.run_id
+    assert seed_store.load(recorder.path).run_id == recorder.run_id
 
 
 def test_what_failed_is_asked_again(tmp_path: Path) -> None:
     recorder = begun(tmp_path)
     go(recorder, client=Scripted({"visit 1": RuntimeError("down")}, default=answer_review))
-    prompts, totals = go(keeping.load(recorder.run_id, tmp_path).resume())
+    prompts, totals = go(seed_store.load(recorder.run_id, tmp_path).resume())
     assert len(prompts) == 3
     assert all("visit 1" in prompt for prompt in prompts)
     assert totals.status == "complete"
@@ -81,7 +83,7 @@ def test_what_failed_is_asked_again(tmp_path: Path) -> None:
 def test_what_is_invalid_is_not_asked_again(tmp_path: Path) -> None:
     recorder = begun(tmp_path)
     go(recorder, client=Scripted(default='{"severity": "awful", "people": 1}'))
-    prompts, totals = go(keeping.load(recorder.run_id, tmp_path).resume())
+    prompts, totals = go(seed_store.load(recorder.run_id, tmp_path).resume())
     assert prompts == []
     assert totals.counts.invalid == 6
 
@@ -89,14 +91,14 @@ def test_what_is_invalid_is_not_asked_again(tmp_path: Path) -> None:
 def test_a_changed_seed_is_refused_unless_forced_and_then_asks_what_is_affected(tmp_path: Path) -> None:
     recorder = begun(tmp_path)
     go(recorder)
-    stored = keeping.load(recorder.run_id, tmp_path)
+    stored = seed_store.load(recorder.run_id, tmp_path)
     formula = food_seed(steps=(COUNT,), outputs=("N",))
     with pytest.raises(RunError, match="can't be resumed: the seed changed") as raised:
         stored.resume(formula)
     assert "--force" in raised.value.hint
     assert go(stored.resume(formula, force=True), formula)[0] == []
     fields = food_seed(fields=(PEOPLE, SEVERITY))
-    assert len(go(keeping.load(recorder.run_id, tmp_path).resume(fields, force=True), fields)[0]) == 6
+    assert len(go(seed_store.load(recorder.run_id, tmp_path).resume(fields, force=True), fields)[0]) == 6
 
 
 def test_changed_contexts_are_refused_unless_forced(tmp_path: Path) -> None:
@@ -104,7 +106,7 @@ def test_changed_contexts_are_refused_unless_forced(tmp_path: Path) -> None:
     go(recorder)
     more = contexts(4, 2)
     more[0] = {**more[0], "reviews": [{"text": "other food"}, more[0]["reviews"][1]]}
-    stored = keeping.load(recorder.run_id, tmp_path)
+    stored = seed_store.load(recorder.run_id, tmp_path)
     with pytest.raises(RunError, match="the contexts changed"):
         stored.resume(contexts=contexts_hash(more))
     prompts, totals = go(stored.resume(contexts=contexts_hash(more), force=True), given=more)
@@ -113,18 +115,18 @@ def test_changed_contexts_are_refused_unless_forced(tmp_path: Path) -> None:
 
 def test_a_stream_of_contexts_is_known_by_its_reviews(tmp_path: Path) -> None:
     assert contexts_hash(iter(GIVEN)) == ""
-    recorder = keeping.start(food_seed(), base=tmp_path)
+    recorder = seed_store.start(food_seed(), base=tmp_path)
     go(recorder, given=iter(GIVEN))
-    prompts, _ = go(keeping.load(recorder.run_id, tmp_path).resume(), given=iter(contexts(3, 3)))
+    prompts, _ = go(seed_store.load(recorder.run_id, tmp_path).resume(), given=iter(contexts(3, 3)))
     assert len(prompts) == 3
 
 
 def test_one_process_at_a_time(tmp_path: Path) -> None:
     recorder = begun(tmp_path)
     with pytest.raises(RunError, match="under way in another process"):
-        keeping.load(recorder.run_id, tmp_path).resume()
+        seed_store.load(recorder.run_id, tmp_path).resume()
     recorder.close()
-    keeping.load(recorder.run_id, tmp_path).resume().close()
+    seed_store.load(recorder.run_id, tmp_path).resume().close()
 
 
 def test_a_torn_last_record_is_no_record(tmp_path: Path) -> None:
@@ -135,7 +137,7 @@ def test_a_torn_last_record_is_no_record(tmp_path: Path) -> None:
     lines = body.splitlines(keepends=True)
     at = next(n for n, line in enumerate(lines) if b"extraction_done" in line)
     path.write_bytes(b"".join(lines[: at + 1]) + lines[at + 1][:20])
-    stored = keeping.load(recorder.run_id, tmp_path)
+    stored = seed_store.load(recorder.run_id, tmp_path)
     assert (stored.extracted, stored.damage, stored.status) == (1, [], "")
     assert len(go(stored.resume())[0]) == 5
 
@@ -145,7 +147,7 @@ def test_a_damaged_record_is_told_and_never_used(tmp_path: Path) -> None:
     go(recorder)
     path = recorder.path / "run.jsonl"
     path.write_bytes(path.read_bytes().replace(b'"extraction": {"severity"', b'"extraction": {"severitY"', 1))
-    stored = keeping.load(recorder.run_id, tmp_path)
+    stored = seed_store.load(recorder.run_id, tmp_path)
     assert "its check does not fit" in stored.damage[0]
     with pytest.raises(RunError, match="damaged"):
         stored.resume()
@@ -155,22 +157,22 @@ def test_a_damaged_record_is_told_and_never_used(tmp_path: Path) -> None:
 def test_seeds_and_scripts_are_listed_together_and_not_taken_for_each_other(tmp_path: Path) -> None:
     from knotwork import lwt
 
-    script = runs.start(lwt.parse('(final)=LLM("x")'), base=tmp_path)
+    script = run_store.start(lwt.parse('(final)=LLM("x")'), base=tmp_path)
     script.close()
     recorder = begun(tmp_path)
     go(recorder)
-    listed = {info.run_id: (info.kind, info.script, info.status) for info in runs.list_runs(tmp_path)}
+    listed = {info.run_id: (info.kind, info.script, info.status) for info in run_store.list_runs(tmp_path)}
     assert listed[recorder.run_id] == ("seed", "food", "complete")
     assert listed[script.run_id][0] == "script"
     with pytest.raises(RunError, match="is a Formula Seed's"):
-        runs.load(recorder.run_id, tmp_path)
+        run_store.load(recorder.run_id, tmp_path)
     with pytest.raises(RunError, match="is a script's"):
-        keeping.load(script.run_id, tmp_path)
+        seed_store.load(script.run_id, tmp_path)
 
 
 def test_there_is_no_such_run(tmp_path: Path) -> None:
     with pytest.raises(RunError, match="there is no run 'x'"):
-        keeping.load("x", tmp_path)
+        seed_store.load("x", tmp_path)
 
 
 def test_a_file_is_told_apart_by_its_bytes(tmp_path: Path) -> None:

@@ -6,13 +6,13 @@ from hypothesis import strategies as st
 from knotwork.adapters.llm.answers import check_answer, strict_ready
 from knotwork.adapters.llm.local import is_continued
 from knotwork.lang.trees.seed import Extracted
-from knotwork.runtime.formulas.prompting import (
+from knotwork.runtime.seeds.extraction_prompts import (
     answer_schema,
     build_choice_prompt,
     build_extraction_prompt,
     fill_extraction_prompt,
 )
-from knotwork.runtime.formulas.reviews import Review, read_context
+from knotwork.runtime.seeds.reviews import Review, read_context
 from support.review_server import review_of
 from support.seeds import ACCOUNT, PEOPLE, SEVERITY
 

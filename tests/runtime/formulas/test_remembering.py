@@ -9,9 +9,9 @@ from typing import Any
 
 from knotwork.lang.trees.seed import Extracted, FormulaSeed, ReviewHandling
 from knotwork.runtime.events import Events, Warned
-from knotwork.runtime.formulas.remembering import MOST_PENDING, Kept, Remembered
-from knotwork.runtime.formulas.results import SeedResult
-from knotwork.runtime.formulas.running import Totals, run_many
+from knotwork.runtime.seeds.extraction import MOST_PENDING, Kept, Remembered
+from knotwork.runtime.seeds.seed_results import SeedResult
+from knotwork.runtime.seeds.seed_run import Totals, run_many
 from support.clients import Scripted
 from support.review_server import answer_review, context
 from support.seeds import COUNT, PEOPLE, SEVERITY, food_seed

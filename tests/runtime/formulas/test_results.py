@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from knotwork.adapters.llm import Usage
-from knotwork.runtime.formulas.results import (
+from knotwork.runtime.seeds.seed_results import (
     Counts,
     Extraction,
     ResultError,

@@ -8,8 +8,7 @@ from typing import Any
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from knotwork.runtime.formulas.dates import Dated, read_date
-from knotwork.runtime.formulas.reviews import ContextError, read_context, read_contexts
+from knotwork.runtime.seeds.reviews import ContextError, Dated, read_context, read_contexts, read_date
 
 
 def meta(review: dict[str, Any], **context: Any) -> dict[str, Any]:

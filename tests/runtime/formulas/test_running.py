@@ -11,12 +11,11 @@ import pytest
 from knotwork.adapters.llm import BudgetExceeded
 from knotwork.lang.trees.seed import Keep
 from knotwork.runtime.events import Events, RunStarted, StepFinished
-from knotwork.runtime.formulas.estimate import estimate
-from knotwork.runtime.formulas.filtering import FilterError
-from knotwork.runtime.formulas.results import SeedResult, read_result
-from knotwork.runtime.formulas.reviews import ContextError
-from knotwork.runtime.formulas.running import Totals, run_many, run_one
-from knotwork.runtime.formulas.seeds import check, load
+from knotwork.runtime.seeds.compute import estimate
+from knotwork.runtime.seeds.loaded_seed import check, load
+from knotwork.runtime.seeds.reviews import ContextError, FilterError
+from knotwork.runtime.seeds.seed_results import SeedResult, read_result
+from knotwork.runtime.seeds.seed_run import Totals, run_many, run_one
 from support.clients import Timed
 from support.review_server import context, contexts
 from support.seeds import food_seed

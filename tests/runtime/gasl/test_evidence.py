@@ -3,8 +3,8 @@
 from typing import Any
 
 import pytest
-from knotwork.runtime.commands.evidence import MOST, Lazy, derived, united
-from knotwork.runtime.context import Value
+from knotwork.runtime.gasl.commands.evidence import MOST, Lazy, derived, united
+from knotwork.runtime.gasl.variables import Value
 from support.runners import evidence, plain, run, session
 
 

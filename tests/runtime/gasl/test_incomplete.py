@@ -7,7 +7,7 @@ import networkx as nx
 import pytest
 from knotwork import gasl
 from knotwork.adapters.graph import Caps
-from knotwork.runtime.records import plan_status
+from knotwork.runtime.gasl.records import plan_status
 from support.clients import Scripted
 
 CUT = "e was cut short by max_results (3) at 3 items"

@@ -19,9 +19,9 @@ from knotwork.adapters.llm import (
     WrongKey,
 )  # fmt: skip
 from knotwork.adapters.llm.middleware import Validated, as_client
-from knotwork.runtime.commands.evidence import Lazy
-from knotwork.runtime.context import Value
 from knotwork.runtime.events import CallFinished, CallRetried, CallStarted, Events
+from knotwork.runtime.gasl.commands.evidence import Lazy
+from knotwork.runtime.gasl.variables import Value
 from support.clients import Scripted, Timed
 from support.processing import GOOD, ITEMS, NAMES, answer, echo_rows, numbered, process
 from support.runners import arun, evidence, plain, run, session

@@ -2,7 +2,7 @@
 
 import pytest
 from knotwork import gasl
-from knotwork.runtime.executor import ExecutionError
+from knotwork.runtime.gasl import ExecutionError
 from support.executing import library
 
 COMMANDS = ["DECLARE n AS COUNTER", "FIND nodes AS x", "COUNT x AS c", "UPDATE n WITH c"]

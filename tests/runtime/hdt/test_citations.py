@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 from knotwork import gasl
 from knotwork.runtime.events import Events, RepairAsked
-from knotwork.runtime.hdt.keeping import asks
+from knotwork.runtime.loops.traversal.question_store import asks
 from support.executing import library
 from support.traversing import Planning, asked, done, plan
 

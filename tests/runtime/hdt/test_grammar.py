@@ -2,10 +2,10 @@
 
 import pytest
 from knotwork import gasl
-from knotwork.runtime.context import ContextStore
-from knotwork.runtime.hdt.checking import Action, check_draft
-from knotwork.runtime.hdt.grammar import SMALL_TOKENS, small_grammar
-from knotwork.runtime.hdt.reading import Completed, Proposed, read_answer
+from knotwork.runtime.gasl.variables import ContextStore
+from knotwork.runtime.loops.traversal.plan_answer import Completed, Proposed, read_answer
+from knotwork.runtime.loops.traversal.plan_check import Action, check_draft
+from knotwork.runtime.loops.traversal.planner import SMALL_TOKENS, small_grammar
 from support.admitting import admits, matcher_of
 from support.generation import generate
 

@@ -8,9 +8,9 @@ from typing import Any
 import pytest
 from knotwork.runtime.api.ask import RequestError, ask
 from knotwork.runtime.events import Events
-from knotwork.runtime.folders import RunError
-from knotwork.runtime.hdt.keeping import AskRecorder, asks, open_asks
-from knotwork.runtime.journal import Journal
+from knotwork.runtime.loops.traversal.question_store import AskRecorder, asks, open_asks
+from knotwork.runtime.runs.directories import RunError
+from knotwork.runtime.runs.journal import Journal
 from support.executing import library
 from support.traversing import Planning, asked, plan
 from support.wondering import Wondering
@@ -85,7 +85,7 @@ def test_a_journal_that_cant_be_synced_is_told(tmp_path: Path, monkeypatch: pyte
     def refused(_: Any) -> None:
         raise OSError(5, "Input/output error")
 
-    monkeypatch.setattr("knotwork.runtime.journal.os.fsync", refused)
+    monkeypatch.setattr("knotwork.runtime.runs.journal.os.fsync", refused)
     record = open_asks(tmp_path, "Who?")
     assert isinstance(record, AskRecorder)
     record.step_begun({"number": 1})

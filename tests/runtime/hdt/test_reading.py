@@ -7,7 +7,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from knotwork.adapters.llm.answers import check_answer
-from knotwork.runtime.hdt.reading import Completed, Proposed, Unreadable, answer_schema, read_answer, tidied
+from knotwork.runtime.loops.traversal.plan_answer import (
+    Completed,
+    Proposed,
+    Unreadable,
+    answer_schema,
+    read_answer,
+    tidied,
+)
 
 PLAN = {"plan_id": "p", "why": "w", "commands": ["FIND nodes AS x"]}
 TEXT = json.dumps(PLAN)

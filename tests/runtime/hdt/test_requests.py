@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 from knotwork.runtime.api.ask import RequestError, ask
-from knotwork.runtime.search import Settings
+from knotwork.runtime.loops.search import Settings
 from support.traversing import Planning, asked, plan
 
 ACTIONS = json.dumps(

@@ -12,8 +12,8 @@ import pytest
 from knotwork import gasl
 from knotwork.adapters.state import StoreError
 from knotwork.runtime.events import Events
-from knotwork.runtime.hdt.keeping import asks
-from knotwork.runtime.hdt.results import Asked
+from knotwork.runtime.loops.traversal.question_store import asks
+from knotwork.runtime.loops.traversal.traversal_results import Asked
 from support.executing import library
 from support.traversing import Planning, asked, done, plan
 

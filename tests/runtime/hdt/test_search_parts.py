@@ -8,8 +8,8 @@ from typing import Any
 
 import pytest
 from knotwork import gasl
-from knotwork.runtime.hdt.keeping import asks
-from knotwork.runtime.search import Action
+from knotwork.runtime.loops.search import Action
+from knotwork.runtime.loops.traversal.question_store import asks
 from support.executing import library
 from support.traversing import Planning, asked
 from support.wondering import Wondering, kind_of

@@ -12,9 +12,9 @@ from typing import Any
 import pytest
 from knotwork import gasl
 from knotwork.runtime.events import Events
-from knotwork.runtime.hdt import exploring
-from knotwork.runtime.hdt.keeping import AskRecorder
-from knotwork.runtime.hdt.results import Asked
+from knotwork.runtime.loops.traversal import plan_search
+from knotwork.runtime.loops.traversal.question_store import AskRecorder
+from knotwork.runtime.loops.traversal.traversal_results import Asked
 from support.executing import library
 from support.traversing import Planning, asked
 from support.wondering import Wondering, shape
@@ -56,7 +56,7 @@ class Run:
         with pytest.MonkeyPatch.context() as patch:
             for name in ("found", "turn_done", "ended"):
                 before(AskRecorder, name, patch)
-            before(exploring, "adopt", patch)
+            before(plan_search, "adopt", patch)
             self.made = go(self.folder, strategy, model, events=events)
         self.asked = Counter(model.prompts)
         assert (self.made.status, events.broken) == ("complete", [])
@@ -123,7 +123,7 @@ def test_a_state_that_was_changed_in_between_is_searched_from_as_it_is(tmp_path:
 
 
 def test_an_unwritable_tree_is_a_warning(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("knotwork.runtime.hdt.keeping.TREE", "no-such-folder/tree.json")
+    monkeypatch.setattr("knotwork.runtime.loops.traversal.question_store.TREE", "no-such-folder/tree.json")
     made = go(tmp_path / "s", "mcts", Wondering())
     assert made.status == "complete"
     assert any("tree can't be kept" in warning for warning in made.warnings)

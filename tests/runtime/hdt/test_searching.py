@@ -11,7 +11,7 @@ from knotwork import gasl
 from knotwork.adapters.llm import Completion, WrongKey
 from knotwork.runtime.api.ask import RequestError, ask
 from knotwork.runtime.events import BranchClosed, BranchOpened, Events, HypothesisFormed
-from knotwork.runtime.search import Settings
+from knotwork.runtime.loops.search import Settings
 from support.executing import library
 from support.traversing import Planning, asked, done, plan
 from support.wondering import Wondering, action, kind_of, shape

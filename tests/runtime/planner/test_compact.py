@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 from knotwork import planner
-from knotwork.runtime.planner.compact import ALL, compact
+from knotwork.runtime.loops.rank.plan_phase import ALL, compact
 from support.scripted import Scripted
 
 

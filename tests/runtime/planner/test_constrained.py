@@ -7,8 +7,8 @@ from typing import Any
 import pytest
 from knotwork import planner
 from knotwork.adapters.llm.tools import read_grammar
-from knotwork.runtime.planner.grammar import plan_grammar
-from knotwork.runtime.planner.native import TOOLS
+from knotwork.runtime.loops.rank.expand_phase import TOOLS
+from knotwork.runtime.loops.rank.plan_phase import plan_grammar
 from support.model_server import KEY, ModelServer
 
 Items = list[dict[str, Any]]

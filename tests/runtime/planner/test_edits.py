@@ -5,9 +5,9 @@ from typing import Any
 
 import pytest
 from knotwork.lang.diagnostic import Diagnostic
-from knotwork.runtime.planner.compact import compact
-from knotwork.runtime.planner.reading import SHOWN, read_path
-from knotwork.runtime.planner.skeleton import Edited, Skeleton, checked
+from knotwork.runtime.loops.rank.draft_script import Edited, Skeleton, checked
+from knotwork.runtime.loops.rank.expand_phase import SHOWN, read_path
+from knotwork.runtime.loops.rank.plan_phase import compact
 
 FINAL = '(final)=LLM("Items: [5]. Output the best index.")'
 CHECK = '(c1)=LLM("Is it tea? {(input)}["items"][5]["attributes"]")'

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 from knotwork import planner
-from knotwork.runtime.planner.keeping import load
+from knotwork.runtime.loops.rank.ranking_results import load
 from support.scripted import Scripted
 
 Items = list[dict[str, Any]]

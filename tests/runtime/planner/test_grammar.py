@@ -7,9 +7,8 @@ from pathlib import Path
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from knotwork.runtime.planner.grammar import _below, plan_grammar
-from knotwork.runtime.planner.plan import read_plan
-from knotwork.runtime.planner.skeleton import checked
+from knotwork.runtime.loops.rank.draft_script import checked, read_plan
+from knotwork.runtime.loops.rank.plan_phase import _below, plan_grammar
 from support.admitting import admits, matcher_of
 from support.generation import generate
 

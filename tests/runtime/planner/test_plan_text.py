@@ -5,7 +5,7 @@ import time
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from knotwork.runtime.planner.plan import read_plan
+from knotwork.runtime.loops.rank.draft_script import read_plan
 
 STEP = '(final)=LLM("Items: [5]. Output the best index.")'
 MESSAGE = "CONDITIONS: Tea=True\nREMAINING: 5\nNEEDS_EXPANSION: no"

@@ -4,8 +4,7 @@ from typing import Any
 
 import pytest
 from knotwork import planner
-from knotwork.runtime.planner.faults import as_lines, excerpts
-from knotwork.runtime.planner.skeleton import LISTED, Skeleton, checked
+from knotwork.runtime.loops.rank.draft_script import LISTED, Skeleton, as_lines, checked, excerpts
 from support.scripted import Scripted
 
 Items = list[dict[str, Any]]

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import knotwork
 import pytest
-from knotwork.runtime.prompting import PromptError, fill, placeholders, read_prompt
+from knotwork.runtime.prompt_files import PromptError, fill, placeholders, read_prompt
 
 RUNTIME = Path(knotwork.__file__).parent / "runtime"
 PROMPTS = sorted(RUNTIME.glob("*/prompts/*.txt"))
@@ -30,7 +30,7 @@ def test_what_does_not_fit_is_an_error(values: dict[str, str], said: str) -> Non
 
 def test_a_prompt_that_is_not_there_is_an_error() -> None:
     with pytest.raises(PromptError, match="has no prompt 'nothing'"):
-        read_prompt("knotwork.runtime.planner", "nothing")
+        read_prompt("knotwork.runtime.loops.rank", "nothing")
 
 
 @pytest.mark.parametrize("path", PROMPTS, ids=lambda path: f"{path.parents[1].name}/{path.stem}")

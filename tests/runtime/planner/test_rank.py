@@ -11,11 +11,10 @@ import pytest
 from knotwork import planner
 from knotwork.adapters.llm import BudgetExceeded, Unavailable
 from knotwork.adapters.llm.strict_schema import Means
-from knotwork.runtime.calls import Caller
 from knotwork.runtime.events import Event, Events, PhaseFinished, PhaseStarted, RepairAsked, ToolCalled
-from knotwork.runtime.planner.items import MOST_ITEMS
-from knotwork.runtime.planner.running import prepare
-from knotwork.runtime.planner.running import rank as run_one
+from knotwork.runtime.loops.rank.ranker import MOST_ITEMS, prepare
+from knotwork.runtime.loops.rank.ranker import rank as run_one
+from knotwork.runtime.models.caller import Caller
 from knotwork.runtime.results import Trace
 from support.scripted import Scripted
 

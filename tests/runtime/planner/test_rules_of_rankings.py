@@ -7,10 +7,9 @@ from typing import Any
 import pytest
 from knotwork.lang.catalogue.rules import RULES, Rule
 from knotwork.lang.diagnostic import Diagnostic, has_errors
-from knotwork.runtime.planner.plan import read_plan
-from knotwork.runtime.planner.reading import read_path
-from knotwork.runtime.planner.skeleton import Skeleton, checked
-from knotwork.runtime.planner.tools import read_calls
+from knotwork.runtime.loops.rank.draft_script import Skeleton, checked, read_plan
+from knotwork.runtime.loops.rank.expand_phase import read_path
+from knotwork.runtime.loops.rank.tools import read_calls
 
 RANK_RULES = [rule for rule in RULES.values() if rule.language == "rank"]
 EXAMPLES = [rule for rule in RANK_RULES if rule.bad]

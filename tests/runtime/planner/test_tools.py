@@ -5,7 +5,7 @@ import time
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from knotwork.runtime.planner.tools import Call, read_calls
+from knotwork.runtime.loops.rank.tools import Call, read_calls
 
 
 def calls(text: str) -> list[tuple[str, tuple[object, ...]]]:

@@ -5,12 +5,12 @@ import json
 
 import pytest
 from knotwork.adapters.llm import WrongKey
-from knotwork.runtime.calls import Caller
-from knotwork.runtime.executor import GASLExecutor
+from knotwork.runtime.gasl import GASLExecutor
+from knotwork.runtime.loops.search import Action, Budget, Judged, search
+from knotwork.runtime.models.caller import Caller
+from knotwork.runtime.models.usage import Spent
+from knotwork.runtime.models.wiring import NetworkXAdapter, open_state
 from knotwork.runtime.results import Trace
-from knotwork.runtime.search import Action, Budget, Judged, search
-from knotwork.runtime.spending import Spent
-from knotwork.runtime.wiring import NetworkXAdapter, open_state
 from support.executing import library
 from support.scripted import Scripted
 

@@ -6,10 +6,10 @@ import pytest
 from knotwork import gasl
 from knotwork.adapters.llm import BudgetExceeded
 from knotwork.runtime.events import Events
-from knotwork.runtime.executor import GASLExecutor
-from knotwork.runtime.search import Action, Budget, Filled, Settings, search
-from knotwork.runtime.spending import Spent
-from knotwork.runtime.wiring import NetworkXAdapter, open_state
+from knotwork.runtime.gasl import GASLExecutor
+from knotwork.runtime.loops.search import Action, Budget, Filled, Settings, search
+from knotwork.runtime.models.usage import Spent
+from knotwork.runtime.models.wiring import NetworkXAdapter, open_state
 from support.executing import library
 from support.scripted import Scripted
 

@@ -3,7 +3,7 @@
 import asyncio
 
 import pytest
-from knotwork.runtime.search import Action, Budget, Settings, search
+from knotwork.runtime.loops.search import Action, Budget, Settings, search
 from support.planted_search import METHODS, run, world
 
 

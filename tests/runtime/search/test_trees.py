@@ -3,7 +3,7 @@
 import json
 
 import pytest
-from knotwork.runtime.search import Action, ActionError, Tree, TreeBranch, TreeError, TreeNode, read_actions
+from knotwork.runtime.loops.search import Action, ActionError, Tree, TreeBranch, TreeError, TreeNode, read_actions
 from support.planted_search import METHODS, run, world
 
 

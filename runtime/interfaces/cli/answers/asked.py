@@ -5,7 +5,7 @@ from typing import Any, Literal
 
 from attrs import frozen
 
-from ....refusals import RequestError
+from ....errors import RequestError
 from ...asked import Limits
 from ..shared.exit import Misused
 

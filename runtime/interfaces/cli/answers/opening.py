@@ -7,12 +7,12 @@ from typing import TYPE_CHECKING
 from attrs import evolve
 
 from ....answers.templates import Template, read_templates
-from ....refusals import RequestError
+from ....errors import RequestError
 from ..shared.exit import Misused
 from ..shared.files import Unreadable, read_input
 
 if TYPE_CHECKING:
-    from ....answers.examples import KeptExamples
+    from ....answers.templates import KeptExamples
 
 __all__ = ["open_examples", "open_templates"]
 
@@ -38,6 +38,6 @@ def open_examples(name: str | None, warn: Callable[[str], None]) -> "KeptExample
     """Return the examples of a file, which is made when it is used; None without one. A file that can't be used is a warning."""
     if name is None:
         return None
-    from ....answers.examples import KeptExamples  # brings SQLite, which most runs do without
+    from ....answers.templates import KeptExamples  # brings SQLite, which most runs do without
 
     return KeptExamples(Path(name), warn=warn)

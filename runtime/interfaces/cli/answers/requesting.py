@@ -8,9 +8,9 @@ from typing import Any
 from attrs import evolve, fields
 
 from .....lang.diagnostic import nearest
+from ....answers.answer_results import JUDGES, AnswerRequest
 from ....answers.checks import read_check
-from ....answers.requests import JUDGES, AnswerRequest
-from ....refusals import RequestError
+from ....errors import RequestError
 from ..shared.exit import Misused
 from ..shared.files import STDIN, Unreadable, only_one_stdin, read_input, read_source
 from .asked import AnswerAsked, Typed, misused

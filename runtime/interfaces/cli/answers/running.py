@@ -7,18 +7,17 @@ from collections.abc import Mapping
 
 from attrs import evolve
 
-from ....answers.judging import can_judge
-from ....answers.requests import AnswerRequest
-from ....answers.results import Answered
-from ....answers.running import answer, ready
+from ....answers.answer_results import Answered, AnswerRequest
+from ....answers.judges import can_judge
+from ....answers.service import answer, ready
 from ....answers.templates import Template
-from ....calls import Caller
-from ....debuglog import DebugLog, level
+from ....errors import RequestError
 from ....events import Events, Warned
-from ....grounds.values import Models, close_models
-from ....refusals import RequestError
+from ....models.caller import Caller
+from ....models.wiring import default_spec
 from ....results import Trace
-from ....wiring import default_spec
+from ....runs.debug_log import DebugLog, level
+from ....session.workspace import Models, close_models
 from ...counting import Calls
 from ...models import open_models
 from ..execution.interrupt import cancelling

@@ -3,8 +3,8 @@
 import sys
 
 from .....lang.diagnostic import printable
-from ....answers.results import Answered, points
-from ....answers.running import TOO_SMALL
+from ....answers.answer_results import Answered, points
+from ....answers.service import TOO_SMALL
 from ..shared.exit import Exit
 from ..shared.output import colour, is_terminal, json_text, paint, say, write
 from .asked import Form

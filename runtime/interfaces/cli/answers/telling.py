@@ -5,9 +5,9 @@ from typing import Any
 
 from attrs import frozen
 
-from ....answers.results import points
-from ....commands.excerpts import clipped
+from ....answers.answer_results import points
 from ....events import BudgetReached, CallRetried, Event, IterationFinished, Warned
+from ....excerpts import clipped
 from ...counting import dollars
 from ..shared.telling import reached
 

@@ -12,15 +12,14 @@ from attrs import evolve
 from .....adapters.llm import NotConfigured
 from .....adapters.state import StoreError
 from ....api.checked import Checked
-from ....debuglog import DebugLog, level
+from ....errors import RequestError
 from ....events import Events
-from ....folders import RunError
-from ....grounds.values import close_models
-from ....hdt.opening import Wanted, answered_before, room_for, traverse
-from ....hdt.results import Asked
-from ....hdt.settings import Bounds, checked_folder, searching
-from ....refusals import RequestError
-from ....wiring import default_spec, open_graph
+from ....loops.traversal.setup import Wanted, answered_before, room_for, traverse
+from ....loops.traversal.traversal_results import Asked, Bounds, checked_folder, searching
+from ....models.wiring import default_spec, open_graph
+from ....runs.debug_log import DebugLog, level
+from ....runs.directories import RunError
+from ....session.workspace import close_models
 from ...counting import Calls
 from ..execution.interrupt import cancelling
 from ..programs.opening import Opened, open_executor

@@ -7,9 +7,9 @@ from pathlib import Path
 from attrs import evolve
 
 from .....lang.diagnostic import printable
-from ....commands.excerpts import clipped, excerpt
-from ....hdt.results import Asked, Explored, Finding
-from ....search import MOST_CALLS, Tree
+from ....excerpts import clipped, excerpt
+from ....loops.search import MOST_CALLS, Tree
+from ....loops.traversal.traversal_results import Asked, Explored, Finding
 from ...counting import Calls
 from ...replacing import replace_file
 from ..shared.exit import Exit

@@ -5,8 +5,8 @@ import sys
 from attrs import define, field
 
 from .....lang.diagnostic import printable
-from ....commands.excerpts import clipped
 from ....events import BranchClosed, BranchOpened, DecisionMade, Event, HypothesisFormed, RepairAsked
+from ....excerpts import clipped
 from ..programs.progress import CommandLines
 from ..shared.output import colour, paint, say
 

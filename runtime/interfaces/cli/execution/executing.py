@@ -4,15 +4,15 @@ import asyncio
 import sys
 
 from ....api.checked import Checked, folder_of
-from ....api.workshop import on_graph
-from ....debuglog import DebugLog, level
-from ....eventlog import logged
+from ....api.clients import on_graph
 from ....events import Events
-from ....grounds.values import Models, close_models
-from ....operations.workshop import Workshop
+from ....lwt.operations.operation import Workshop
+from ....lwt.run_store import Recorder, start
+from ....lwt.runner import run as run_script
 from ....results import Run, ScriptError
-from ....runs import Recorder, start
-from ....scripts import run as run_script
+from ....runs.debug_log import DebugLog, level
+from ....runs.event_log import logged
+from ....session.workspace import Models, close_models
 from ...models import open_models
 from ...opening import in_words_of_options
 from ..shared.checking import show

@@ -6,7 +6,7 @@ from attrs import frozen
 
 from .....lang.trees.lwt import Script
 from ....api.checked import CheckedScript
-from ....runs import Stored
+from ....lwt.run_store import Stored
 
 __all__ = ["Job"]
 

@@ -13,7 +13,7 @@ from .....lang.dependencies import final_step, layers, needed, step_dependencies
 from .....lang.printer.lwt import format_reference, format_value
 from .....lang.trees.lwt import Call, Reference, Scalar, Script, Step, Template, Text, references
 from .....lang.trees.node import Node
-from ....operations import constant
+from ....lwt.operations import constant
 from ....results import StepFailed, StepResult, Trace
 from ....templates import Scope, resolve, text_of
 from ..shared.exit import Exit
@@ -106,7 +106,7 @@ class _View:
         condition = call.option("when")
         try:
             if condition is not None and self._all_known(condition, scope):
-                from ....operations.expressions import unmet
+                from ....lwt.operations.basic import unmet
 
                 if reason := unmet(condition, scope):
                     self.known[step.id] = StepResult(step.id, "skipped", "null", unmet=True)
@@ -152,7 +152,7 @@ class _View:
         if call.operation == "CONST":
             value = constant(call.arguments[0])
         else:
-            from ....operations.expressions import computed
+            from ....lwt.operations.basic import computed
 
             value = computed(call, scope)
         if runs:

@@ -11,7 +11,7 @@ from .....lang.source import Source
 from .....lang.trees.lwt import MISSING, Call, Mode, Script
 from .....lang.trees.node import walk
 from ....api.checked import Checked, CheckedScript, check_script
-from ....runs import RunError, Stored, load
+from ....lwt.run_store import RunError, Stored, load
 from ...asked import Ground
 from ...models import named_specs
 from ..shared.checking import show
@@ -124,6 +124,6 @@ def _spec(asked: Asked, script: Script) -> str | None:
         return asked.llm
     if not needs_default(script):
         return None
-    from ....wiring import default_spec
+    from ....models.wiring import default_spec
 
     return default_spec(os.environ)

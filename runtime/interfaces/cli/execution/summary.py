@@ -5,8 +5,8 @@ from typing import Any
 
 from .....lang.diagnostic import all_as_json, printable
 from ....api.checked import Checked
+from ....lwt.run_store import Recorder
 from ....results import Run, StepResult, coercions, run_json
-from ....runs import Recorder
 from ...counting import dollars
 from ..shared.exit import Exit
 from ..shared.output import colour, is_terminal, json_text, paint, say, write

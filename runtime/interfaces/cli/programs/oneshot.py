@@ -10,11 +10,11 @@ from .....lang.diagnostic import has_errors, printable
 from .....lang.parse.gasl import parse_gasl
 from .....lang.source import Source
 from ....api.checked import Checked
-from ....debuglog import DebugLog, level
 from ....events import Events
-from ....executor import GASLExecutor
-from ....grounds.values import Models, close_models
-from ....records import ExecutionRecord, plan_status
+from ....gasl import GASLExecutor
+from ....gasl.records import ExecutionRecord, plan_status
+from ....runs.debug_log import DebugLog, level
+from ....session.workspace import Models, close_models
 from ...asked import Ground, Limits
 from ..execution.interrupt import cancelling
 from ..shared.checking import show

@@ -9,9 +9,9 @@ from .....adapters.state import StateStore
 from .....lang.trees.gasl import Analyze, Classify, Process, Program
 from .....lang.trees.node import walk
 from ....events import Events
-from ....executor import GASLExecutor
-from ....grounds.values import Models
-from ....wiring import default_spec
+from ....gasl import GASLExecutor
+from ....models.wiring import default_spec
+from ....session.workspace import Models
 from ...asked import Ground, Limits
 from ...models import open_models
 from ...opening import opened

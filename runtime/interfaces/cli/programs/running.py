@@ -9,12 +9,12 @@ from .....lang.documents.plan import Plan
 from .....lang.source import Source
 from .....lang.trees.gasl import Program
 from ....api.checked import Checked, check_program, read_program
-from ....debuglog import DebugLog, level
 from ....events import Events
-from ....executor import GASLExecutor, PlanError
-from ....executor.planning import Ready
-from ....grounds.values import close_models
-from ....records import ExecutionRecord, plan_status
+from ....gasl import GASLExecutor, PlanError
+from ....gasl.prepare import Ready
+from ....gasl.records import ExecutionRecord, plan_status
+from ....runs.debug_log import DebugLog, level
+from ....session.workspace import close_models
 from ...counting import Calls
 from ..execution.asked import Asked
 from ..execution.interrupt import cancelling

@@ -4,7 +4,7 @@ import sys
 from collections.abc import Sequence
 from typing import Any, Literal
 
-from ....records import ExecutionRecord, last_with_value
+from ....gasl.records import ExecutionRecord, last_with_value
 from ..shared.exit import Exit
 from ..shared.output import is_terminal, json_text, say, write
 

@@ -5,8 +5,8 @@ import sys
 from attrs import define
 
 from .....lang.diagnostic import printable
-from ....commands.excerpts import clipped
 from ....events import Event, PhaseFinished, RepairAsked, ToolCalled, Warned
+from ....excerpts import clipped
 from ..answers.telling import noted as noted_of_calls
 from ..shared.output import say
 

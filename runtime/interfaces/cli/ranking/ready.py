@@ -5,8 +5,8 @@ from typing import Any
 
 from attrs import frozen
 
-from ....planner.keeping import StoredRanking
-from ....planner.running import Work
+from ....loops.rank.ranker import Work
+from ....loops.rank.ranking_results import StoredRanking
 
 __all__ = ["Ready"]
 

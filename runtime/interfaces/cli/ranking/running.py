@@ -10,18 +10,17 @@ from typing import TYPE_CHECKING
 from attrs import evolve
 
 from .....adapters.llm.strict_schema import means_of
-from ....calls import Caller
-from ....debuglog import DebugLog, level
-from ....eventlog import EventLog
 from ....events import Event, Events
-from ....grounds.values import Models, close_models
-from ....planner.budget import CALLS
-from ....planner.keeping import RunError, ranked_done, start, totals_done
-from ....planner.results import Ranked
-from ....planner.running import rank_many
+from ....loops.rank.phase_context import CALLS
+from ....loops.rank.ranker import rank_many
+from ....loops.rank.ranking_results import Ranked, RunError, ranked_done, start, totals_done
+from ....lwt.run_store import Recorder
+from ....models.caller import Caller
+from ....models.wiring import default_spec
 from ....results import Trace
-from ....runs import Recorder
-from ....wiring import default_spec
+from ....runs.debug_log import DebugLog, level
+from ....runs.event_log import EventLog
+from ....session.workspace import Models, close_models
 from ...counting import Calls
 from ...models import open_models
 from ..execution.interrupt import cancelling

@@ -10,9 +10,9 @@ from rich.progress_bar import ProgressBar
 from rich.table import Table
 from rich.text import Text
 
-from ....commands.excerpts import clipped
 from ....events import Event, PhaseFinished, PhaseStarted, RepairAsked, StepFinished, ToolCalled
-from ....planner.results import Ranked
+from ....excerpts import clipped
+from ....loops.rank.ranking_results import Ranked
 from ...counting import Calls, clock
 from ..shared.live import Foot, beside, one_line
 from .progress import Lines, noted

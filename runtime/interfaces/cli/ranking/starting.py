@@ -7,9 +7,9 @@ from attrs import evolve
 
 from .....lang.diagnostic import Diagnostic
 from ....api.checked import Checked
-from ....planner.keeping import RunError, load
-from ....planner.running import MAX_ITERATIONS, check_requests, prepare
-from ....refusals import RequestError
+from ....errors import RequestError
+from ....loops.rank.ranker import MAX_ITERATIONS, check_requests, prepare
+from ....loops.rank.ranking_results import RunError, load
 from ..shared.checking import show
 from ..shared.exit import Exit, Misused
 from ..shared.files import Unreadable, only_one_stdin, read_input, read_source

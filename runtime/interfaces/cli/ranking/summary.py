@@ -6,8 +6,8 @@ from collections.abc import Sequence
 from typing import Any
 
 from .....lang.diagnostic import printable
-from ....planner.results import Ranked
-from ....runs import Recorder
+from ....loops.rank.ranking_results import Ranked
+from ....lwt.run_store import Recorder
 from ...counting import Calls
 from ..answers.telling import figures
 from ..shared.exit import Exit

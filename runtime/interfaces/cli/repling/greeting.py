@@ -9,7 +9,7 @@ from .....adapters.graph import AdapterError, GraphAdapter, Item
 from .....adapters.llm.keys import mask_keys
 from .....lang.diagnostic import printable
 from .....lang.parse.gasl import parse_gasl
-from ....grounds.values import Ground
+from ....session.workspace import Ground
 from ...repl.desk import Desk
 from ...repl.models import Model
 from ...repl.nearby import LISTED

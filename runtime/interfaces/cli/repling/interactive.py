@@ -11,7 +11,7 @@ from pathlib import Path
 
 from .....lang.catalogue.schema import Schema
 from .....lang.diagnostic import printable
-from ....folders import base_directory
+from ....runs.directories import base_directory
 from ...repl.desk import Desk
 from ...repl.outcome import Outcome
 from ...repl.session import Session

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from attrs import evolve
 
-from ....debuglog import DebugLog, level
+from ....runs.debug_log import DebugLog, level
 from ...interrupting import Heard, interrupting
 from ...repl.outcome import NOTHING, Outcome
 from ...repl.reading import Piece

@@ -6,8 +6,6 @@ from attrs import define, field
 
 from .....lang.diagnostic import printable
 from ....api.checked import Checked
-from ....commands.excerpts import clipped
-from ....compiler.results import PHASES, Compiled
 from ....events import (
     BudgetReached,
     CallRetried,
@@ -18,6 +16,8 @@ from ....events import (
     RepairAsked,
     Warned,
 )  # fmt: skip
+from ....excerpts import clipped
+from ....loops.compile.compile_results import PHASES, Compiled
 from ..answers.telling import figures
 from ..shared.checking import show
 from ..shared.output import colour, paint, say

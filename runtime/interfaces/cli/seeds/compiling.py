@@ -16,22 +16,21 @@ from .....lang.source import Source
 from ....api.checked import Checked
 from ....api.compile import ANSWER_TOKENS, checker
 from ....api.file_kinds import kind_of
-from ....calls import Caller
-from ....compiler.compiling import compile_task
-from ....compiler.keeping import CompileRecorder, start
-from ....compiler.remembering import Compilations
-from ....compiler.requests import CompileRequest
-from ....compiler.results import Compiled
-from ....compiler.seeds import Check
-from ....debuglog import DebugLog, level
-from ....eventlog import logged
+from ....errors import RequestError
 from ....events import Events
-from ....folders import RunError, cache_file
-from ....formulas.reviews import ContextError
-from ....grounds.values import Models, close_models
-from ....refusals import RequestError
+from ....loops.compile.compile_prompts import CompileRequest
+from ....loops.compile.compile_results import Compiled
+from ....loops.compile.compile_store import Compilations, CompileRecorder, start
+from ....loops.compile.compiler import compile_task
+from ....loops.compile.draft import Check
+from ....models.caller import Caller
+from ....models.wiring import default_spec, identity_of
 from ....results import Trace
-from ....wiring import default_spec, identity_of
+from ....runs.debug_log import DebugLog, level
+from ....runs.directories import RunError, cache_file
+from ....runs.event_log import logged
+from ....seeds.reviews import ContextError
+from ....session.workspace import Models, close_models
 from ...asked import Limits
 from ...counting import Calls
 from ...models import open_models

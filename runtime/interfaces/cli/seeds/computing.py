@@ -4,7 +4,7 @@ import sys
 
 from .....lang.diagnostic import printable
 from ....api.checked import Checked
-from ....formulas.computing import Computing
+from ....seeds.compute import Computing
 from ..shared.exit import Exit
 from ..shared.files import STDIN, Unreadable, only_one_stdin
 from ..shared.output import colour, complain, paint, say

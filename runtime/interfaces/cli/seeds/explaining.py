@@ -11,7 +11,7 @@ from .....lang.evaluate.seed.fused.engine import Compute
 from .....lang.evaluate.seed.sensitivity import Flip, Sensitivity, sensitivity
 from .....lang.trees.seed import DefineFilter, FormulaSeed
 from ....api.checked import Checked
-from ....formulas.computing import Computing
+from ....seeds.compute import Computing
 from ..shared.exit import Exit, Misused
 from ..shared.files import Unreadable, only_one_stdin
 from ..shared.output import colour, complain, json_text, paint, say

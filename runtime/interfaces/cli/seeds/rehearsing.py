@@ -6,8 +6,8 @@ import sys
 from .....adapters.llm import NotConfigured
 from .....lang.diagnostic import printable
 from .....lang.trees.seed import FormulaSeed
-from ....formulas.estimate import Estimate, estimate
-from ....wiring import default_spec
+from ....models.wiring import default_spec
+from ....seeds.compute import Estimate, estimate
 from ...counting import dollars
 from ...models import price_of
 from ..shared.exit import Exit

@@ -11,14 +11,14 @@ from attrs import define, field
 
 from .....lang.diagnostic import printable
 from .....lang.trees.seed import FormulaSeed
-from ....debuglog import DebugLog, level
 from ....events import Events
-from ....folders import cache_file
-from ....formulas.keeping import RunError, SeedRecorder, StoredSeed, file_hash, load, start
-from ....formulas.results import ResultError, SeedResult
-from ....formulas.running import Totals, run_many
-from ....grounds.values import Models, close_models
-from ....wiring import default_spec, identity_of
+from ....models.wiring import default_spec, identity_of
+from ....runs.debug_log import DebugLog, level
+from ....runs.directories import cache_file
+from ....seeds.seed_results import ResultError, SeedResult
+from ....seeds.seed_run import Totals, run_many
+from ....seeds.seed_store import RunError, SeedRecorder, StoredSeed, file_hash, load, start
+from ....session.workspace import Models, close_models
 from ...models import open_models
 from ..execution.interrupt import cancelling
 from ..shared.exit import Exit

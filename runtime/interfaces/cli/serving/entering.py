@@ -4,7 +4,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from .....lang.diagnostic import printable
-from ....folders import base_directory
+from ....runs.directories import base_directory
 from ..shared.exit import Misused
 from ..shared.output import say
 

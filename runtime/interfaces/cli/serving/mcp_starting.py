@@ -8,7 +8,7 @@ from pathlib import Path
 
 from .....adapters.llm import NotConfigured
 from .....lang.diagnostic import printable
-from ....wiring import default_spec
+from ....models.wiring import default_spec
 from ...mcp.ground import Ground
 from ...mcp.settings import Limits, Settings
 from ...models import named_specs, price_of

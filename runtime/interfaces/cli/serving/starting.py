@@ -9,10 +9,10 @@ from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
 
 from .....lang.diagnostic import printable
-from ....debuglog import level
-from ....folders import base_directory
-from ....refusals import RequestError
-from ....wiring import default_spec
+from ....errors import RequestError
+from ....models.wiring import default_spec
+from ....runs.debug_log import level
+from ....runs.directories import base_directory
 from ...models import named_specs, price_of
 from ..shared.exit import Exit, Misused
 from ..shared.output import complain, say

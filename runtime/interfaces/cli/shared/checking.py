@@ -64,7 +64,7 @@ def _check_file(
 
 def seed_against(source: Source, given: Any = None) -> CheckedSeed:
     """Check a seed, against a context or a list of contexts. Raises ``Misused`` for an input that is neither."""
-    from ....formulas.reviews import ContextError
+    from ....seeds.reviews import ContextError
 
     try:
         return check_seed(source, given)

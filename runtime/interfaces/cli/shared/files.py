@@ -53,7 +53,7 @@ def writable(name: str | None, suffixes: Sequence[str]) -> None:
 def required(source: Source, taken: "Collection[FileKind]", what: str, document: "FileKind" = "plan") -> "FileKind":
     """Return the kind of a text, one of ``taken``. Raises ``Misused``; the arguments are those of ``file_kinds.require``."""
     from ....api.file_kinds import require
-    from ....refusals import WrongFile
+    from ....errors import WrongFile
 
     try:
         return require(source, taken, what, document)

@@ -12,7 +12,7 @@ __all__ = ["loaded"]
 
 def loaded(source: str, raw: bool) -> "GraphAdapter":
     """Return the graph, and say on stderr what was rewritten in it. Raises ``AdapterError``."""
-    from ....wiring import open_graph
+    from ....models.wiring import open_graph
 
     found = open_graph(source, raw=raw)
     for line in found.report.told:

@@ -32,7 +32,7 @@ def there(folder: str) -> Path:
 @contextmanager
 def reading(folder: str) -> "Iterator[StateStore]":
     """Open a state to read it, and tell what opening it had to tell. Raises ``StoreError`` and ``Misused``."""
-    from ....wiring import open_state
+    from ....models.wiring import open_state
 
     store = open_state(there(folder), read_only=True)
     for notice in store.notices:
@@ -47,7 +47,7 @@ def graph_of_state(folder: str | None) -> str | None:
     """Return the graph that a state names which may not be there yet. Raises ``StoreError``."""
     if folder is None or not Path(folder).exists():
         return None
-    from ....grounds.values import graph_of
+    from ....session.workspace import graph_of
 
     with reading(folder) as store:
         return graph_of(store.replay_info())

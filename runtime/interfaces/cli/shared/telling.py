@@ -5,7 +5,7 @@ from collections.abc import Callable
 
 from .....lang.diagnostic import printable
 from ....events import BudgetReached
-from ....grounds.opening import Telling
+from ....session.workspace import Telling
 from .output import is_terminal, say
 
 __all__ = ["raising", "reached", "telling", "warn"]

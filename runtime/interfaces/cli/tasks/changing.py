@@ -5,10 +5,10 @@ from typing import Any, Literal
 
 from .....adapters.state import StateError
 from .....lang.diagnostic import printable
-from ....executor.rollback import roll_back as undo
-from ....wiring import fork_state as fork
-from ....wiring import open_state, with_check
-from ....wiring import verify_state as verify
+from ....gasl.state_graph import roll_back as undo
+from ....models.wiring import fork_state as fork
+from ....models.wiring import open_state, with_check
+from ....models.wiring import verify_state as verify
 from ...replacing import replace_file
 from ..shared.exit import Exit, Misused
 from ..shared.files import writable

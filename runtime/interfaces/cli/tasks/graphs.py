@@ -8,7 +8,7 @@ from attrs import asdict
 
 from .....lang.catalogue.schema import Attribute, Schema
 from .....lang.diagnostic import printable
-from ....wiring import open_graph
+from ....models.wiring import open_graph
 from ...rows import attribute_rows, cut_value
 from ..shared.exit import Exit
 from ..shared.output import json_text, say

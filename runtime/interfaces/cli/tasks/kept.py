@@ -7,9 +7,9 @@ from typing import Any, Literal
 from attrs import define, field
 
 from .....lang.diagnostic import printable
-from ....folders import FILE, LOOPS, SEED, find_folder, whole_records
-from ....journal import Damage
-from ....runs import RunError, list_runs, load
+from ....lwt.run_store import RunError, list_runs, load
+from ....runs.directories import FILE, LOOPS, SEED, find_folder, whole_records
+from ....runs.journal import Damage
 from ..shared.exit import Exit
 from ..shared.output import complain, json_text, say
 

@@ -5,8 +5,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
 from .....lang.diagnostic import printable
-from ....folders import ASK, COMPILE, RANK, RunError, find_folder
-from ....report.recalled import events_of, records_of
+from ....report.run_reader import events_of, records_of
+from ....runs.directories import ASK, COMPILE, RANK, RunError, find_folder
 from ..shared.exit import Exit
 from ..shared.output import json_text
 

@@ -9,8 +9,8 @@ from typing import Literal
 from attrs import frozen
 
 from .....lang.diagnostic import printable
-from ....folders import FILE, SEED
-from ....formulas.keeping import load
+from ....runs.directories import FILE, SEED
+from ....seeds.seed_store import load
 from ..shared.exit import Exit
 from ..shared.output import json_text
 

@@ -6,10 +6,10 @@ from collections.abc import Iterator, Mapping
 from typing import Any, Literal
 
 from ....api import gasl
-from ....executor.rollback import ROLLBACK
-from ....grounds.values import chunks_of, graph_of, raw_of
-from ....replay import Verdict
-from ....wiring import read_state
+from ....gasl.replay import Verdict
+from ....gasl.state_graph import ROLLBACK
+from ....models.wiring import read_state
+from ....session.workspace import chunks_of, graph_of, raw_of
 from ..shared.exit import Exit, Misused
 from ..shared.graphs import loaded
 from ..shared.output import json_text, say, write

@@ -12,12 +12,12 @@ from typing import Any
 from .....adapters.graph import AdapterError, GraphAdapter
 from .....adapters.state import StoreError
 from .....lang.diagnostic import nearest, printable
-from ....eventlog import LOG
-from ....folders import FILE, RunError, base_directory, find_folder
-from ....grounds.values import graph_of, raw_of
-from ....hdt.keeping import FOLDER
+from ....loops.traversal.question_store import FOLDER
+from ....models.wiring import read_brief
 from ....report import Account, read_account, render, render_run
-from ....wiring import read_brief
+from ....runs.directories import FILE, RunError, base_directory, find_folder
+from ....runs.event_log import LOG
+from ....session.workspace import graph_of, raw_of
 from ...replacing import replace_file
 from ..shared.exit import Exit, Misused
 from ..shared.files import STDIN, writable

@@ -14,8 +14,8 @@ from .....lang.source import Source
 from .....lang.trees.lwt import MISSING, Script
 from .....lang.trees.seed import FormulaSeed
 from ....api.checked import check_seed
-from ....context import ContextStore
-from ....executor.explaining import explain
+from ....gasl.explain import explain
+from ....gasl.variables import ContextStore
 from ..refusals import Refused
 from ..running import Late, run_beside
 from ..shapes import Arguments, Diagnosed, Page, Session, Text

@@ -14,10 +14,10 @@ from .....lang.source import Source
 from .....lang.trees.gasl import Program
 from ....api.checked import CheckedProgram, Surroundings
 from ....events import Event
-from ....executor import ExecutionError, GASLExecutor, PlanError
-from ....executor.guards import handles
-from ....executor.planning import ready_of
-from ....records import ExecutionRecord, cut, excerpt, last_with_value, plan_status, storable
+from ....gasl import ExecutionError, GASLExecutor, PlanError
+from ....gasl.blocks import handles
+from ....gasl.prepare import ready_of
+from ....gasl.records import ExecutionRecord, cut, excerpt, last_with_value, plan_status, storable
 from ..ground import NO_MODEL
 from ..paging import LIMIT
 from ..progress import reported

@@ -14,13 +14,13 @@ from .....lang.source import Source
 from .....lang.trees.lwt import ABSENT, Script
 from .....lang.trees.lwt import Call as LwtCall
 from .....lang.trees.node import walk
-from ....context import ContextStore
 from ....events import Events
-from ....executor import GASLExecutor
-from ....operations.workshop import Workshop
-from ....records import cut, excerpt, storable
+from ....gasl import GASLExecutor
+from ....gasl.records import cut, excerpt, storable
+from ....gasl.variables import ContextStore
+from ....lwt.operations.operation import Workshop
+from ....lwt.runner import run as run_script
 from ....results import Run, ScriptError, StepResult, coercions, plain
-from ....scripts import run as run_script
 from ..ground import NO_MODEL, Ground
 from ..paging import LIMIT
 from ..progress import reported

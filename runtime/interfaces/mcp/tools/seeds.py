@@ -14,9 +14,9 @@ from .....lang.source import Source
 from .....lang.trees.seed import FormulaSeed
 from ....api.checked import check_seed
 from ....api.seed import compute
-from ....formulas.results import ResultFault, SeedResult
-from ....formulas.reviews import ContextError
-from ....records import cut, excerpt, storable
+from ....gasl.records import cut, excerpt, storable
+from ....seeds.reviews import ContextError
+from ....seeds.seed_results import ResultFault, SeedResult
 from ..refusals import Refused
 from ..running import Late, run_beside
 from ..shapes import Arguments, Diagnosed, Page, Text

@@ -5,7 +5,7 @@ from typing import Any
 from pydantic import BaseModel, Field
 
 from .....lang.diagnostic import nearest
-from ....context import ContextStore
+from ....gasl.variables import ContextStore
 from ..paging import LIMIT
 from ..refusals import Refused
 from ..shapes import Arguments, Budget, Page, Result, Session

@@ -10,8 +10,8 @@ from pydantic import BaseModel, Field
 from .....adapters.state import Declaration, Snapshot, StateError, StoreError
 from .....lang.catalogue.schema import Attribute
 from .....lang.diagnostic import nearest
-from ....executor.rollback import roll_back
-from ....records import cut, excerpt
+from ....gasl.records import cut, excerpt
+from ....gasl.state_graph import roll_back
 from ..paging import LIMIT
 from ..refusals import Refused
 from ..running import Late, run_beside

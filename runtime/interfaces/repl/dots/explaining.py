@@ -7,7 +7,7 @@ from attrs import evolve
 from .....lang.catalogue.rules import RULES, Rule, find_rule
 from .....lang.dependencies import layers, step_dependencies
 from .....lang.printer.expr import format_expr
-from ....executor.explaining import explain
+from ....gasl.explain import explain
 from ...rows import short_text
 from .. import commands, expressions, steps
 from ..checking import check

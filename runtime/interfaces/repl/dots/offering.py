@@ -5,7 +5,7 @@ from collections.abc import Callable, Iterator
 from .....lang.catalogue.rules import RULES
 from .....lang.catalogue.schema import Schema
 from .....lang.service import Known, complete
-from ....wiring import SPECS
+from ....models.wiring import SPECS
 from ..desk import MODES, Desk
 from . import DOTS
 from .dot import Dot

@@ -3,7 +3,7 @@
 import re
 
 from .....adapters.state import StateError
-from ....executor.rollback import roll_back
+from ....gasl.state_graph import roll_back
 from ..outcome import Outcome, misused
 from ..past import Moment
 from .dot import Asked, Dot

@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 
 from ..... import __version__
-from ....answers.requests import ATTEMPTS, ITERATIONS, JUDGES
+from ....answers.answer_results import ATTEMPTS, ITERATIONS, JUDGES
 from ....answers.templates import BUILTIN, Template
 from ..parts import Parts
 from .schemas import About, Bound

@@ -9,12 +9,11 @@ from typing import TYPE_CHECKING, Any
 
 from attrs import define, evolve, field
 
-from ....answers.requests import AnswerRequest
-from ....answers.results import Answered, Iteration
-from ....answers.running import answer
+from ....answers.answer_results import Answered, AnswerRequest, Iteration
+from ....answers.service import answer
 from ....answers.templates import Template
-from ....calls import Caller
 from ....events import Events
+from ....models.caller import Caller
 from ....results import Trace
 from ...http.faults import LOG
 from ...http.problems import Problem

@@ -10,10 +10,10 @@ from typing import TYPE_CHECKING
 
 from attrs import define, evolve, field
 
-from ....answers.requests import AnswerRequest
-from ....answers.running import answer
+from ....answers.answer_results import AnswerRequest
+from ....answers.service import answer
 from ....answers.templates import Template, read_templates
-from ....calls import Caller
+from ....models.caller import Caller
 from ....results import Trace
 from ...http.faults import LOG
 from ...http.problems import Problem

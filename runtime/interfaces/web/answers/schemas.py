@@ -8,7 +8,7 @@ from typing import Annotated, Any, Literal
 
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field
 
-from ....answers.requests import ATTEMPTS, ITERATIONS, JUDGES, LONGEST
+from ....answers.answer_results import ATTEMPTS, ITERATIONS, JUDGES, LONGEST
 
 __all__ = [
     "About", "Bound", "CandidateData", "EvaluationResponse", "FaultData", "GenerateAnswerRequest", "GenerateAnswerResponse",

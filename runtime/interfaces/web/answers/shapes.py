@@ -6,8 +6,7 @@ from typing import TYPE_CHECKING, Any
 from attrs import evolve
 
 from .....adapters.llm import Usage
-from ....answers.requests import AnswerRequest
-from ....answers.results import Answered, usage_json
+from ....answers.answer_results import Answered, AnswerRequest, usage_json
 from ...http.problems import OUT_OF_TIME, OVER_BUDGET, Problem
 from .rows import Kept, Row
 

@@ -8,10 +8,10 @@ from typing import Any
 from attrs import define, field
 
 from ....api.checked import CheckedScript
-from ....beside import Across, beside
 from ....events import CallFinished, Event, Events
+from ....lwt.runner import run as run_script
 from ....results import Run, run_json
-from ....scripts import run as run_script
+from ....worker import Across, beside
 from ...http.faults import unexpected
 from ...http.gate import Place
 from ...http.problems import OUT_OF_TIME, OVER_BUDGET, SHUTTING_DOWN, Problem

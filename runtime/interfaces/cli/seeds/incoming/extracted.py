@@ -12,7 +12,7 @@ from attrs import define, evolve, field, frozen
 from ......lang.trees.expr import Field
 from ......lang.trees.node import walk
 from ......lang.trees.seed import FormulaSeed
-from .....formulas.results import Counts, ResultFault, SeedResult, read_result
+from .....seeds.seed_results import Counts, ResultFault, SeedResult, read_result
 from ...shared.exit import Misused
 from .contexts import Contexts, about, name_of
 from .streaming import Item

@@ -9,7 +9,7 @@ from typing import Any
 
 from attrs import define, field
 
-from .....formulas.reviews import Context, ContextError, read_context
+from .....seeds.reviews import Context, ContextError, read_context
 from ...shared.exit import Misused
 from ..outgoing.cells import guarded
 from .contexts import Contexts, about

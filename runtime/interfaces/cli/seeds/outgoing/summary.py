@@ -6,7 +6,7 @@ from pathlib import Path
 from attrs import frozen
 
 from ......lang.diagnostic import printable
-from .....formulas.running import Totals
+from .....seeds.seed_run import Totals
 from ....counting import dollars
 from ...shared.exit import Exit
 from ...shared.output import colour, paint, say

@@ -1,0 +1,290 @@
+"""What an iterative answer gives: evaluations, iterations and the whole, and their JSON. See ``docs/design/loops.md#iterative-answers``.
+
+Scores are 0.0 to 1.0. Costs are US dollars, None where not known; times are seconds. ``Answered.as_json`` has the shape of the
+seed's ``GenerateAnswerResponse``::
+
+    {"final_answer", "iterations": [{"answer", "evaluation": {"score", "meets_criteria", "evaluation_reasoning",
+      "improvement_suggestions"} | null, "iteration_number", "error": {"stage", "kind", "message", "hint"} | null,
+      "feedback": text | null, "chosen": index, "candidates": [{"answer", "evaluation", "error"}],
+      "usage": {"calls", "prompt_tokens", "completion_tokens"}, "cost", "seconds"}],
+     "success", "total_iterations", "final_score", "metadata": {"status", "stopped", "best_iteration", ...}}
+"""
+
+from collections.abc import Callable, Mapping
+from typing import TYPE_CHECKING, Any, Literal
+
+from attrs import asdict, field, frozen
+
+from ...adapters.llm import Usage
+from ...lang.errors import KnotworkError
+from ..errors import RequestError, check_pairs, shown
+from ..results import NO_USAGE
+
+if TYPE_CHECKING:
+    from attrs import Attribute
+
+__all__ = [
+    "ATTEMPTS",
+    "ITERATIONS",
+    "JUDGES",
+    "LONGEST",
+    "AnswerFailed",
+    "AnswerRequest",
+    "Answered",
+    "Candidate",
+    "Evaluation",
+    "Fault",
+    "Iteration",
+    "Status",
+    "Stopped",
+    "points",
+    "usage_json",
+]
+
+Status = Literal["accepted", "best", "failed"]
+"""accepted: an answer reached the threshold; best: none did, the best one is the answer; failed: no answer was evaluated."""
+
+Stopped = Literal["", "cancelled", "budget", "time", "hopeless", "no_progress"]
+"""Why there are no more iterations, where it is neither acceptance nor their number. hopeless: a wrong key and the like."""
+
+
+@frozen
+class Evaluation:
+    """What an evaluator says of an answer. ``score`` is 0.0 to 1.0."""
+
+    score: float
+    meets_criteria: bool
+    evaluation_reasoning: str = ""
+    improvement_suggestions: tuple[str, ...] = ()
+
+    def as_json(self) -> dict[str, Any]:
+        """Return the seed's object."""
+        return {**asdict(self), "improvement_suggestions": list(self.improvement_suggestions)}
+
+
+@frozen
+class Fault:
+    """Why a candidate has no answer (stage "generation") or no evaluation ("evaluation"). ``kind`` is an ``LLMError.kind``."""
+
+    stage: Literal["generation", "evaluation"]
+    kind: str
+    message: str
+    hint: str = ""
+
+
+@frozen
+class Candidate:
+    """One answer of an iteration. ``evaluation`` is None exactly where ``error`` is not; ``answer`` is "" where none came."""
+
+    answer: str
+    evaluation: Evaluation | None = None
+    error: Fault | None = None
+
+    def as_json(self) -> dict[str, Any]:
+        """Return its object."""
+        evaluation = self.evaluation.as_json() if self.evaluation is not None else None
+        return {"answer": self.answer, "evaluation": evaluation, "error": asdict(self.error) if self.error else None}
+
+
+@frozen
+class Iteration:
+    """One round: its candidates in order, and which of them counts (the best; the first of equal ones).
+
+    ``feedback`` is what the generator was told of the round before, None where there was nothing to tell.
+    """
+
+    iteration_number: int
+    candidates: tuple[Candidate, ...]
+    chosen: int = 0
+    feedback: str | None = None
+    usage: Usage = NO_USAGE
+    calls: int = 0
+    cost: float | None = None
+    seconds: float = 0.0
+
+    @property
+    def answer(self) -> str:
+        """The candidate's that counts."""
+        return self.candidates[self.chosen].answer
+
+    @property
+    def evaluation(self) -> Evaluation | None:
+        """Of the candidate that counts."""
+        return self.candidates[self.chosen].evaluation
+
+    @property
+    def error(self) -> Fault | None:
+        """Of the candidate that counts; None where it was evaluated."""
+        return self.candidates[self.chosen].error
+
+    @property
+    def score(self) -> float | None:
+        """Of the candidate that counts; None where it was not evaluated."""
+        return self.evaluation.score if self.evaluation is not None else None
+
+    def as_json(self) -> dict[str, Any]:
+        """Return its object; ``candidates`` stands in it only where there are several."""
+        told = self.candidates[self.chosen].as_json()
+        told |= {"iteration_number": self.iteration_number, "feedback": self.feedback, "chosen": self.chosen}
+        if len(self.candidates) > 1:
+            told["candidates"] = [candidate.as_json() for candidate in self.candidates]
+        return told | {
+            "usage": usage_json(self.calls, self.usage),
+            "cost": self.cost,
+            "seconds": round(self.seconds, 3),
+        }
+
+
+@frozen
+class Answered:
+    """An iterative answer that is over. ``best`` is the index of the iteration whose answer is the final one, None if failed.
+
+    ``told``: what else goes into the JSON's ``metadata`` (model, template, limits). ``warnings`` are sentences.
+    """
+
+    status: Status
+    iterations: tuple[Iteration, ...]
+    best: int | None = None
+    stopped: Stopped = ""
+    reason: str = ""
+    usage: Usage = NO_USAGE
+    calls: int = 0
+    cost: float | None = None
+    seconds: float = 0.0
+    warnings: tuple[str, ...] = ()
+    told: Mapping[str, Any] = field(factory=dict)
+
+    @property
+    def success(self) -> bool:
+        """Whether an answer reached the threshold."""
+        return self.status == "accepted"
+
+    @property
+    def final_answer(self) -> str | None:
+        """The accepted answer, else the best one; None where there is none."""
+        return self.iterations[self.best].answer if self.best is not None else None
+
+    @property
+    def final_score(self) -> float | None:
+        """The final answer's score."""
+        return self.iterations[self.best].score if self.best is not None else None
+
+    @property
+    def total_iterations(self) -> int:
+        """How many iterations there were."""
+        return len(self.iterations)
+
+    def as_json(self) -> dict[str, Any]:
+        """Return the seed's response object."""
+        return {
+            "final_answer": self.final_answer,
+            "iterations": [iteration.as_json() for iteration in self.iterations],
+            "success": self.success,
+            "total_iterations": self.total_iterations,
+            "final_score": self.final_score,
+            "metadata": {
+                **self.told,
+                "status": self.status,
+                "stopped": self.stopped,
+                "reason": self.reason,
+                "best_iteration": None if self.best is None else self.best + 1,
+                "usage": usage_json(self.calls, self.usage),
+                "cost": self.cost,
+                "seconds": round(self.seconds, 3),
+                "warnings": list(self.warnings),
+            },
+        }
+
+
+class AnswerFailed(KnotworkError):
+    """There is no answer: none was evaluated. ``result`` has the iterations, and why; so has ``str``."""
+
+    def __init__(self, result: Answered) -> None:
+        super().__init__(result.reason)
+        self.result = result
+
+
+def points(score: float, threshold: float) -> str:
+    """Return a score for people: two digits, and more where it would else seem to reach a threshold that it does not."""
+    texts = [f"{score:.{digits}f}" for digits in range(2, 11)]
+    below = (text for text in texts if float(text) < threshold)
+    return texts[0] if score >= threshold else next(below, texts[-1])
+
+
+def usage_json(calls: int, usage: Usage) -> dict[str, int]:
+    """Return what was used as JSON has it."""
+    return {"calls": calls, "prompt_tokens": usage.prompt_tokens, "completion_tokens": usage.completion_tokens}
+
+
+# What is asked of an iterative answer: the seed's parameters with its names, defaults and bounds, and ours beside them.
+
+
+ITERATIONS = 10
+"""The most iterations: the seed's bound."""
+ATTEMPTS = 8
+"""The most candidates of one iteration."""
+JUDGES = 9
+"""The most judges of one panel."""
+LONGEST = 100_000
+"""The most characters of an instruction, a format, or criteria."""
+
+
+def _text(request: "AnswerRequest", attribute: "Attribute[str]", value: object) -> None:
+    name = attribute.name
+    if not isinstance(value, str):
+        raise RequestError(name, f"a text is wanted, not {type(value).__name__}")
+    if len(value) > LONGEST:
+        raise RequestError(name, f"{len(value):,} characters are too many", f"at most {LONGEST:,}")
+    check_pairs(name, value)
+
+
+def _whole(low: int, high: int) -> Callable[["AnswerRequest", "Attribute[int]", object], None]:
+    def check(request: "AnswerRequest", attribute: "Attribute[int]", value: object) -> None:
+        if type(value) is not int or not low <= value <= high:
+            raise RequestError(attribute.name, f"{shown(value)} is no whole number from {low} to {high}")
+
+    return check
+
+
+def _share(request: "AnswerRequest", attribute: "Attribute[float]", value: object) -> None:
+    if isinstance(value, bool) or not isinstance(value, int | float) or not 0 <= value <= 1:
+        raise RequestError(attribute.name, f"{shown(value)} is no number from 0.0 to 1.0")
+
+
+def _texts(request: "AnswerRequest", attribute: "Attribute[tuple[str, ...]]", value: object) -> None:
+    if not isinstance(value, tuple) or not all(isinstance(each, str) for each in value):
+        raise RequestError(attribute.name, "a list of texts is wanted")
+    for each in value:
+        check_pairs(attribute.name, each)
+
+
+def _listed(value: Any) -> Any:
+    """Return a list as a tuple, one text as the only one; the validator says what else is wrong."""
+    return (value,) if isinstance(value, str) else tuple(value) if isinstance(value, list) else value
+
+
+@frozen
+class AnswerRequest:
+    """What is asked. Names, defaults and bounds are decided in ``docs/design/loops.md#iterative-answers``.
+
+    ``instruct``: the question or task. ``resp_format``: the form that the answer should have, "" for any. ``eval_crit``: what a
+    judge goes by; "" where only checks decide. ``iter_max``: 1 to 10. ``score_threshold``: 0.0 to 1.0; an answer of at least
+    this score is accepted. ``attempts``: candidates written side by side in each iteration, of which the best counts.
+    ``judges``: how many judge each candidate (the median counts); 0: none, checks alone decide. ``checks``: deterministic
+    checks as ``checks.read_check`` reads them, "regex:...". ``template``: the name of the prompts.
+    Raises ``RequestError``.
+    """
+
+    instruct: str = field(validator=_text)
+    resp_format: str = field(default="", validator=_text)
+    eval_crit: str = field(default="", validator=_text)
+    iter_max: int = field(default=3, validator=_whole(1, ITERATIONS))
+    score_threshold: float = field(default=0.8, validator=_share)
+    attempts: int = field(default=1, validator=_whole(1, ATTEMPTS))
+    judges: int = field(default=1, validator=_whole(0, JUDGES))
+    checks: tuple[str, ...] = field(default=(), converter=_listed, validator=_texts)
+    template: str = field(default="default", validator=_text)
+
+    def __attrs_post_init__(self) -> None:
+        if not self.instruct.strip():
+            raise RequestError("instruct", "there is nothing to answer")

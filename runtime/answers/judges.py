@@ -1,0 +1,269 @@
+"""Judges: a model's evaluation of an answer, or that of a panel. See ``docs/design/loops.md#iterative-answers``.
+
+A judge sees instruction, format, criteria and the answer, each between fences that it can't contain. Scores are 0.0 to 1.0, and every
+prompt says so. A score that can mean one thing only is taken as it is written (``9/10``, ``90 %``); any other, and one that contradicts
+``meets_criteria``, is asked for again.
+"""
+
+import asyncio
+import json
+import re
+from collections.abc import Mapping, Sequence
+from statistics import median
+from typing import Any, Literal
+
+from attrs import frozen
+
+from ...adapters.llm.answers import read_json, unfenced
+from ...lang.answers import read_object
+from ...lang.coercion import Fit, as_value
+from ...lang.literals import Unreadable
+from ..errors import shown
+from ..excerpts import fenced
+from ..models.usage import Spent
+from ..prompt_files import filled
+from ..results import Failed, StepFailed
+from .answer_results import AnswerRequest, Evaluation
+from .generator import Asker, place_of
+from .templates import Template
+
+__all__ = [
+    "DIGITS", "LONGEST_JUDGED", "SUGGESTIONS", "Panel", "Scale", "can_judge", "disagreement", "evaluation_schema", "read_score", "scale_of",
+]  # fmt: skip
+
+Scale = Literal["auto", "unit", "ten"]
+"""What a judge scores with. "unit": a number from 0.0 to 1.0, as the seed says. "ten": a whole number from 0 to 10. "auto": unit."""
+
+LONGEST_JUDGED = 100_000
+"""Characters of an answer that a judge reads. A longer one has a failed evaluation: judging a part of it would be a guess."""
+SUGGESTIONS = 10
+"""Suggestions of one evaluation that are kept."""
+DIGITS = 10
+"""Digits of a mean or median: 0.1 and 0.7 make 0.4, which a threshold of 0.4 accepts, and not 0.39999999999999997."""
+_MOST = 100
+_REASONING = 10_000
+_SUGGESTION = 2_000
+_WARMER = 0.8
+"""The temperature of a panel's judges after the first of their model, so that they are not one judge asked twice."""
+_FOR_JUDGES = ("timeout", "retries", "seed")
+"""The options that judges share with the generator: a limit or a stop meant for answers would cut their JSON off."""
+_FORMS = {
+    scale: '{"evaluation_reasoning": "what meets the criteria and what does not, and why", '
+    f'"score": {number}, "meets_criteria": true or false, "improvement_suggestions": ["one thing to do better", ...]}}'
+    for scale, number in (("unit", "a number from 0.0 to 1.0"), ("ten", "a whole number from 0 to 10"))
+}
+_SCALES = {
+    "unit": "Score it with a number from 0.0 to 1.0: 1.0 means that it meets all criteria fully, 0.0 that it meets none. Below 1.0"
+    " say what to do better, each suggestion so that it can be done.",
+    "ten": "Score it with a whole number from 0 to 10: 10 means that it meets all criteria fully, 0 that it meets none. Below 10"
+    " say what to do better, each suggestion so that it can be done.",
+}
+
+
+_AGREE: Mapping[str, str] = {
+    "unit": "meets_criteria agrees with the score: false below 0.5, true from 0.8 on.",
+    "ten": "meets_criteria agrees with the score: false below 5, true from 8 on.",
+}
+
+
+def scale_of(scale: Scale) -> Literal["unit", "ten"]:
+    """Return what a judge scores with."""
+    return "ten" if scale == "ten" else "unit"
+
+
+def read_score(value: Any, scale: Literal["unit", "ten"] = "unit") -> float | str:
+    """Return the score from 0.0 to 1.0 that a judge means by ``value``; a clause for the judge where that could be another one.
+
+    A share says its own scale, whatever was asked for: ``9/10``, ``9 out of 10``, ``90%``.
+    """
+    number: float | None = None
+    if isinstance(value, str):
+        said = value.strip().strip("*\"'").strip()
+        if share := _SHARE.fullmatch(said):
+            whole = float(share[2] or 100)
+            number = float(share[1]) / whole if whole else None
+            if number is not None and number <= 1:
+                return number + 0.0
+        elif _NUMBER.fullmatch(said):
+            number = float(said)
+    elif isinstance(value, int | float) and not isinstance(value, bool):
+        number = float(value) if abs(value) < 1e9 else None
+    if number is not None and scale == "unit" and 0 <= number <= 1:
+        return number + 0.0
+    if number is not None and scale == "ten" and 0 <= number <= 10 and number.is_integer():
+        return number / 10
+    wanted = "a number from 0.0 to 1.0" if scale == "unit" else "a whole number from 0 to 10"
+    example = " (0.9 for nine tenths)" if scale == "unit" and number is not None and number > 1 else ""
+    return f"$.score is {shown(value)}; the scale is {wanted}{example}"
+
+
+_SHARE = re.compile(
+    r"(\d{1,4}(?:\.\d{1,10})?)\s*(?:(?:/|out\s+of|of)\s*(\d{1,4}(?:\.0+)?)|%|percent)\.?", re.IGNORECASE
+)
+_NUMBER = re.compile(r"[-+]?(?:\d{1,4}(?:\.\d{0,15})?|\.\d{1,15})\.?")
+
+
+def disagreement(score: float, meets: bool) -> str:
+    """Say in a clause that a score and ``meets_criteria`` contradict each other; "" where they don't. The judge's prompt has the bars."""
+    if meets and score < _HALF:
+        return f"$.meets_criteria is true and $.score is {score:g}, which says that the criteria are not met; make them agree"
+    if not meets and score >= _GOOD:
+        return (
+            f"$.meets_criteria is false and $.score is {score:g}, which says that the criteria are met; make them agree"
+        )
+    return ""
+
+
+_HALF, _GOOD = 0.5, 0.8
+"""Below the first no answer meets its criteria, from the second on (the default threshold) every one does."""
+
+
+def can_judge(spec: str) -> bool:
+    """Say whether scores of the model ``spec`` mean anything. The local default is too small: it finds everything good."""
+    return spec.strip() != "local"
+
+
+def evaluation_schema(scale: Literal["unit", "ten"]) -> dict[str, Any]:
+    """Return the schema of the seed's ``EvaluationResponse``. The reasoning stands first: what is written before a score informs it."""
+    number: dict[str, Any] = {"type": "number", "minimum": 0, "maximum": 1}
+    if scale == "ten":
+        number = {"type": "integer", "enum": list(range(11))}
+    properties = {
+        "evaluation_reasoning": {"type": "string", "description": "Detailed explanation of the evaluation"},
+        "score": {**number, "description": "How well the answer meets the criteria"},
+        "meets_criteria": {"type": "boolean", "description": "Whether the answer meets the criteria"},
+        "improvement_suggestions": {
+            "type": "array", "items": {"type": "string"}, "description": "Specific suggestions for improvement",
+        },
+    }  # fmt: skip
+    return {"type": "object", "properties": properties, "required": list(properties), "additionalProperties": False}
+
+
+@frozen
+class Panel:
+    """The judges of one request: ``request.judges`` of them, by turns of ``models`` (names of the caller's; None: the run's own).
+
+    ``scales`` go with ``models``. ``options`` are the port's; judges get of them what does not depend on what is asked.
+    """
+
+    asker: Asker
+    request: AnswerRequest
+    template: Template
+    models: Sequence[str | None]
+    scales: Sequence[Literal["unit", "ten"]]
+    options: Mapping[str, Any]
+
+    async def judge(self, number: int, answer: str, round: Spent) -> Evaluation:
+        """Return the evaluation of candidate ``number`` of the run (from 0). Raises ``StepFailed`` where no judge gave one."""
+        if len(answer) > LONGEST_JUDGED:
+            message = f"the answer has {len(answer):,} characters, a judge reads at most {LONGEST_JUDGED:,}"
+            raise StepFailed(Failed("prompt_too_long", message, "ask for a shorter one, or let checks alone decide"))
+        if self.request.judges == 1:
+            return await self._one(number, 0, answer, round)
+        async with asyncio.TaskGroup() as group:
+            asked = [
+                group.create_task(self._said(number, judge, answer, round)) for judge in range(self.request.judges)
+            ]
+        said = [task.result() for task in asked]
+        given = [each for each in said if isinstance(each, Evaluation)]
+        if not given:
+            first = next(each for each in said if isinstance(each, Failed))
+            raise StepFailed(
+                Failed(first.kind, f"none of {len(said)} judges gave an evaluation: {first.message}", first.hint)
+            )
+        lost = self.asker.losses.models.values()
+        others = [each for each in said if isinstance(each, Failed) and all(each.kind != one.kind for one in lost)]
+        self.asker.losses.fewer += others[:1]
+        return _agreed(given)
+
+    async def _said(self, number: int, judge: int, answer: str, round: Spent) -> Evaluation | Failed:
+        try:
+            return await self._one(number, judge, answer, round)
+        except StepFailed as error:
+            return error.failed
+
+    async def _one(self, number: int, judge: int, answer: str, round: Spent) -> Evaluation:
+        turn = judge % len(self.models)
+        scale = self.scales[turn]
+        options: dict[str, Any] = {name: self.options[name] for name in _FOR_JUDGES if name in self.options}
+        before = {self.models[each % len(self.models)] for each in range(judge)}
+        options["temperature"] = _WARMER if self.models[turn] in before else 0.0
+        if self.template.evaluator_system:
+            options["system"] = self.template.evaluator_system
+        if judge:
+            options["sample"] = judge
+        options |= {"schema": evaluation_schema(scale), "tidy": lambda text: _tidied(text, scale)}
+        prompt = self.prompt(answer, scale)
+        return _read(await self.asker.ask(place_of(number, judge), prompt, options, self.models[turn], round), scale)
+
+    def prompt(self, answer: str, scale: Literal["unit", "ten"]) -> str:
+        """Return the prompt of a judge."""
+        request = self.request
+        told = f"{_SCALES[scale]} {_AGREE[scale]}\nAnswer with JSON only, of this form:\n{_FORMS[scale]}"
+        values = {
+            "instruct": fenced(request.instruct),
+            "resp_format": fenced(request.resp_format if request.resp_format.strip() else "(any)"),
+            "eval_crit": fenced(request.eval_crit),
+            "answer": fenced(answer),
+            "scale": told,
+        }
+        written = filled(self.template.evaluator, values)
+        return written if self.template.has("evaluator", "scale") else f"{written}\n\n{told}"
+
+
+def _tidied(text: str, scale: Literal["unit", "ten"]) -> str:
+    """Return the one evaluation in ``text`` as the schema wants it: without fields that nobody asked for, and with no suggestions where
+    it names none (the default). Raises ``ValueError`` with a clause for the judge.
+    """
+    wanted = evaluation_schema(scale)["properties"]
+    try:
+        said = read_json(unfenced(text).strip())
+    except ValueError:
+        found = read_object(text, tuple(wanted))
+        if isinstance(found, Unreadable):
+            raise ValueError(found.reason) from None
+        said = found.value
+    if not isinstance(said, dict):
+        return text
+    made = {name: value for name, value in said.items() if name in wanted}
+    suggestions = made.setdefault("improvement_suggestions", [])
+    if isinstance(suggestions, str):
+        suggestions = made["improvement_suggestions"] = [suggestions] if suggestions.strip() else []
+    if (
+        isinstance(suggestions, list) and len(suggestions) > _MOST
+    ):  # no judge has so many: checking them would take seconds
+        made["improvement_suggestions"] = suggestions[:_MOST]
+    if isinstance(meets := as_value(made.get("meets_criteria"), "bool"), Fit):
+        made["meets_criteria"] = meets.value
+    if "score" in made:
+        score = read_score(made["score"], scale)
+        if isinstance(score, str):
+            raise ValueError(score)
+        made["score"] = round(score * 10) if scale == "ten" and (score * 10).is_integer() else score
+        if isinstance(meets, Fit) and (why := disagreement(score, meets.value)):
+            raise ValueError(why)
+    return json.dumps(made, ensure_ascii=False)
+
+
+def _read(text: str, scale: Literal["unit", "ten"]) -> Evaluation:
+    """Return the evaluation that ``text`` is, which fits its schema."""
+    said = read_json(text)
+    score = float(said["score"]) / 10 if scale == "ten" else float(said["score"])
+    suggestions = [suggestion.strip()[:_SUGGESTION] for suggestion in said["improvement_suggestions"]]
+    return Evaluation(
+        score + 0.0, said["meets_criteria"], said["evaluation_reasoning"].strip()[:_REASONING], _listed(suggestions)
+    )
+
+
+def _listed(suggestions: Sequence[str]) -> tuple[str, ...]:
+    """Return the first suggestions, without repeats and blank ones."""
+    return tuple(dict.fromkeys(suggestion for suggestion in suggestions if suggestion))[:SUGGESTIONS]
+
+
+def _agreed(given: Sequence[Evaluation]) -> Evaluation:
+    """Return what a panel says: the median, the majority, the reasoning nearest to the median, all suggestions."""
+    score = round(median(each.score for each in given), DIGITS)
+    nearest = min(given, key=lambda each: round(abs(each.score - score), DIGITS))
+    majority = 2 * sum(each.meets_criteria for each in given) > len(given)
+    suggestions = [suggestion for each in given for suggestion in each.improvement_suggestions]
+    return Evaluation(score, majority, nearest.evaluation_reasoning, _listed(suggestions))

@@ -1,0 +1,416 @@
+"""Answering a request: what it needs is put together and checked, then the rounds begin. See ``docs/design/loops.md#iterative-answers``.
+
+Nothing that a model does raises here: failures are in the result.
+"""
+
+import asyncio
+import inspect
+from collections.abc import Awaitable, Callable, Coroutine, Mapping, Sequence
+from time import perf_counter
+from typing import Any, Literal, Protocol, TypeVar, get_args
+
+from attrs import define, evolve, field
+
+from ..errors import RequestError
+from ..events import AnswerFinished, AnswerStarted, CandidateWritten, Events, IterationFinished, IterationStarted
+from ..limits import Ending, Repetition, call_options, check_listeners, seconds
+from ..models.caller import Caller
+from ..models.usage import Spent
+from ..results import Failed, StepFailed
+from .answer_results import Answered, AnswerRequest, Candidate, Evaluation, Fault, Iteration, Status, Stopped, points
+from .evaluation import Evaluating, as_evaluators, check_evaluators
+from .generator import Ask, Asker, Generator, Losses, feedback_on, way_of_asking
+from .judges import Panel, Scale, can_judge, scale_of
+from .templates import Template, find_template
+
+__all__ = ["TOO_SMALL", "Examples", "OnIteration", "answer", "ready"]
+
+
+# How an iterative answer ends: what stops it before its time, and the sentences that say why it is over.
+
+
+def stopped_by(losses: Losses, writer: str | None, judges: Sequence[str | None]) -> Stopped:
+    """Say whether the next round would fail like this one: the budget, the writer's model, or those of all judges are lost.
+
+    ``writer`` and ``judges`` are the names of models.
+    """
+    if losses.budget is not None:
+        return "budget"
+    return "hopeless" if writer in losses.models or _all_lost(losses, judges) else ""
+
+
+def judges_left_out(losses: Losses, writer: str | None, judges: Sequence[str | None]) -> list[str]:
+    """Tell of judges that were left out while others judge: a sentence for each model that can't be asked, and one for the rest."""
+    number = len(losses.fewer)
+    which = "an evaluation is" if number == 1 else f"{number} evaluations are"
+    fewer = [f"{which} by fewer judges than were asked: {_sentence(losses.fewer[0])}"] if number else []
+    if writer in losses.models or _all_lost(losses, judges):
+        return fewer
+    lost = [name for name in dict.fromkeys(judges) if name in losses.models]
+    return [*(f"the judge {name} was left out: {_sentence(losses.models[name])}" for name in lost), *fewer]
+
+
+def reason_of(
+    request: AnswerRequest,
+    iterations: Sequence[Iteration],
+    score: float | None,
+    stopped: Stopped,
+    time_limit: float | None,
+    losses: Losses,
+) -> str:
+    """Say why no answer was accepted; ``score`` is the best answer's, None where none was evaluated."""
+    match stopped:
+        case "cancelled":
+            why = "the run was cancelled"
+        case "time":
+            why = f"the time limit of {time_limit:g} seconds passed"
+        case "budget" | "hopeless":
+            why = _sentence(losses.budget or next(iter(losses.models.values()), None))
+        case "no_progress":
+            why = f"the model wrote the same in the last 3 of {len(iterations)} iterations as before"
+        case _:
+            rounds = f"{len(iterations)} iteration{'s' if len(iterations) > 1 else ''}"
+            why = f"no answer in {rounds} reached {request.score_threshold:g}"
+    if score is not None:
+        return f"{why}; the best answer scores {points(score, request.score_threshold)}"
+    if stopped in ("budget", "hopeless"):
+        return why
+    if stopped:
+        return f"{why} before an answer was evaluated"
+    error = iterations[-1].error
+    return f"no answer was evaluated: {_sentence(error)}" if error is not None else "no answer was evaluated"
+
+
+def _all_lost(losses: Losses, judges: Sequence[str | None]) -> bool:
+    return bool(judges) and all(name in losses.models for name in judges)
+
+
+def _sentence(failed: Failed | Fault | None) -> str:
+    if failed is None:
+        return ""
+    return f"{failed.message} ({failed.hint})" if failed.hint else failed.message
+
+
+# The rounds of an iterative answer: write, evaluate, accept or feed back; at the end the best answer, not the last.
+# See ``docs/design/loops.md#iterative-answers``.
+# A round that was begun and not finished (cancelled, out of time) is in no result; what it cost is.
+
+
+OnIteration = Callable[[Iteration], Awaitable[None] | None]
+"""Gets each iteration when it is finished, before anybody else hears of it. Where it is async the run waits for it."""
+
+_Made = TypeVar("_Made")
+
+_SAME = "Your answers in the last {} rounds were the same as before. Write another answer: the same once more ends the rounds."
+
+
+class Examples(Protocol):
+    """Accepted answers, kept as examples for like instructions; ``examples`` has one that writes to disk."""
+
+    async def like(self, request: AnswerRequest) -> Sequence[tuple[str, str]]:
+        """Return instruction and answer of accepted answers to instructions like the request's."""
+        ...
+
+    async def keep(self, request: AnswerRequest, answer: str, score: float) -> None:
+        """Keep an accepted answer."""
+        ...
+
+
+@define
+class Rounds:
+    """One answer under way."""
+
+    request: AnswerRequest
+    asker: Asker
+    generator: Generator
+    evaluating: Evaluating
+    events: Events | None
+    ending: Ending
+    on_iteration: OnIteration | None
+    examples: Examples | None
+    told: Mapping[str, Any]
+    iterations: list[Iteration] = field(factory=list)
+    best: int | None = None
+    stopped: Stopped = ""
+    warnings: list[str] = field(factory=list)
+    began: float = field(factory=perf_counter)
+    _feedback: str | None = None
+    _repetition: Repetition = field(factory=Repetition)
+
+    async def run(self) -> Answered:
+        """Run to the end; whatever ends it, nothing is under way then and subscribers have heard of it."""
+        request, step = self.request, self.asker.step
+        broken = len(self.events.broken) if self.events is not None else 0
+        if self.events:
+            self.events.emit(AnswerStarted(step, request.iter_max, request.score_threshold, request.attempts))
+        try:
+            await self._find_examples()
+            await self._iterate()
+        except (asyncio.CancelledError, Exception) as error:
+            self.stopped = "cancelled"
+            made = self._answered()
+            self._finished(
+                made, "" if isinstance(error, asyncio.CancelledError) else f"{type(error).__name__}: {error}"
+            )
+            raise
+        if self._accepted():
+            await self._keep_example()
+        if self.events is not None and not step:  # a script tells of them itself
+            self.warnings += self.events.broken[broken:]
+        made = self._answered()
+        self._finished(made)
+        return made
+
+    async def _iterate(self) -> None:
+        for number in range(1, self.request.iter_max + 1):
+            iteration = await self._in_time(self._round(number))
+            if iteration is None:
+                return
+            await self._take(iteration)
+            if self._accepted():
+                return
+            panel = self.evaluating.panel
+            self.stopped = stopped_by(
+                self.asker.losses, self.generator.model, panel.models if panel is not None else ()
+            )
+            if self.stopped:
+                return
+            if self._repetition.is_over and number < self.request.iter_max:
+                self.stopped = "no_progress"
+                return
+
+    async def _round(self, number: int) -> Iteration:
+        began, spent, attempts = perf_counter(), Spent(), self.request.attempts
+        if self.events:
+            self.events.emit(IterationStarted(self.asker.step, number))
+        prompt = self.generator.prompt(self._feedback)
+        if attempts == 1:
+            made = [await self._candidate(number, 0, prompt, spent)]
+        else:
+            async with asyncio.TaskGroup() as group:
+                tasks = [group.create_task(self._candidate(number, each, prompt, spent)) for each in range(attempts)]
+            made = [task.result() for task in tasks]
+        chosen = max(range(attempts), key=lambda each: _rank(made[each]))
+        return Iteration(
+            number, tuple(made), chosen, self._feedback, spent.usage, spent.calls, spent.cost, perf_counter() - began
+        )
+
+    async def _candidate(self, iteration: int, candidate: int, prompt: str, spent: Spent) -> Candidate:
+        number = (iteration - 1) * self.request.attempts + candidate
+        try:
+            text = await self.generator.write(number, candidate, prompt, spent)
+        except StepFailed as error:
+            return Candidate("", None, _fault("generation", error.failed))
+        if self.events:
+            self.events.emit(CandidateWritten(self.asker.step, iteration, candidate, text))
+        try:
+            return Candidate(text, await self.evaluating.evaluate(number, text, spent))
+        except StepFailed as error:
+            return Candidate(text, None, _fault("evaluation", error.failed))
+
+    async def _take(self, iteration: Iteration) -> None:
+        """Keep a finished iteration, then tell of it."""
+        score = iteration.score
+        best = score is not None and (self.best is None or score > (self.iterations[self.best].score or 0.0))
+        self.iterations.append(iteration)
+        if best:
+            self.best = len(self.iterations) - 1
+        if iteration.evaluation is not None:
+            self._feedback = feedback_on(
+                iteration.answer, iteration.evaluation, self.request.score_threshold, self.generator.template
+            )
+        self._repetition.take(*(" ".join(each.answer.split()) for each in iteration.candidates if each.answer))
+        if self._repetition.is_told and self._feedback is not None:
+            self._feedback += f"\n\n{_SAME.format(self._repetition.count)}"
+        if self.on_iteration is not None:
+            waiting = self.on_iteration(iteration)
+            if inspect.isawaitable(waiting):
+                await waiting
+        if self.events:
+            error = iteration.error.message if iteration.error is not None else ""
+            self.events.emit(
+                IterationFinished(
+                    self.asker.step, iteration.iteration_number, score, self._accepted(), best, iteration.seconds, error,
+                    iteration.as_json(),
+                )
+            )  # fmt: skip
+
+    async def _in_time(self, work: Coroutine[Any, Any, _Made]) -> _Made | None:
+        """Return what ``work`` gives; None where the run is stopped before, and ``stopped`` says by what."""
+        made = await self.ending.within(work)
+        if made is None:
+            self.stopped = self.ending.by
+        return made
+
+    def _accepted(self) -> bool:
+        score = self.iterations[-1].score if self.iterations else None
+        return score is not None and score >= self.request.score_threshold
+
+    async def _find_examples(self) -> None:
+        if self.examples is None:
+            return
+        try:
+            found = tuple(await self.examples.like(self.request))
+        except Exception as error:  # a caller's own may raise anything; examples are no condition of an answer
+            self.warnings.append(f"no examples were used: {type(error).__name__}: {error}"[:500])
+            return
+        self.generator = evolve(self.generator, examples=found)
+
+    async def _keep_example(self) -> None:
+        last = self.iterations[-1]
+        if self.examples is None or last.score is None:
+            return
+        try:
+            await self.examples.keep(self.request, last.answer, last.score)
+        except Exception as error:  # the answer is there, whatever becomes of its copy
+            self.warnings.append(f"the answer was not kept as an example: {type(error).__name__}: {error}"[:500])
+
+    def _answered(self) -> Answered:
+        """Sum up."""
+        status: Status = "accepted" if self._accepted() else "best" if self.best is not None else "failed"
+        if status == "accepted":
+            self.best, self.stopped = len(self.iterations) - 1, ""
+        spent, losses, panel = self.asker.spent, self.asker.losses, self.evaluating.panel
+        left_out = judges_left_out(losses, self.generator.model, panel.models if panel is not None else ())
+        score = self.iterations[self.best].score if self.best is not None else None
+        reason = reason_of(self.request, self.iterations, score, self.stopped, self.ending.time_limit, losses)
+        return Answered(
+            status, tuple(self.iterations), self.best, self.stopped, "" if status == "accepted" else reason, spent.usage,
+            spent.calls, spent.cost, perf_counter() - self.began, (*self.warnings, *left_out), self.told,
+        )  # fmt: skip
+
+    def _finished(self, made: Answered, reason: str = "") -> None:
+        if self.events:
+            said = reason or made.reason
+            self.events.emit(AnswerFinished(self.asker.step, made.status, made.final_score, made.seconds, said))
+
+
+def _rank(candidate: Candidate) -> tuple[float, bool]:
+    """Return what candidates are compared by: the score; where none was evaluated one that at least has an answer is shown."""
+    evaluation: Evaluation | None = candidate.evaluation
+    return (evaluation.score if evaluation is not None else -1.0, bool(candidate.answer))
+
+
+def _fault(stage: Literal["generation", "evaluation"], failed: Failed) -> Fault:
+    return Fault(stage, failed.kind, failed.message, failed.hint)
+
+
+TOO_SMALL = (
+    "the local model is too small to judge, it finds everything good: give checks and judges=0, or a larger model"
+)
+"""The warning of an answer whose judge is the local model."""
+
+
+async def answer(
+    request: AnswerRequest,
+    caller: Caller,
+    *,
+    step: str = "",
+    model: str | None = None,
+    spec: str = "",
+    options: Mapping[str, Any] | None = None,
+    judges_models: Sequence[str | None] = (),
+    evaluators: Sequence[Callable[[str], Any]] = (),
+    templates: Mapping[str, Template] | None = None,
+    ask: Ask = "auto",
+    scale: Scale = "auto",
+    events: Events | None = None,
+    cancel: asyncio.Event | None = None,
+    time_limit: float | None = None,
+    on_iteration: OnIteration | None = None,
+    examples: Examples | None = None,
+) -> Answered:
+    """Answer ``request`` with the models of ``caller``.
+
+    ``step``: the script's, "" outside of one. ``model``: the name of the caller's model that writes (None: its own), ``spec`` that
+    model's spec, by which ``ask`` and ``scale`` choose where they are "auto". ``judges_models``: names of the models that judge, by
+    turns (none: the one that writes); a name that is a spec chooses the scale. ``options``: those of ``settings.OPTIONS``, for each call.
+    ``evaluators``: Python callables, as ``evaluators.as_evaluator`` takes them. ``templates`` stand beside the built-in ones.
+    ``events``: the caller's own if None. ``cancel``, when it is set, and ``time_limit`` (seconds) stop the calls under way; the best of
+    the finished iterations is the answer then. Where the caller has a record, each finished call is kept in it and found again.
+
+    Raises ``RequestError`` before any call, and what ``on_iteration`` raises.
+    """
+    request = ready(
+        request,
+        evaluators=evaluators,
+        templates=templates,
+        options=options,
+        ask=ask,
+        scale=scale,
+        time_limit=time_limit,
+    )
+    template = find_template(request.template, templates or {})
+    check_listeners(events, cancel, on_iteration)
+    called, asked = as_evaluators(evaluators), call_options(options or {})
+    heard = caller.events if events is None else events
+    asker = Asker(caller, step, heard)
+    panel, warnings = None, list[str]()
+    if request.judges:
+        models = tuple(judges_models) or (model,)
+        specs = [spec if name == model else name or "" for name in models]
+        scales = [scale_of(scale)] * len(models)
+        warnings = [] if all(map(can_judge, specs)) else [TOO_SMALL]
+        panel = Panel(asker, request, template, models, scales, asked)
+    generator = Generator(asker, request, template, way_of_asking(ask, spec), model, asked)
+    evaluating = Evaluating((*check_evaluators(request.checks), *called), panel, request.score_threshold)
+    told = _told(request, spec or model, judges_models, [each.name for each in called])
+    rounds = Rounds(
+        request,
+        asker,
+        generator,
+        evaluating,
+        heard,
+        Ending(cancel, seconds(time_limit)),
+        on_iteration,
+        examples,
+        told,
+        warnings=warnings,
+    )
+    return await rounds.run()
+
+
+def ready(
+    request: AnswerRequest,
+    *,
+    evaluators: Sequence[Callable[[str], Any]] = (),
+    templates: Mapping[str, Template] | None = None,
+    options: Mapping[str, Any] | None = None,
+    ask: Ask = "auto",
+    scale: Scale = "auto",
+    time_limit: float | None = None,
+) -> AnswerRequest:
+    """Return the request as it will be answered, without asking anybody: blank criteria beside checks mean no judge.
+
+    Raises ``RequestError`` for whatever ``answer`` would refuse.
+    """
+    call_options(options or {})
+    seconds(time_limit)
+    for parameter, value, known in (("ask", ask, get_args(Ask)), ("scale", scale, get_args(Scale))):
+        if value not in known:
+            raise RequestError(parameter, f"{value!r:.60} is none of: {', '.join(known)}")
+    find_template(request.template, templates or {})
+    checked = bool(check_evaluators(request.checks)) + bool(as_evaluators(evaluators))
+    if request.judges and not request.eval_crit.strip():
+        if not checked:
+            raise RequestError("eval_crit", "a judge needs criteria", "say what a good answer is, or give checks")
+        return evolve(request, judges=0)
+    if not request.judges and not checked:
+        raise RequestError("judges", "without judges nothing evaluates an answer", "give checks, or judges=1 or more")
+    return request
+
+
+def _told(
+    request: AnswerRequest, model: str | None, judges: Sequence[str | None], evaluators: Sequence[str]
+) -> dict[str, Any]:
+    """Return what else the response's metadata says."""
+    told: dict[str, Any] = {
+        "model": model, "template": request.template, "iter_max": request.iter_max,
+        "score_threshold": request.score_threshold, "attempts": request.attempts, "judges": request.judges,
+        "checks": list(request.checks),
+    }  # fmt: skip
+    if judges and request.judges:
+        told["judge_models"] = list(judges)
+    if evaluators:
+        told["evaluators"] = list(evaluators)
+    return told

@@ -1,0 +1,134 @@
+"""Safe, bounded excerpts of data for prompts and messages. See ``docs/design/gasl.md#prompts``.
+
+An excerpt is valid JSON, whatever the data: what is long is cut with a mark that says so, what nests deeply is left out,
+what is no text (half a surrogate pair) is replaced. Making one takes time by what is shown, not by what there is.
+"""
+
+import json
+import math
+import re
+from itertools import islice
+from typing import Any
+
+__all__ = ["NAMING", "clipped", "excerpt", "fenced", "shortened"]
+
+NAMING = ("id", "name", "label", "title", "source", "target")
+"""Fields that say which one an item is: an excerpt keeps them before all others."""
+_TEXT = 600
+"""Characters of a text in an item that are shown."""
+_ITEMS = 20
+"""Items of a list in an item that are shown."""
+_FIELDS = 40
+_DEPTH = 4
+_BOUNDS = (
+    (_TEXT, _ITEMS, _DEPTH, _FIELDS, True), (200, _ITEMS, _DEPTH, _FIELDS, True), (80, _ITEMS, 3, 20, True),
+    (60, _ITEMS, 3, 6, True), (60, _ITEMS, 3, 6, False), (60, _ITEMS, 2, 2, False), (60, _ITEMS, 2, 0, False),
+    (60, 8, 2, 2, False), (60, 8, 2, 0, False), (30, 4, 2, 0, False), (30, 2, 1, 0, False),
+)  # fmt: skip
+"""Characters of a text, items, depth, fields, and whether long fields are begun, from wide to tight: long fields are cut first, then left
+out, then other fields, then items."""
+_ITEM = 2_000
+"""Characters that one item may take."""
+_TICKS = re.compile("`+")
+_BREAKS = {ord(c): f"\\u{ord(c):04x}" for c in "\x7f\x85\u2028\u2029"}
+"""What some take for a line break, and JSON leaves as it is."""
+
+
+def clipped(text: str, most: int, *, around: str = "") -> str:
+    """Return ``text`` on one line, at most ``most`` characters of it, around the first occurrence of ``around``; cuts are marked."""
+    start = text.find(around) if around else -1
+    start = max(0, start - most // 3) if start > most // 2 else 0
+    before, after = ("…" if start else ""), ("…" if start + most < len(text) else "")
+    cut = text[start : start + most - len(before) - len(after)]
+    return _sound(f"{before}{' '.join(cut.split())}{after}")
+
+
+def shortened(
+    value: Any, text: int = _TEXT, items: int = _ITEMS, depth: int = _DEPTH, fields: int = _FIELDS, long: bool = True
+) -> Any:
+    """Return ``value`` as a JSON value with long texts cut, long lists begun, deep parts left out; each is marked.
+
+    Of an object with more than ``fields`` fields, those that name it are kept, and short ones before long ones; ``long``: begin long
+    fields, which are left out otherwise.
+    """
+    if isinstance(value, str):
+        if len(value) <= text:
+            return _sound(value)
+        return _sound(f"{value[:text]}… [{len(value) - text:,} more characters]")
+    inside = min(items, _ITEMS)
+    if isinstance(value, dict):
+        kept = _kept(value, fields, text, long) if depth else _names(value)
+        if depth == 0 and not kept:
+            return f"… [an object with {len(value):,} fields]"
+        shown = {
+            _sound(str(key)[:100]): shortened(inner, text, inside, max(0, depth - 1), fields, long)
+            for key, inner in kept.items()
+        }
+        if len(value) > len(kept):
+            shown["…"] = f"… [{len(value) - len(kept):,} more fields]"
+        return shown
+    if isinstance(value, list | tuple):
+        if depth == 0:
+            return f"… [a list of {len(value):,}]"
+        listed = [shortened(inner, text, inside, depth - 1, fields, long) for inner in islice(value, items)]
+        return [*listed, f"… [{len(value) - items:,} more]"] if len(value) > items else listed
+    if isinstance(value, float) and not math.isfinite(value):
+        return None
+    if value is None or isinstance(value, bool | float):
+        return value
+    if isinstance(value, int):
+        return value if abs(value) < 10**40 else "… [a number of more than 40 digits]"
+    return _sound(str(value)[:text])
+
+
+def _names(value: dict[Any, Any]) -> dict[Any, Any]:
+    return {key: value[key] for key in NAMING if isinstance(value.get(key), str | int | float)}
+
+
+def _kept(value: dict[Any, Any], fields: int, text: int, long: bool) -> dict[Any, Any]:
+    """Return the fields that are shown, in their order: those that name the object, then short ones, then long ones.
+
+    Only the first ones are looked at, so that it takes no time however many there are.
+    """
+    if long and len(value) <= fields:
+        return value
+    names = _names(value)
+    first = dict(islice(value.items(), 2 * _FIELDS))
+    others = [key for key in first if key not in names and (long or not _is_long(first[key], text))]
+    most = fields if names else max(fields, 1)
+    chosen = set(sorted(others, key=lambda key: _is_long(first[key], text))[:most])
+    return {**{key: inner for key, inner in names.items() if key not in first},
+            **{key: inner for key, inner in first.items() if key in names or key in chosen}}  # fmt: skip
+
+
+def _is_long(value: Any, text: int) -> bool:
+    return isinstance(value, dict | list | tuple) or (isinstance(value, str) and len(value) > text)
+
+
+def excerpt(value: Any, most: int = _ITEM, items: int = _ITEMS) -> str:
+    """Return ``value`` as one line of JSON of at most ``most`` characters; the bounds get tighter until it fits.
+
+    Of a list, ``items`` are shown at most, and what names them for as long as there is room for it.
+    """
+    for text, listed, depth, fields, long in _BOUNDS:
+        shown = shortened(value, text, items if listed == _ITEMS else listed, depth, fields, long)
+        written = json.dumps(shown, ensure_ascii=False, separators=(", ", ": "))
+        if len(written) <= most:
+            return written.translate(_BREAKS)
+    return json.dumps(f"{written[: most // 3]}… [cut]", ensure_ascii=False).translate(_BREAKS)
+
+
+def fenced(text: str) -> str:
+    """Return ``text`` between two fences that it does not contain: more backticks than stand side by side in it."""
+    longest = max(map(len, _TICKS.findall(text)), default=0)
+    fence = "`" * max(3, longest + 1)
+    return f"{fence}\n{text}\n{fence}"
+
+
+def _sound(text: str) -> str:
+    """Return ``text`` with what can't be encoded replaced."""
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        return text.encode("utf-8", "replace").decode()
+    return text

@@ -1,0 +1,205 @@
+"""``TRY ... CATCH ANY ... FINALLY ... END``: a block whose changes of the state are there together or not at all.
+
+What fails takes the state back to where the block began; variables that were bound stay bound (they live for the plan, and
+CATCH may want to look at them). Nothing is committed before the outermost block ends.
+"""
+
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager, contextmanager
+from typing import Protocol
+
+import attrs
+from attrs import frozen
+
+from ...lang.evaluate.conditions import matches
+from ...lang.trees.gasl import Branch, Command, Item, On, OnStatus, Statement, Try
+from .commands.bindings import bound
+from .dispatcher import failure, incomplete_sources, resting_on
+from .record_writer import Place
+from .records import ExecutionRecord, ExecutionResult, Status
+from .session import Session
+from .variables import ContextStore, Value
+
+__all__ = ["Ran", "handles", "run_branch", "run_on", "run_try"]
+
+
+# What a command that holds others (a block, a branch) may ask of the plan it is in.
+
+
+@frozen
+class Ran:
+    """What came of some commands: their records, and the one that ended them before their end."""
+
+    records: tuple[ExecutionRecord, ...]
+    stopped: ExecutionRecord | None = None
+
+
+class Parts(Protocol):
+    """A plan under way, as its commands see it. ``statuses`` are the last ones of each variable's producer."""
+
+    session: Session
+    statuses: dict[str, Status]
+
+    async def sequence(self, items: Sequence[Item], place: Place, first: int) -> Ran:
+        """Run what a block holds, as parts of ``place`` from number ``first`` on. In a block every failure stops."""
+        ...
+
+    async def part(self, command: Command, place: Place, number: int) -> ExecutionRecord:
+        """Run a command that another one holds, and note it."""
+        ...
+
+    def shielded(self) -> AbstractContextManager[None]:
+        """Let commands run although the plan is cancelled."""
+        ...
+
+
+_ERROR = "error"
+"""The variable that CATCH has: ``${error.message}``, ``.status``, ``.command``."""
+
+
+async def run_try(flow: Parts, block: Try, place: Place) -> tuple[ExecutionResult, tuple[ExecutionRecord, ...]]:
+    """Run a block. CATCH takes what stopped its body, but not a cancellation; FINALLY always runs."""
+    state = flow.session.state
+    mark = state.mark()
+    records: list[ExecutionRecord] = []
+    body = await flow.sequence(block.body, place, 1)
+    records += body.records
+    failed, caught = body.stopped, None
+    if failed is not None:
+        state.back(mark)
+        records = _rolled_back(records)
+        if failed.status != "cancelled" and block.caught is not None:
+            caught = failed
+            with _bound(flow.session.context, failed):
+                rescue = await flow.sequence(block.caught, place, len(records) + 1)
+            failed = rescue.stopped
+            records += rescue.records
+            if failed is not None:
+                state.back(mark)
+                records = _rolled_back(records)
+    if block.always is not None:
+        with flow.shielded():
+            last = await flow.sequence(block.always, place, len(records) + 1)
+        records += last.records
+        if last.stopped is not None:
+            state.back(mark)
+            records = _rolled_back(records)
+            if failed is None or last.stopped.status == "cancelled":
+                failed = last.stopped
+    return _result(failed, caught, records), tuple(records)
+
+
+def _rolled_back(records: Sequence[ExecutionRecord]) -> list[ExecutionRecord]:
+    return [attrs.evolve(record, rolled_back=True, nested=tuple(_rolled_back(record.nested))) for record in records]
+
+
+@contextmanager
+def _bound(context: ContextStore, failed: ExecutionRecord) -> Iterator[None]:
+    """Bind what was caught, and afterwards what had the name before."""
+    before = context.value(_ERROR)
+    culprit = _culprit(failed)
+    message = (culprit.error or {}).get("message", "") or culprit.status
+    context.set(_ERROR, {"message": message, "status": culprit.status, "command": culprit.command})
+    try:
+        yield
+    finally:
+        if before is None:
+            context.forget(_ERROR)
+        else:
+            context.set(_ERROR, before)
+
+
+def _culprit(record: ExecutionRecord) -> ExecutionRecord:
+    """Return the innermost record that failed."""
+    while (inner := next((r for r in reversed(record.nested) if r.status == record.status), None)) is not None:
+        record = inner
+    return record
+
+
+def _result(
+    failed: ExecutionRecord | None, caught: ExecutionRecord | None, records: Sequence[ExecutionRecord]
+) -> ExecutionResult:
+    """Return what the block came to: partial where what one of its commands did, and was not taken back, is."""
+    summary: dict[str, object] = {}
+    if failed is not None and failed.summary.get("asserted") is False:
+        summary["asserted"] = False
+    if caught is not None:
+        culprit = _culprit(caught)
+        message = (culprit.error or {}).get("message", "")
+        summary["caught"] = {"status": culprit.status, "message": message, "command": culprit.command}
+    if failed is None:
+        part = next((each for each in records if each.status == "partial" and not each.rolled_back), None)
+        if part is None:
+            return ExecutionResult(summary=summary)
+        said = part.error or {}
+        return ExecutionResult(
+            "partial", summary=summary, message=said.get("message", ""), hint=said.get("hint", ""),
+            caps_hit=tuple(part.metrics.get("caps_hit", ())), incomplete_from=tuple(part.metrics.get("incomplete_from", ())),
+        )  # fmt: skip
+    error = failed.error or {}
+    return ExecutionResult(failed.status, summary=summary, message=error.get("message", ""), hint=error.get("hint", ""))
+
+
+# ``ON`` and ``BRANCH``: commands that run another one or not.
+
+
+Went = tuple[ExecutionResult, tuple[ExecutionRecord, ...], str | None]
+
+_NAMED: Mapping[OnStatus, frozenset[Status]] = {
+    "EMPTY": frozenset({"empty"}),
+    "ERROR": frozenset({"error", "binding_failure"}),
+    "PARTIAL": frozenset({"partial"}),
+    "SCHEMA_MISMATCH": frozenset({"schema_mismatch"}),
+}
+"""Which statuses an ON takes. A binding failure has no name of its own; it is an ERROR."""
+
+
+def handles(following: Sequence[Statement], record: ExecutionRecord) -> bool:
+    """Say whether one of the ONs directly after a command is for what became of its variable."""
+    for statement in following:
+        command = statement.command
+        if not isinstance(command, On) or command.source.text != record.variable:
+            return False
+        if record.status in _NAMED[command.status]:
+            return True
+    return False
+
+
+async def run_on(flow: Parts, command: On, place: Place) -> Went:
+    """Run what follows THEN if the last command that gave the variable ended so. It is asked once, where it stands."""
+    status = flow.statuses.get(command.source.text)
+    if status not in _NAMED[command.status]:
+        said = {"taken": False, "was": status} if status else {"taken": False}
+        return ExecutionResult(summary=said), (), None
+    return _as_its_own(await flow.part(command.then, place, 1), {"taken": True})
+
+
+async def run_branch(flow: Parts, command: Branch, place: Place) -> Went:
+    """Run what follows THEN if the condition is true, else, also when it is unknown, what follows ELSE."""
+    try:
+        condition = bound(command.condition, flow.session)
+        answer = None if condition is None else matches(condition, {})
+    except Exception as error:  # a condition that can't be evaluated fails its command, as in the dispatcher
+        return failure(error, flow.session), (), None
+    sources = incomplete_sources(command, flow.session)
+    said = {"condition": answer, "taken": "THEN" if answer else "ELSE" if command.otherwise is not None else None}
+    chosen = command.then if answer else command.otherwise
+    if chosen is None:
+        return resting_on(ExecutionResult(summary=said), sources), (), None
+    before, flow.session.resting = flow.session.resting, sources
+    try:
+        record = await flow.part(chosen, place, 1)
+    finally:
+        flow.session.resting = before
+    return _as_its_own(record, said)
+
+
+def _as_its_own(record: ExecutionRecord, said: Mapping[str, object]) -> Went:
+    """Return what became of the command that was run as what became of the one that ran it."""
+    error = record.error or {}
+    result = ExecutionResult(
+        record.status, None if record.value is None else Value(record.value), record.metrics.get("count"),
+        summary={**said, **record.summary}, message=error.get("message", ""), hint=error.get("hint", ""),
+        caps_hit=tuple(record.metrics.get("caps_hit", ())), incomplete_from=tuple(record.metrics.get("incomplete_from", ())),
+    )  # fmt: skip
+    return result, (record,), record.variable

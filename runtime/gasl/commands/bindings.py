@@ -1,0 +1,247 @@
+"""What a command's names stand for: items of a variable, node ids, conditions with their variables bound.
+
+What can't be is raised as ``Refused`` and becomes the command's result. A variable gives items: a list its own, an object
+itself as the only one; a text, a number, a boolean or null gives none (``schema_mismatch``).
+"""
+
+import asyncio
+from collections.abc import Awaitable, Callable, Iterable, Sequence
+from functools import wraps
+from itertools import islice
+from typing import Any
+
+from ....adapters.graph import NodeId
+from ....lang.diagnostic import nearest
+from ....lang.evaluate.conditions import bind
+from ....lang.literals import kind_of, short
+from ....lang.trees.conditions import Condition
+from ....lang.trees.gasl import Name, Path
+from ..records import ExecutionResult, Status
+from ..session import Session
+from ..variables import Value
+from .evidence import is_node_id, item_kind
+
+__all__ = [
+    "MISSING",
+    "Refused",
+    "Rows",
+    "beside",
+    "bound",
+    "check_field",
+    "column",
+    "listed",
+    "node_ids",
+    "read",
+    "refusing",
+    "rows_of",
+    "unbound",
+    "variables",
+]
+
+_OFFERED = 8
+"""Names that a hint lists at most."""
+
+
+_FEW = 2_000
+"""Items that are computed with in the event loop's own thread: it takes some milliseconds."""
+
+
+class Refused(Exception):
+    """The command can't do what it says with what it was given; ``result`` is its result."""
+
+    def __init__(self, status: Status, message: str, hint: str = "") -> None:
+        super().__init__(message)
+        self.result = ExecutionResult(status, message=message, hint=hint)
+
+
+def refusing(
+    run: Callable[[Any, Session], Awaitable[ExecutionResult]],
+) -> Callable[[Any, Session], Awaitable[ExecutionResult]]:
+    """Make a runner return what was raised as ``Refused`` as its result."""
+
+    @wraps(run)
+    async def guarded(command: Any, session: Session) -> ExecutionResult:
+        try:
+            return await run(command, session)
+        except Refused as refused:
+            return refused.result
+
+    return guarded
+
+
+def beside(run: Callable[[Any, Session], ExecutionResult]) -> Callable[[Any, Session], Awaitable[ExecutionResult]]:
+    """Make a runner of a function that only computes: over many items it runs beside the event loop, so that others go on."""
+
+    @refusing
+    @wraps(run)
+    async def aside(command: Any, session: Session) -> ExecutionResult:
+        names = [getattr(command, part, None) for part in ("source", "left", "right")]
+        values = [session.context.value(name.text) for name in names if isinstance(name, Name)]
+        if sum(value.count for value in values if value is not None) <= _FEW:
+            return run(command, session)
+        return await asyncio.to_thread(run, command, session)
+
+    return aside
+
+
+class Rows:
+    """The items of a variable and the value they come from. ``items[i]`` has the evidence ``value.evidence_at(i)``."""
+
+    __slots__ = ("items", "name", "value")
+
+    def __init__(self, name: str, value: Value, items: list[Any]) -> None:
+        self.name = name
+        self.value = value
+        self.items = items
+
+    def __len__(self) -> int:
+        return len(self.items)
+
+
+def unbound(name: str, session: Session) -> Refused:
+    """Return the refusal of a name that nothing is bound to, with the name that was meant, or those that there are."""
+    names = session.context.names()
+    like = nearest(name, names)
+    if like:
+        hint = f"did you mean {like}?"
+    elif session.state.snapshot().kind(name) is not None:
+        hint = f"{name} is a key of the state, not a variable; commands read variables"
+    elif names:
+        hint = f"there are: {', '.join(names[:_OFFERED])}{', ...' if len(names) > _OFFERED else ''}"
+    else:
+        hint = "bind it by AS in a command before this one"
+    return Refused("binding_failure", f"the variable {name} has no value", hint)
+
+
+def rows_of(name: Name, session: Session) -> Rows:
+    """Return the items of a variable."""
+    value = session.context.value(name.text)
+    if value is None:
+        raise unbound(name.text, session)
+    if isinstance(value.value, list):
+        return Rows(name.text, value, value.value)
+    if isinstance(value.value, dict):
+        return Rows(name.text, value, [value.value])
+    raise Refused("schema_mismatch", f"{name.text} is {kind_of(value.value)}; a list or an object is needed")
+
+
+def variables(session: Session) -> dict[str, Any]:
+    """Return the plain values of all variables by name."""
+    return {name: session.context.get(name) for name in session.context.names()}
+
+
+def bound(condition: Condition | None, session: Session) -> Condition | None:
+    """Return ``condition`` with values in the place of its variables. Raises ``lang.evaluate.Unbound``."""
+    return None if condition is None else bind(condition, variables(session))
+
+
+def node_ids(rows: Rows) -> list[NodeId]:
+    """Return the nodes that items stand for, each once, in order.
+
+    A text or an integer is an id; an object with ``id`` has one; an edge or a path stands for its ``source`` and its
+    ``target``; a subgraph (``nodes`` alone) for its nodes. Anything else is a ``schema_mismatch``.
+    """
+    found: dict[NodeId, None] = {}
+    for index, item in enumerate(rows.items):
+        ids = _ids(item)
+        if ids is None:
+            raise Refused(
+                "schema_mismatch",
+                f"item {index + 1} of {rows.name} stands for no node: {_described(item)}",
+                "a node has an id, an edge or a path a source and a target",
+            )
+        found.update(dict.fromkeys(ids))
+    return list(found)
+
+
+def _ids(item: Any) -> Sequence[NodeId] | None:
+    if is_node_id(item):
+        return (item,)
+    kind = item_kind(item)
+    if kind is None:
+        return None
+    if kind == "node":
+        given = [item["id"]]
+    elif kind == "subgraph":
+        given = [node.get("id") if isinstance(node, dict) else node for node in item["nodes"]]
+    else:
+        given = [item["source"], item["target"]]
+    ids = [node_id for node_id in given if is_node_id(node_id)]
+    return ids if len(ids) == len(given) else None
+
+
+def _described(item: Any) -> str:
+    if isinstance(item, dict):
+        return f"an object with {listed(item)}" if item else "an object without fields"
+    return short(item) if isinstance(item, str) else kind_of(item)
+
+
+def listed(names: Iterable[str], most: int = _OFFERED) -> str:
+    """Return the first of ``names`` with commas, and dots where there are more."""
+    every = list(names)
+    return ", ".join(map(str, every[:most])) + (", ..." if len(every) > most else "")
+
+
+# Fields of items: reading one by its dotted name, and refusing one that no item has.
+
+
+MISSING = object()
+"""What ``read`` gives where an item has no such field."""
+
+_MOST_OFFERED = 30
+"""Fields that a hint lists at most."""
+_NAMED_FROM = 1_000
+"""Items whose fields are offered when one is not found."""
+
+
+def read(item: Any, parts: Sequence[str]) -> Any:
+    """Return an item's field, or ``MISSING``. A field whose name is the rest of the path with its dots wins."""
+    for at, name in enumerate(parts):
+        if not isinstance(item, dict):
+            return MISSING
+        whole = ".".join(parts[at:])
+        if whole in item:
+            return item[whole]
+        if name not in item:
+            return MISSING
+        item = item[name]
+    return item
+
+
+def column(rows: Rows, path: Path) -> list[Any]:
+    """Return the field of every item, None where it is null or missing; refuse a field that no item has."""
+    if len(path.parts) == 1:
+        name = path.parts[0]
+        values = [item.get(name, MISSING) if isinstance(item, dict) else MISSING for item in rows.items]
+    else:
+        values = [read(item, path.parts) for item in rows.items]
+    if values and all(value is MISSING for value in values):
+        raise _unknown(rows, path)
+    return [None if value is MISSING or value != value else value for value in values]
+
+
+def check_field(rows: Rows, path: Path) -> None:
+    """Refuse a field that no item has. Of no items nothing is known."""
+    if rows.items and all(read(item, path.parts) is MISSING for item in rows.items):
+        raise _unknown(rows, path)
+
+
+def _unknown(rows: Rows, path: Path) -> Refused:
+    names = list(_names(islice(rows.items, _NAMED_FROM)))
+    like = nearest(path.text, names)
+    hint = f"there are: {listed(names, _MOST_OFFERED)}" if names else "they are not objects"
+    if like:
+        hint = f"did you mean {like}? {hint}"
+    return Refused("schema_mismatch", f"no item of {rows.name} has a field {path.text}", hint)
+
+
+def _names(items: Iterable[Any]) -> dict[str, None]:
+    """Return the names of fields, nested ones with their dots, two levels deep."""
+    names: dict[str, None] = {}
+    for item in items:
+        if isinstance(item, dict):
+            for name, value in item.items():
+                names[name] = None
+                if isinstance(value, dict):
+                    names.update((f"{name}.{inner}", None) for inner in islice(value, 50))
+    return names

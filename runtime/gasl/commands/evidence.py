@@ -1,0 +1,270 @@
+"""The evidence beside items: where in the graph a thing was found, what a row was derived from, what a model was shown.
+
+Evidence is made when it is asked for: a million nodes found cost nothing until they are kept.
+"""
+
+from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
+from typing import Any, Literal, TypeGuard, overload
+
+from ....adapters.graph import NodeId
+from ....adapters.state import Evidence
+from ....lang.evaluate.conditions import identity
+from ...excerpts import clipped
+from ..variables import Value
+
+__all__ = [
+    "MOST",
+    "Lazy",
+    "bounded",
+    "derived",
+    "found",
+    "gathered",
+    "is_node_id",
+    "item_kind",
+    "one",
+    "picked",
+    "united",
+]
+
+
+# What an item of the graph is, told from its fields. See ``docs/design/gasl.md#items``.
+
+
+ItemKind = Literal["node", "edge", "path", "subgraph"]
+
+
+def item_kind(item: Any) -> ItemKind | None:
+    """Return whether an object is a node, an edge, a path or a subgraph; None where it is none of these.
+
+    A node may have attributes called ``source`` and ``target``, and an edge one called ``id``: what stands first decides.
+    """
+    if not isinstance(item, dict):
+        return None
+    joins = "source" in item and "target" in item
+    if "id" in item and not (joins and next(iter(item)) != "id"):
+        return "node"
+    nodes = item.get("nodes")
+    if joins:
+        return "path" if isinstance(nodes, list) and isinstance(item.get("edges"), list) else "edge"
+    return "subgraph" if isinstance(nodes, list) else None
+
+
+def is_node_id(value: Any) -> TypeGuard[NodeId]:
+    """Say whether a value can be a node's id: a text or an integer."""
+    return isinstance(value, str | int) and not isinstance(value, bool)
+
+
+MOST = 64
+"""Pieces of evidence, and ids in a piece, that a derived item bears; ``more`` in the last piece counts what is left out."""
+
+_LOOKED_AT = 1_000
+"""Items whose evidence is looked at for what stands for many."""
+_DEEPEST = 32
+"""Sequences of evidence that are asked one through the other."""
+_SNIPPET = 240
+_SOURCES = ("source_id", "doc_id", "file_path")
+_SEPARATOR = "<SEP>"
+"""What GraphRAG-style graphs put between several sources in one text."""
+
+Pieces = Sequence[Evidence]
+Chunks = Callable[[str], str | None]
+
+
+class Lazy(Sequence[Pieces]):
+    """Evidence by index that is made at each access.
+
+    ``depth`` says how many such sequences are asked one through the other for an element.
+    """
+
+    __slots__ = ("_length", "_make", "depth")
+
+    def __init__(self, length: int, make: Callable[[int], Pieces], depth: int = 1) -> None:
+        self._length = length
+        self._make = make
+        self.depth = depth
+
+    def __len__(self) -> int:
+        return self._length
+
+    @overload
+    def __getitem__(self, index: int) -> Pieces: ...
+    @overload
+    def __getitem__(self, index: slice) -> Sequence[Pieces]: ...
+    def __getitem__(self, index: int | slice) -> Pieces | Sequence[Pieces]:
+        if isinstance(index, slice):
+            return [self._make(at) for at in range(self._length)[index]]
+        if not -self._length <= index < self._length:
+            raise IndexError(index)
+        return self._make(index % self._length)
+
+    def __iter__(self) -> Iterator[Pieces]:
+        return map(self._make, range(self._length))
+
+
+def found(items: Sequence[Any], chunks: Chunks) -> Lazy:
+    """Return the evidence of items of the graph: their ids and the graph's own sources, with a snippet."""
+    return Lazy(len(items), lambda index: (graph_piece(items[index], chunks),))
+
+
+def graph_piece(item: Mapping[str, Any], chunks: Chunks) -> Evidence:
+    """Return where a node, an edge, a path or a subgraph is in the graph: its provenance.
+
+    ``source_id``, ``doc_id`` and ``file_path`` are lists, split where one text holds several. ``snippet`` is of at most 240
+    characters: of the first chunk that ``chunks`` has, around the item's name where it stands there, else of its description.
+    """
+    piece: dict[str, Any] = {"kind": "graph"}
+    nodes, edges, parts = _inside(item)
+    if nodes:
+        piece["nodes"] = nodes[:MOST]
+    if edges:
+        piece["edges"] = [_ends(edge) for edge in edges[:MOST]]
+    if more := max(len(nodes) - MOST, 0) + max(len(edges) - MOST, 0):
+        piece["more"] = more
+    for name in _SOURCES:
+        if len(parts) == 1 and name not in item:
+            continue
+        if sources := [source for part in parts if name in part for source in _sources(part[name])]:
+            piece[name] = list(dict.fromkeys(sources))[:MOST]
+    if snippet := _snippet(item, piece.get("source_id", ()), chunks):
+        piece["snippet"] = snippet
+    return piece
+
+
+def _inside(item: Mapping[str, Any]) -> tuple[list[Any], list[Any], list[Any]]:
+    """Return the nodes' ids, the edges, and what may name sources (no more of it than evidence bears)."""
+    kind = item_kind(item)
+    if kind == "node":
+        return [item["id"]], [], [item]
+    if kind == "edge":
+        return [], [item], [item]
+    if kind is None:
+        return [], [], [item]
+    nodes = item["nodes"]
+    edges = [edge for edge in item.get("edges", ()) if isinstance(edge, dict)]
+    ids = [node.get("id") if isinstance(node, dict) else node for node in nodes]
+    parts = [part for part in (*nodes[:MOST], *edges[:MOST]) if isinstance(part, dict)]
+    return ids, edges, [item, *parts]
+
+
+def _ends(edge: Mapping[str, Any]) -> list[Any]:
+    ends = [edge.get("source"), edge.get("target")]
+    return [*ends, edge["key"]] if "key" in edge else ends
+
+
+def _sources(value: Any) -> list[str]:
+    found: list[str] = []
+    for each in value[:MOST] if isinstance(value, list) else (value,):
+        if isinstance(each, str):
+            found += [source for part in each.split(_SEPARATOR) if (source := part.strip())]
+        elif isinstance(each, int | float) and not isinstance(each, bool):
+            found.append(str(each))
+    return found
+
+
+def _snippet(item: Mapping[str, Any], sources: Iterable[str], chunks: Chunks) -> str:
+    for source in sources:
+        if text := chunks(source):
+            name = item.get("id")
+            return clipped(text, _SNIPPET, around=name if isinstance(name, str) else "")
+    description = item.get("description")
+    if description is None:
+        return ""
+    if isinstance(description, list):
+        description = next((text for text in description if isinstance(text, str)), None)
+    return clipped(description, _SNIPPET) if isinstance(description, str) else ""
+
+
+class _Picked(Lazy):
+    """The evidence of some items of a value. Picked again, it is of the first value still: it gets no deeper."""
+
+    __slots__ = ("indices", "value")
+
+    indices: Sequence[int]
+    value: Value
+
+    def __init__(self, value: Value, indices: Sequence[int]) -> None:
+        inner = value.evidence
+        if isinstance(inner, _Picked):
+            value, indices = inner.value, [inner.indices[at] for at in indices]
+        super().__init__(len(indices), lambda at: value.evidence_at(indices[at]), _depth([value]) + 1)
+        self.value = value
+        self.indices = indices
+
+
+class _United(Lazy):
+    """Evidence that is united of that of several items, once for each row.
+
+    Without keeping it, what is joined with itself twenty times would be asked for a million times.
+    """
+
+    __slots__ = ()
+
+    def __init__(self, length: int, make: Callable[[int], Pieces], values: Iterable[Value]) -> None:
+        kept: dict[int, Pieces] = {}
+
+        def once(at: int) -> Pieces:
+            if at not in kept:
+                kept[at] = make(at)
+            return kept[at]
+
+        super().__init__(length, once, _depth(values) + 1)
+        if self.depth > _DEEPEST:
+            for _ in self:  # all is made here: who asks later need not go as deep, and what it was made of can go
+                pass
+            self._make, self.depth = kept.__getitem__, 1
+
+
+def _depth(values: Iterable[Value]) -> int:
+    return max((getattr(value.evidence, "depth", 0) for value in values), default=0)
+
+
+def picked(value: Value, indices: Sequence[int]) -> Lazy:
+    """Return the evidence of the items at ``indices``, in that order."""
+    return _Picked(value, indices)
+
+
+def derived(length: int, make: Callable[[int], Pieces], values: Iterable[Value]) -> Lazy:
+    """Return evidence that ``make`` makes of that of ``values``: each row's once, and all at once where it would lie too deep."""
+    return _United(length, make, values)
+
+
+def gathered(groups: Sequence[Sequence[tuple[Value, int]]]) -> Lazy:
+    """Return, for each row, the united evidence of the items (value and index) that it was made of."""
+
+    def make(at: int) -> Pieces:
+        members = groups[at]
+        return united(Lazy(len(members), lambda member: members[member][0].evidence_at(members[member][1])))
+
+    values = {id(value): value for members in groups for value, _ in members}
+    return _United(len(groups), make, values.values())
+
+
+def one(value: Value, length: int) -> Lazy:
+    """Return the evidence of a single result that was made of all ``length`` items of ``value``."""
+    return _United(1, lambda _: united(Lazy(length, value.evidence_at)), [value])
+
+
+def bounded(pieces: Pieces, most: int) -> Pieces:
+    """Return at most ``most`` of an item's pieces; the last one's ``more`` counts what is left out."""
+    if len(pieces) <= most:
+        return pieces
+    more = len(pieces) - most + int(pieces[-1].get("more", 0)) + int(pieces[most - 1].get("more", 0))
+    return [*pieces[: most - 1], {**pieces[most - 1], "more": more}]
+
+
+def united(evidence: Sequence[Pieces]) -> Pieces:
+    """Return the different pieces of the first items, at most ``MOST``.
+
+    Where items are left out, the last piece that is kept has ``more``: how many. Takes the same time for a million items.
+    """
+    kept: dict[Hashable, Evidence] = {}
+    looked = 0
+    while looked < min(len(evidence), _LOOKED_AT) and len(kept) < MOST:
+        for piece in evidence[looked]:
+            kept.setdefault(identity(piece), piece)
+        looked += 1
+    listed = list(kept.values())[:MOST]
+    if listed and looked < len(evidence):
+        left = len(evidence) - looked
+        listed[-1] = {**listed[-1], "more": left + int(listed[-1].get("more", 0))}
+    return listed

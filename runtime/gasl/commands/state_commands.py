@@ -1,0 +1,159 @@
+"""REQUIRE and ASSERT: what must hold for a plan to go on, and the values that made it fail."""
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from ....adapters.state import DeclareKey, Evidence, MergeInto, ReplaceWith, ResetKey, counted_label
+from ....lang.evaluate.conditions import bind, evaluate, length, look_up
+from ....lang.printer.gasl import format_condition
+from ....lang.trees.conditions import Comparison, Condition, Length, NullTest, Variable
+from ....lang.trees.gasl import Assert, Declare, Require, Reset, Update
+from ....lang.trees.node import walk
+from ...excerpts import clipped, excerpt
+from ..records import ExecutionResult
+from ..session import Session
+from ..variables import Value
+from .bindings import refusing, unbound, variables
+from .evidence import MOST, bounded, united
+
+__all__ = ["run_assert", "run_declare", "run_require", "run_reset", "run_update"]
+
+_SHOWN = 200
+_VALUES = 5
+
+
+@refusing
+async def run_require(command: Require, session: Session) -> ExecutionResult:
+    """REQUIRE EXISTS: ``binding_failure`` where nothing is bound to the name. An empty list exists."""
+    if not session.context.exists(command.source.text):
+        raise unbound(command.source.text, session)
+    return ExecutionResult("success")
+
+
+@refusing
+async def run_assert(command: Assert, session: Session) -> ExecutionResult:
+    """ASSERT: fails where the condition is not true. ``empty`` when what it tests is empty, else ``error``."""
+    values = variables(session)
+    truth = evaluate(bind(command.condition, values), lambda field: None)
+    if truth:
+        return ExecutionResult("success")
+    tested = _tested(command.condition, values)
+    told = "; ".join(f"{name} is {_shown(value)}" for name, value, _ in tested[:_VALUES])
+    outcome = "is unknown" if truth is None else "does not hold"
+    message = f"the assertion {outcome}: {clipped(format_condition(command.condition), _SHOWN)}"
+    empty = any(nothing for _, _, nothing in tested)
+    return ExecutionResult("empty" if empty else "error", message=f"{message}; {told}" if told else message)
+
+
+def _tested(condition: Condition, values: dict[str, Any]) -> list[tuple[str, Any, bool]]:
+    """Return what the condition looks at on its left sides: name, value, and whether there is nothing in it."""
+    found: dict[str, tuple[str, Any, bool]] = {}
+    for node in walk(condition):
+        if not isinstance(node, Comparison | NullTest):
+            continue
+        left = node.left
+        variable = left.variable if isinstance(left, Length) else left
+        if not isinstance(variable, Variable):
+            continue
+        value = look_up(values.get(variable.name), variable.path)
+        nothing = value is None or length(value) == 0
+        name = _name(variable)
+        if isinstance(left, Length):
+            name, value = f"LEN {name}", length(value)
+        found[name] = (name, value, nothing)
+        right = getattr(node, "right", None)
+        if isinstance(right, Variable):
+            name = _name(right)
+            found.setdefault(name, (name, look_up(values.get(right.name), right.path), False))
+    return list(found.values())
+
+
+def _name(variable: Variable) -> str:
+    path = "".join(f"[{part}]" if isinstance(part, int) else f".{part}" for part in variable.path)
+    return f"${{{variable.name}{path}}}"
+
+
+def _shown(value: Any) -> str:
+    return excerpt(value, _SHOWN)
+
+
+# DECLARE, RESET and UPDATE: the only commands that change the state. They stage; who runs the plan commits.
+
+
+_PIECES = 16_384
+"""Pieces of evidence that the rows of one UPDATE bring to a COUNTER at most, but one for each key."""
+
+
+@refusing
+async def run_declare(command: Declare, session: Session) -> ExecutionResult:
+    """DECLARE a key. Raises ``StateError``."""
+    key = command.key.text
+    session.state.stage(DeclareKey(key, command.type, command.description))
+    size = _size(session, key)
+    return ExecutionResult(
+        "success", None, size, {"key": key, "type": command.type, "count": size}, written=Value(None)
+    )
+
+
+@refusing
+async def run_reset(command: Reset, session: Session) -> ExecutionResult:
+    """RESET a key: empty it, keep its declaration. Raises ``StateError``."""
+    key = command.key.text
+    before = _size(session, key)
+    session.state.stage(ResetKey(key))
+    size = _size(session, key)
+    return ExecutionResult(
+        "success", None, size, {"key": key, "count": size, "removed": before - size}, written=Value(None)
+    )
+
+
+@refusing
+async def run_update(command: Update, session: Session) -> ExecutionResult:
+    """UPDATE a key with a variable and its evidence; the count is what the key has now. Raises ``StateError``.
+
+    What takes what is the state's to say. The evidence goes along: of an object to each of its fields, of rows of counts to each key of a
+    COUNTER, of a number united.
+    """
+    key = command.key.text
+    value = session.context.value(command.source.text)
+    if value is None:
+        raise unbound(command.source.text, session)
+    kind = session.state.snapshot().kind(key)
+    before = _size(session, key)
+    evidence: Sequence[Sequence[Evidence]] | Mapping[str, Sequence[Evidence]] = value.evidence
+    if kind == "DICT" and isinstance(value.value, dict):
+        pieces = value.evidence_at(0)
+        evidence = dict.fromkeys(value.value, pieces) if pieces else ()
+    elif kind == "COUNTER":
+        evidence = _of_counts(value)
+    change = ReplaceWith if command.mode == "REPLACE" else MergeInto
+    reasons = (*value.incomplete, *(reason for each in session.resting.values() for reason in each))
+    session.state.stage(change(key, value.value, evidence, tuple(dict.fromkeys(reasons))))
+    size = _size(session, key)
+    return ExecutionResult(
+        "success",
+        None,
+        size,
+        {"key": key, "count": size, "added": size - before, "mode": command.mode or "MERGE"},
+        written=value,
+    )
+
+
+def _of_counts(value: Value) -> Sequence[Sequence[Evidence]]:
+    """Return a COUNTER's evidence: each piece of a row of counts says in ``key`` which count it is of.
+
+    With many keys each has fewer pieces; ``more`` in a key's last piece counts the items that it has beside.
+    """
+    rows = value.value if isinstance(value.value, list) else []
+    labels = [counted_label(row) for row in rows]
+    if not rows or None in labels:  # a number; what is no counts at all is refused by the state
+        return [pieces] if (pieces := united(value.evidence)) else ()
+    most = max(1, min(MOST, _PIECES // len(rows)))
+    return [
+        [{**piece, "key": label} for piece in bounded(value.evidence_at(at), most)] for at, label in enumerate(labels)
+    ]
+
+
+def _size(session: Session, key: str) -> int:
+    snapshot = session.state.snapshot()
+    return snapshot.declared(key)[0].size if snapshot.kind(key) is not None else 0

@@ -1,0 +1,256 @@
+"""What is near where a command found nothing: the spelling that was meant, the values that there are."""
+
+import re
+from collections import Counter
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from itertools import islice
+from typing import Any, Literal
+
+from attrs import frozen
+
+from ....adapters.graph import MOST_TEXTS, GraphAdapter
+from ....lang.catalogue.schema import Attribute
+from ....lang.diagnostic import nearest
+from ....lang.literals import short
+from ....lang.trees.conditions import Comparison, Condition, Constant, Field, Items, Operator
+from ....lang.trees.node import walk
+from .bindings import listed, read
+
+__all__ = ["Known", "known_of_graph", "known_of_items", "near"]
+
+_LOOKED_AT = 10_000
+"""Items whose values are looked at."""
+_IDS = 1_000
+"""Nodes whose ids are looked at to tell texts from numbers."""
+_LONGEST = 200
+"""Characters of a text for which one with the same words is looked for."""
+_SHARE = 0.4
+"""Of the longer of two texts that the shorter one is at least, to be near by its words."""
+_VALUES = 5
+_ASKED = 20
+_TRIED = 5
+"""Values asked for of which the near one is looked for."""
+_MANY = 1_000
+_CLOSE = 0.8
+"""How alike two spellings must be where one is chosen among many: less is chance."""
+_HINTS = 3
+_OFFERED = 30
+"""Names of attributes that a hint lists at most."""
+_DEGREES = ("degree", "in_degree", "out_degree")
+_BUILT_IN = frozenset({"id", *_DEGREES, "source", "target", "key", "length", "nodes", "edges"})
+"""Names that every item of some kind has, whatever the graph's attributes."""
+
+Values = Sequence[tuple[Any, int]]
+
+
+@frozen
+class Known:
+    """What there is to be near to: the names of attributes, and the frequent values of one with their counts.
+
+    ``kinds`` gives the JSON kinds of an attribute's values ("text", "integer", ...; none where that is unknown), ``texts`` its
+    different texts, also the rare ones: may take a pass over the graph. ``ends``: what is known of the nodes at the ends of
+    edges and paths. ``what`` they are, for a message.
+    """
+
+    names: Sequence[str]
+    values: Callable[[str], Values]
+    kinds: Callable[[str], Collection[str]]
+    texts: Callable[[str], Sequence[str]]
+    ends: "Known | None" = None
+    what: str = "items"
+
+
+def known_of_graph(graph: GraphAdapter, kind: str) -> Known:
+    """Return what a graph knows of its nodes, edges or paths. Computes the schema; may take long the first time."""
+    schema = graph.schema
+    nodes = _known(graph, "nodes", schema.node_attributes, counted=_DEGREES)
+    if kind == "nodes":
+        return nodes
+    return _known(graph, "edges", schema.edge_attributes, nodes, counted=("length",) if kind == "paths" else ())
+
+
+def _known(
+    graph: GraphAdapter,
+    what: Literal["nodes", "edges"],
+    attributes: Mapping[str, Attribute],
+    ends: Known | None = None,
+    *,
+    counted: Collection[str],
+) -> Known:
+    def values(name: str) -> Values:
+        return attributes[name].values if name in attributes else ()
+
+    def kinds(name: str) -> Collection[str]:
+        if name in attributes:
+            return attributes[name].types.keys()
+        if what == "nodes" and name == "id":
+            first = graph.nodes(None, limit=_IDS).items
+            return {"text" if isinstance(item["id"], str) else "integer" for item in first}
+        return ("integer",) if name in counted else ()
+
+    def texts(name: str) -> Sequence[str]:
+        if name in attributes and attributes[name].distinct == len(attributes[name].values):
+            return [value for value, _ in attributes[name].values if isinstance(value, str)]
+        return graph.texts(what, name) if name in attributes or name == "id" else ()
+
+    return Known(tuple(attributes), values, kinds, texts, ends, what)
+
+
+def known_of_items(items: Iterable[Any]) -> Known:
+    """Return what the first ten thousand items have."""
+    looked_at = [item for item in islice(items, _LOOKED_AT) if isinstance(item, dict)]
+    names = tuple(dict.fromkeys(name for item in looked_at for name in item))
+
+    def column(name: str) -> list[Any]:
+        return [read(item, (name,)) for item in looked_at]
+
+    def values(name: str) -> Values:
+        return Counter(value for value in column(name) if isinstance(value, str)).most_common(1_000)
+
+    def kinds(name: str) -> Collection[str]:
+        return {_KINDS[type(value)] for value in column(name) if type(value) in _KINDS}
+
+    def texts(name: str) -> Sequence[str]:
+        return list(dict.fromkeys(value for value in column(name) if isinstance(value, str)))
+
+    return Known(names, values, kinds, texts)
+
+
+def near(condition: Condition | None, known: Known) -> str:
+    """Return hints, up to three in one text: for each tested field that is unknown or has no such value."""
+    if condition is None:
+        return ""
+    hints: dict[str, None] = {}
+    for node in walk(condition):
+        if isinstance(node, Comparison) and isinstance(node.left, Field) and node.left.path:
+            if hint := _near_comparison(node, node.left.path, known):
+                hints[hint] = None
+            if len(hints) == _HINTS:
+                break
+    return "; ".join(hints)
+
+
+def _near_comparison(comparison: Comparison, path: tuple[str, ...], known: Known) -> str:
+    told = ".".join(path)
+    prefix, ends = "", known.ends
+    if told not in known.names and ends is not None:
+        if path in (("source",), ("target",)):
+            path, known = ("id",), ends
+        elif len(path) > 1 and path[0] in ("source", "target", "node"):
+            prefix, path, known = f"{path[0]}.", path[1:], ends
+        elif len(path) > 1 and path[0] == "edge":
+            prefix, path = "edge.", path[1:]
+    name = ".".join(path) if ".".join(path) in known.names else path[0]
+    if name not in known.names and name not in _BUILT_IN:
+        return _unknown_name(prefix, ".".join(path), known)
+    if name != ".".join(path):
+        return ""
+    asked = [value for value in _asked(comparison)[:_ASKED] if isinstance(value, str | int | float)]
+    return _near_kind(told, name, asked, comparison, known) or (
+        _near_value(told, name, asked, comparison.operator, known) if comparison.operator in _TELLING else ""
+    )
+
+
+_TELLING = ("=", "IN", "CONTAINS", "STARTS_WITH", "ENDS_WITH")
+_PARTS: Mapping[str, Callable[[str, str], bool]] = {
+    "CONTAINS": str.__contains__, "STARTS_WITH": str.startswith, "ENDS_WITH": str.endswith,
+}  # fmt: skip
+_COMPARING = ("=", "IN", "<", "<=", ">", ">=")
+_TYPED = (*_COMPARING, *_TELLING, "MATCHES")
+"""Operators for which a value of another kind than the attribute's is never true."""
+_KINDS = {str: "text", int: "integer", float: "float", bool: "boolean", list: "list", dict: "object"}
+_WORDS = {"text": "text", "integer": "a number", "float": "a number", "boolean": "a boolean"}
+
+
+def _near_kind(told: str, name: str, asked: Sequence[Any], comparison: Comparison, known: Known) -> str:
+    """Say that an attribute is of one kind and everything asked for of another; "" where that is not so."""
+    if not asked or comparison.operator not in _TYPED:
+        return ""
+    there = {_WORDS.get(kind) for kind in known.kinds(name) if kind != "null"}
+    given = {_WORDS[_KINDS[type(value)]] for value in asked}
+    if len(there) != 1 or len(given) != 1 or there == given or None in there:
+        return ""
+    kind, value = there.pop(), asked[0]
+    said = f"{told} is {kind}, and {_written(value)} is {given.pop()}"
+    if kind == "text":
+        return f"{said}: write {short(_written(value))}"
+    if not isinstance(value, str) or comparison.operator not in _COMPARING:
+        return said
+    fits = value in ("true", "false") if kind == "a boolean" else _NUMBER.fullmatch(value)
+    return f"{said}: write {value}" if fits else said
+
+
+_NUMBER = re.compile(r"-?[0-9]{1,30}([.][0-9]{1,30})?")
+
+
+def _unknown_name(prefix: str, name: str, known: Known) -> str:
+    if not known.names:
+        return f"the {known.what} have no attributes" if known.what != "items" else ""
+    like = nearest(name, known.names)
+    if like and known.what != "items":
+        return f"there is no {prefix}{name}; did you mean {prefix}{like}?"
+    meant = f"did you mean {prefix}{like}? " if like else ""
+    return f"there is no {prefix}{name}; {meant}the {known.what} have: {listed(known.names, _OFFERED)}"
+
+
+def _asked(comparison: Comparison) -> Sequence[Any]:
+    right = comparison.right
+    if isinstance(right, Items):
+        return [item.value for item in right.items]
+    if isinstance(right, Constant):
+        return right.value if isinstance(right.value, tuple) else [right.value]
+    return ()
+
+
+def _near_value(told: str, name: str, asked: Sequence[Any], operator: Operator, known: Known) -> str:
+    values = known.values(name)
+    part = _PARTS.get(operator)
+    every: dict[str, None] | None = None
+    for at, value in enumerate(asked):
+        if any(type(value) is type(there) and value == there for there, _ in values):
+            continue
+        if isinstance(value, str):
+            if at >= _TRIED:
+                break
+            every = dict.fromkeys(known.texts(name)) if every is None else every
+            if value in every or (part is not None and any(part(text, value) for text in every)):
+                continue
+            if (like := _alike(value, every)) is not None:
+                missing = f"{told} has no {short(value)}; " if len(every) < MOST_TEXTS else ""
+                return f"{missing}did you mean {short(like)}?"
+        elif any(str(value) == there for there, _ in values):
+            return f"{told} is text: {short(str(value))}, not {value}"
+        if not values or name in _BUILT_IN:
+            continue
+        shown = ", ".join(f"{_written(there)} ({count:,})" for there, count in values[:_VALUES])
+        return f"{told} is mostly: {shown}" if len(values) > _VALUES else f"{told} is one of: {shown}"
+    return ""
+
+
+def _alike(value: str, texts: Collection[str]) -> str | None:
+    """Return the text that is spelt most alike, else one that has all words of ``value`` or of which ``value`` has all words."""
+    if (like := nearest(value, texts)) and (len(texts) <= _MANY or _likeness(value, like) >= _CLOSE):
+        return like
+    words = set(value.casefold().split())
+    if not words or len(value) > _LONGEST:
+        return None
+    best, share = None, _SHARE
+    for text in texts:
+        ratio = min(len(text), len(value)) / max(len(text), len(value), 1)
+        if ratio > share:
+            others = set(text.casefold().split())
+            if others and (words <= others or others <= words):
+                best, share = text, ratio
+    return best
+
+
+def _likeness(value: str, other: str) -> float:
+    from rapidfuzz.distance import OSA
+
+    return OSA.normalized_similarity(value.casefold(), other.casefold())
+
+
+def _written(value: Any) -> str:
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    return short(value, 40) if isinstance(value, str) else str(value)

@@ -1,0 +1,414 @@
+"""COUNT, AGGREGATE and RANK: numbers of a variable's items, and their order. The same input always gives the same output."""
+
+import math
+import statistics
+from collections.abc import Callable, Hashable, Mapping, Sequence
+from typing import Any
+
+from ....lang.evaluate.conditions import bind, compiled, identity, sort_key
+from ....lang.literals import kind_of, short
+from ....lang.trees.gasl import (
+    JOINED_FIELDS,
+    Aggregate,
+    Computation,
+    Count,
+    Join,
+    Path,
+    Rank,
+    SelectFields,
+    SelectWhere,
+    SetOperation,
+    joined_names,
+)
+from ..records import ExecutionResult
+from ..session import Session
+from ..variables import Value
+from .bindings import MISSING, Refused, Rows, beside, check_field, column, read, rows_of, variables
+from .evidence import gathered, one, picked
+from .find import caps_message
+from .suggestions import known_of_items, near
+
+__all__ = [
+    "run_aggregate",
+    "run_count",
+    "run_join",
+    "run_rank",
+    "run_select_fields",
+    "run_select_where",
+    "run_set_operation",
+]
+
+
+@beside
+def run_count(command: Count, session: Session) -> ExecutionResult:
+    """COUNT: a number, 0 too; BY a field: rows ``{field, count}``, groups in the order of their first items.
+
+    Items without the field are the group null. A field that is called ``count`` itself is kept as ``by.count``.
+    """
+    rows = rows_of(command.source, session)
+    if command.by is None:
+        count = len(rows)
+        value = Value(count, one(rows.value, count))
+        return ExecutionResult("success", value, count, {"count": count})
+    keys, members = _groups(rows, command.by)
+    name = _group_name(command.by, ["count"])
+    items = [{name: key, "count": len(member)} for key, member in zip(keys, members, strict=True)]
+    return _grouped(items, rows, members)
+
+
+@beside
+def run_aggregate(command: Aggregate, session: Session) -> ExecutionResult:
+    """AGGREGATE: rows ``{field, sum_x, ...}``. Nulls are left out of every computation but ``count()``.
+
+    Of nothing but nulls ``count(x)`` is 0 and the others are null. ``sum``, ``mean`` and ``median`` take numbers, ``min`` and
+    ``max`` numbers or texts; another value is ``schema_mismatch``. Sums of integers are exact, sums of floats do not
+    depend on the order. The summary's ``nulls`` counts what was left out.
+    """
+    rows = rows_of(command.source, session)
+    keys, members = _groups(rows, command.by)
+    columns = [None if made.field is None else column(rows, made.field) for made in command.computations]
+    names = [_column_name(made) for made in command.computations]
+    group_name = _group_name(command.by, names)
+    items: list[dict[str, Any]] = []
+    for key, member in zip(keys, members, strict=True):
+        item = {group_name: key}
+        for made, name, values in zip(command.computations, names, columns, strict=True):
+            item[name] = len(member) if values is None else _computed(made, rows, values, member)
+        items.append(item)
+    nulls = {
+        made.field.text: sum(value is None for value in values)
+        for made, values in zip(command.computations, columns, strict=True)
+        if made.field is not None and values is not None
+    }
+    nulls = {name: count for name, count in nulls.items() if count}
+    return _grouped(items, rows, members, {"nulls": nulls} if nulls else {})
+
+
+@beside
+def run_rank(command: Rank, session: Session) -> ExecutionResult:
+    """RANK: the items by a field; equal ones keep their order, those without the field come last, whichever way."""
+    rows = rows_of(command.source, session)
+    values = column(rows, command.by)
+    there = [index for index, value in enumerate(values) if value is not None]
+    there.sort(key=lambda index: sort_key(values[index]), reverse=command.descending)
+    order = there + [index for index, value in enumerate(values) if value is None]
+    if command.limit is not None:
+        order = order[: command.limit]
+    items = [rows.items[index] for index in order]
+    message = "" if items else f"{rows.name} is empty" if not rows.items else "LIMIT 0 keeps nothing"
+    return ExecutionResult(
+        "success" if items else "empty", Value(items, picked(rows.value, order)), len(items), {"count": len(items)},
+        message=message,
+    )  # fmt: skip
+
+
+def _groups(rows: Rows, by: Path) -> tuple[list[Any], list[list[int]]]:
+    """Return the groups' values and the indices of their items, in the order of their first items."""
+    groups: dict[Any, tuple[Any, list[int]]] = {}
+    for index, value in enumerate(column(rows, by)):
+        groups.setdefault(identity(value), (value, []))[1].append(index)
+    return [value for value, _ in groups.values()], [members for _, members in groups.values()]
+
+
+def _group_name(by: Path, names: Sequence[str]) -> str:
+    name = by.text
+    while name in names:
+        name = f"by.{name}"
+    return name
+
+
+def _grouped(
+    items: list[dict[str, Any]], rows: Rows, members: Sequence[Sequence[int]], more: dict[str, Any] | None = None
+) -> ExecutionResult:
+    evidence = gathered([[(rows.value, index) for index in member] for member in members])
+    return ExecutionResult(
+        "success" if items else "empty",
+        Value(items, evidence),
+        len(items),
+        {"count": len(items), **(more or {})},
+        message="" if items else f"{rows.name} is empty",
+    )
+
+
+def _column_name(made: Computation) -> str:
+    return made.function if made.field is None else f"{made.function}_{made.field.text}"
+
+
+def _computed(made: Computation, rows: Rows, column: Sequence[Any], member: Sequence[int]) -> Any:
+    """Return one computation over one group."""
+    there = [index for index in member if column[index] is not None]
+    if made.function == "count":
+        return len(there)
+    if not there:
+        return None
+    values = [column[index] for index in there]
+    if made.function in ("min", "max") and all(isinstance(value, str) for value in values):
+        return min(values) if made.function == "min" else max(values)
+    for index, value in zip(there, values, strict=True):
+        if isinstance(value, bool) or not isinstance(value, int | float):
+            raise Refused(
+                "schema_mismatch", _not_a_number(made, rows, index, value), "SELECT the items that have numbers"
+            )
+    try:
+        result = _FUNCTIONS[made.function](values)
+    except (OverflowError, ValueError):  # of infinities and of what leads there; JSON has none
+        result = math.inf
+    if isinstance(result, float) and not math.isfinite(result):
+        raise Refused("schema_mismatch", f"{_written(made)} is too large for a number")
+    return result
+
+
+def _not_a_number(made: Computation, rows: Rows, index: int, value: Any) -> str:
+    item = rows.items[index]
+    name = item.get("id") if isinstance(item, dict) else None
+    which = f"item {index + 1} of {rows.name}" + (f" ({short(name)})" if isinstance(name, str) else "")
+    what = short(value) if isinstance(value, str) else kind_of(value)
+    needed = "numbers, or texts alone" if made.function in ("min", "max") else "numbers"
+    return f"{_written(made)} takes {needed}; {which} has {what}"
+
+
+def _written(made: Computation) -> str:
+    return f"{made.function}({made.field.text if made.field else ''})"
+
+
+def _sum(values: Sequence[Any]) -> int | float:
+    return sum(values) if all(isinstance(value, int) for value in values) else math.fsum(values)
+
+
+def _mean(values: Sequence[Any]) -> float:
+    return float(_sum(values) / len(values))
+
+
+def _median(values: Sequence[Any]) -> int | float:
+    middle: int | float = statistics.median(values)
+    return middle
+
+
+_FUNCTIONS: dict[str, Callable[[Sequence[Any]], Any]] = {
+    "sum": _sum, "mean": _mean, "min": min, "max": max, "median": _median,
+}  # fmt: skip
+
+
+# SELECT: projection and filter of a variable's items.
+
+
+@beside
+def run_select_fields(command: SelectFields, session: Session) -> ExecutionResult:
+    """SELECT ... FIELDS: each item becomes an object of exactly these fields, a dotted one under its dotted name.
+
+    What an item lacks is null; what no item has is ``schema_mismatch``. The evidence stays.
+    """
+    rows = rows_of(command.source, session)
+    for path in command.fields:
+        check_field(rows, path)
+    wanted = [(path.text, path.parts) for path in command.fields]
+    items = [{name: _null(read(item, parts)) for name, parts in wanted} for item in rows.items]
+    message = "" if items else f"{rows.name} is empty"
+    return _result(items, Value(items, picked(rows.value, range(len(items)))), message)
+
+
+@beside
+def run_select_where(command: SelectWhere, session: Session) -> ExecutionResult:
+    """SELECT ... WHERE: the items for which the condition is true. What is no object has no fields."""
+    rows = rows_of(command.source, session)
+    condition = bind(command.where, variables(session))
+    holds = compiled(condition).holds
+    kept = [index for index, item in enumerate(rows.items) if holds(item if isinstance(item, dict) else {})]
+    items = [rows.items[index] for index in kept]
+    message = hint = ""
+    if not rows.items:
+        message = f"{rows.name} is empty"
+    elif not items:
+        message = f"no item of {rows.name} satisfies the condition"
+        hint = near(condition, known_of_items(rows.items))
+    return _result(items, Value(items, picked(rows.value, kept)), message, hint)
+
+
+def _null(value: Any) -> Any:
+    return None if value is MISSING else value
+
+
+def _result(items: list[Any], value: Value, message: str, hint: str = "") -> ExecutionResult:
+    status: Any = "success" if items else "empty"
+    return ExecutionResult(status, value, len(items), {"count": len(items)}, used="scan", message=message, hint=hint)
+
+
+# JOIN, UNION, INTERSECT and EXCEPT: two variables made into one.
+# Values are the same as ``=`` has them (1 is 1.0, "1" is not 1); null is the same as nothing, not even null.
+
+
+Members = list[tuple[Value, int]]
+
+
+@beside
+def run_join(command: Join, session: Session) -> ExecutionResult:
+    """JOIN (inner): a row for every pair whose fields are the same, in the order of the left and then of the right.
+
+    Every row has the same fields, null where an item lacks one: those of the left items, then those of the right ones under the
+    names of ``lang.gasl.joined_names``; too many of them are refused. The evidence is that of both. More rows than
+    ``max_results`` are cut: ``partial``.
+    """
+    left, right = rows_of(command.left, session), rows_of(command.right, session)
+    left_keys, right_keys = _keys(left, command.left_field), _keys(right, command.right_field)
+    own, others = _names(left), _names(right)
+    renamed = joined_names(own, others, command)
+    if renamed is None:
+        raise Refused(
+            "schema_mismatch",
+            f"the rows would have more than {JOINED_FIELDS:,} fields: {left.name} has {len(own):,}, {right.name} has {len(others):,}",
+            "keep the needed fields of each first: SELECT variable FIELDS field, field AS variable",
+        )
+    there: dict[Hashable, list[int]] = {}
+    for index, key in enumerate(right_keys):
+        if key is not None:
+            there.setdefault(key, []).append(index)
+    items: list[Any] = []
+    members: list[Members] = []
+    cut = False
+    for at, key in enumerate(left_keys):
+        for other in there.get(key, ()) if key is not None else ():
+            if len(items) == session.caps.max_results:
+                cut = True
+                break
+            items.append(_merged(left.items[at], right.items[other], own, renamed))
+            members.append([(left.value, at), (right.value, other)])
+        if cut:
+            break
+    caps_hit = ("max_results",) if cut else ()
+    message, hint = caps_message(caps_hit, session.caps), ""
+    if not items and not cut:
+        message, hint = _nothing(command, left, right)
+    return ExecutionResult(
+        "partial" if cut else "success" if items else "empty", Value(items, gathered(members)), len(items),
+        {"count": len(items)}, caps_hit=caps_hit, used="hash join", message=message, hint=hint,
+    )  # fmt: skip
+
+
+def _keys(rows: Rows, field: Path) -> list[Hashable | None]:
+    return [None if value is None else identity(value) for value in column(rows, field)]
+
+
+def _names(rows: Rows) -> dict[str, None]:
+    """Return the fields of all items of a side, whether they are joined or not, in the order in which they are met."""
+    names: dict[str, None] = {}
+    for item in rows.items:
+        if isinstance(item, dict):
+            names.update(dict.fromkeys(item))
+    return names
+
+
+def _merged(
+    left: dict[str, Any], right: dict[str, Any], own: Mapping[str, None], renamed: Mapping[str, str]
+) -> dict[str, Any]:
+    merged = dict(left)  # its own fields first: what stands first tells a node from an edge
+    if len(merged) < len(own):
+        for name in own:
+            merged.setdefault(name, None)
+    for name, into in renamed.items():
+        merged[into] = right.get(name)
+    return merged
+
+
+def _nothing(command: Join, left: Rows, right: Rows) -> tuple[str, str]:
+    for rows in (left, right):
+        if not rows.items:
+            return f"{rows.name} is empty", ""
+    message = f"no {command.left_field.text} of {left.name} is a {command.right_field.text} of {right.name}"
+    left_kinds, right_kinds = _kinds(left, command.left_field), _kinds(right, command.right_field)
+    if left_kinds and right_kinds and not left_kinds & right_kinds:
+        return message, f"they differ in type: {' and '.join(sorted(left_kinds))}, {' and '.join(sorted(right_kinds))}"
+    return message, ""
+
+
+def _kinds(rows: Rows, field: Path) -> set[str]:
+    names = {str: "text", bool: "boolean", int: "number", float: "number", list: "list", dict: "object"}
+    return {names.get(type(value), "other") for value in column(rows, field) if value is not None}
+
+
+@beside
+def run_set_operation(command: SetOperation, session: Session) -> ExecutionResult:
+    """UNION, INTERSECT, EXCEPT. Without ON whole items are compared, and equal ones are kept once.
+
+    ON a field: UNION keeps the first item of each value and every item without one; INTERSECT and EXCEPT keep every item of
+    the left whose value is, or is not, among the right's. Items that stand for others bear the evidence of all of them.
+    """
+    left, right = rows_of(command.left, session), rows_of(command.right, session)
+    right_field = command.right_field or command.left_field
+    left_keys: Sequence[Hashable | None] = (
+        _keys(left, command.left_field) if command.left_field else [_whole(item) for item in left.items]
+    )
+    right_keys: Sequence[Hashable | None] = (
+        _keys(right, right_field) if right_field else [_whole(item) for item in right.items]
+    )
+    keyed = command.left_field is not None
+    items, members = _OPERATIONS[command.kind](left, right, left_keys, right_keys, keyed)
+    return ExecutionResult(
+        "success" if items else "empty",
+        Value(items, gathered(members)),
+        len(items),
+        {"count": len(items)},
+        used="hash",
+        message="" if items else f"{left.name} {command.kind} {right.name} has no items",
+    )
+
+
+def _whole(item: Any) -> Hashable:
+    return ("item", identity(item))
+
+
+Sides = Callable[[Rows, Rows, Sequence[Any], Sequence[Any], bool], tuple[list[Any], list[Members]]]
+
+
+def _union(left: Rows, right: Rows, left_keys: Sequence[Any], right_keys: Sequence[Any], keyed: bool) -> Any:
+    items: list[Any] = []
+    members: list[Members] = []
+    at: dict[Hashable, int] = {}
+    for rows, keys in ((left, left_keys), (right, right_keys)):
+        for index, key in enumerate(keys):
+            if key is not None and key in at:
+                members[at[key]].append((rows.value, index))
+                continue
+            if key is not None:
+                at[key] = len(items)
+            items.append(rows.items[index])
+            members.append([(rows.value, index)])
+    return items, members
+
+
+def _intersect(left: Rows, right: Rows, left_keys: Sequence[Any], right_keys: Sequence[Any], keyed: bool) -> Any:
+    there: dict[Hashable, list[int]] = {}
+    for index, key in enumerate(right_keys):
+        if key is not None:
+            there.setdefault(key, []).append(index)
+    kept, members = _kept(left, left_keys, keyed, lambda key: key is not None and key in there)
+    for member, key in zip(members, (left_keys[index] for index in kept), strict=True):
+        member += [(right.value, index) for index in there[key]]
+    return [left.items[index] for index in kept], members
+
+
+def _except(left: Rows, right: Rows, left_keys: Sequence[Any], right_keys: Sequence[Any], keyed: bool) -> Any:
+    there = {key for key in right_keys if key is not None}
+    kept, members = _kept(left, left_keys, keyed, lambda key: key is None or key not in there)
+    return [left.items[index] for index in kept], members
+
+
+def _kept(
+    left: Rows, keys: Sequence[Any], keyed: bool, wanted: Callable[[Any], bool]
+) -> tuple[list[int], list[Members]]:
+    """Return the indices that stay and what each stands for; whole items that are equal stay once."""
+    kept: list[int] = []
+    members: list[Members] = []
+    at: dict[Hashable, int] = {}
+    for index, key in enumerate(keys):
+        if not wanted(key):
+            continue
+        if not keyed and key in at:
+            members[at[key]].append((left.value, index))
+            continue
+        at[key] = len(kept)
+        kept.append(index)
+        members.append([(left.value, index)])
+    return kept, members
+
+
+_OPERATIONS: dict[str, Sides] = {"UNION": _union, "INTERSECT": _intersect, "EXCEPT": _except}

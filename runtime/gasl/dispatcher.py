@@ -1,0 +1,177 @@
+"""From a command to its runner, and from what a runner raises to a status. See ``docs/design/gasl.md#execution``."""
+
+from collections.abc import Awaitable, Mapping, Sequence
+from typing import Any
+
+from attrs import evolve, field, frozen
+
+from ...adapters.graph import AdapterError
+from ...adapters.llm import BudgetExceeded, LLMError
+from ...adapters.state import StateError, StoreError
+from ...lang.evaluate.conditions import ConditionError, Unbound
+from ...lang.trees.conditions import Variable
+from ...lang.trees.gasl import Analyze, Assert, Branch, Command, Name, Require, Update
+from ...lang.trees.node import walk
+from ..events import BudgetReached
+from .commands import RUNNERS
+from .records import STOPPING, ExecutionResult, cut
+from .session import Runner, Session
+from .variables import Value
+
+__all__ = ["CommandDispatcher", "failure", "incomplete_sources", "resting_on", "settled"]
+
+_REASONS = 3
+"""Reasons that a message has at most; the value has all of them."""
+_LONGEST = 500
+"""Characters that are kept of what a runner raised."""
+
+
+@frozen
+class CommandDispatcher:
+    """Runs commands. ``runners`` has the function for every class of command that is not control flow."""
+
+    runners: Mapping[type, Runner] = field(factory=lambda: RUNNERS)
+
+    async def dispatch(self, command: Command, session: Session) -> ExecutionResult:
+        """Run ``command`` and bind its value to its variable. What fails is a result; only ``StoreError`` is raised."""
+        sources = incomplete_sources(command, session)  # before it runs: it may bind a name anew that it reads
+        result = await self._run(command, session)
+        into = getattr(command, "into", None)
+        result = _marked(result, into.text if into is not None else "")
+        if isinstance(command, Update) and result.status == "success":
+            sources |= _held(command.key.text, session, sources)
+        result = resting_on(result, sources, fails=isinstance(command, Assert))
+        if into is not None and isinstance(result.value, Value) and _binds(result):
+            session.context.set(into.text, result.value)
+        return result
+
+    async def _run(self, command: Command, session: Session) -> ExecutionResult:
+        runner = self.runners.get(type(command))
+        if runner is None:
+            return _failed(f"{type(command).__name__} can't be run here")
+        return await settled(runner(command, session), session)
+
+
+def incomplete_sources(command: Command, session: Session) -> dict[str, tuple[str, ...]]:
+    """Return what a command reads itself that is not the whole answer: variables, also in ``${...}``, and keys, each with why."""
+    sources = dict(session.resting)
+    if isinstance(command, Require):  # whether there is a value is known of a part too
+        return sources
+    into = getattr(command, "into", None)
+    read = command.condition if isinstance(command, Branch) else command
+    for node in walk(read):
+        name = node.name if isinstance(node, Variable) else node.text if isinstance(node, Name) else None
+        value = session.context.value(name) if name is not None and node is not into else None
+        if name is not None and value is not None and value.incomplete:
+            sources[name] = value.incomplete
+    if isinstance(command, Analyze):
+        sources |= _held(command.key.text, session, sources)
+    return sources
+
+
+def _held(key: str, session: Session, sources: Mapping[str, tuple[str, ...]]) -> dict[str, tuple[str, ...]]:
+    """Return why a key, or one declared in it, is incomplete, but for the reasons that ``sources`` give already."""
+    snapshot = session.state.snapshot()
+    if snapshot.kind(key) is None:
+        return {}
+    told = {reason for reasons in sources.values() for reason in reasons}
+    held = {each.key: each.incomplete for each in snapshot.declared(key)}
+    return {name: reasons for name, reasons in held.items() if set(reasons) - told}
+
+
+def _marked(result: ExecutionResult, name: str) -> ExecutionResult:
+    """Return a partial result with a value that knows why it is not the whole answer."""
+    if result.status != "partial" or not isinstance(result.value, Value):
+        return result
+    cut_short = result.message.removesuffix("; there may be more")
+    count = f" at {result.count:,} {'item' if result.count == 1 else 'items'}" if result.count is not None else ""
+    said = (
+        f"was {cut_short}{count}"
+        if result.caps_hit and cut_short.startswith("cut short by")
+        else f"is partial: {result.message}"
+    )
+    reason = cut(f"{name or 'the result'} {said}", _LONGEST)
+    return evolve(result, value=evolve(result.value, incomplete=(*result.value.incomplete, reason)))
+
+
+def resting_on(
+    result: ExecutionResult, sources: Mapping[str, tuple[str, ...]], *, fails: bool = False
+) -> ExecutionResult:
+    """Return a result that rests on incomplete ``sources``: ``partial``, with their names and why they are incomplete.
+
+    ``fails``: an assertion that does not hold fails all the same; it only says what it rests on.
+    """
+    if not sources or result.status == "cancelled" or (result.status in STOPPING and not fails):
+        return result
+    reasons = tuple(dict.fromkeys(reason for each in sources.values() for reason in each))
+    names = tuple(sources)
+    message = f"{result.message}; it {_rests(names, reasons)}" if result.message else _rests(names, reasons)
+    one = "it" if len(names) == 1 else "them"
+    hint = result.hint or f"to make {one} complete, raise what cut {one} short, or narrow the condition, and run again"
+    value = result.value
+    if value is not None:
+        value = evolve(value, incomplete=tuple(dict.fromkeys((*value.incomplete, *reasons))))
+    status = result.status if fails and result.status != "success" else "partial"
+    return evolve(result, status=status, value=value, message=message, hint=hint, incomplete_from=names)
+
+
+def _rests(names: Sequence[str], reasons: Sequence[str]) -> str:
+    more = f"; {len(reasons) - _REASONS} more reasons" if len(reasons) > _REASONS else ""
+    which = "which is" if len(names) == 1 else "which are"
+    return f"rests on {' and '.join(names)}, {which} incomplete: {'; '.join(reasons[:_REASONS])}{more}"
+
+
+async def settled(work: Awaitable[ExecutionResult], session: Session) -> ExecutionResult:
+    """Return what ``work`` gives, or what it raises as a result. Raises ``StoreError``."""
+    try:
+        return await work
+    except StoreError:
+        raise
+    except Exception as error:  # an adapter or a client may raise anything; it fails its command, not the plan
+        return failure(error, session)
+
+
+def failure(error: Exception, session: Session) -> ExecutionResult:
+    """Return the result of a command that raised ``error``: status, message, hint, no traceback."""
+    match error:
+        case Unbound():
+            return ExecutionResult("binding_failure", message=error.message, hint=error.hint)
+        case StateError():
+            return ExecutionResult(error.status, message=error.message, hint=error.hint)
+        case ConditionError() | AdapterError():
+            return _failed(error.message, error.hint)
+        case LLMError():
+            if isinstance(error, BudgetExceeded) and session.events:
+                session.events.emit(BudgetReached(session.label, error.message, error.limit))
+            return ExecutionResult(
+                "error",
+                message=error.message,
+                hint=error.hint,
+                kind=error.kind,
+                usage=error.usage,
+                calls=error.attempts,
+            )
+        case TimeoutError():
+            return _failed(str(error) or "the command took too long")
+        case MemoryError():
+            return _failed("there is not enough memory for this command", "ask for less: a WHERE, a LIMIT")
+        case RecursionError():
+            return _failed("a value nests too deeply for this command")
+    return _failed(_said(error))
+
+
+def _binds(result: ExecutionResult) -> bool:
+    return result.status not in STOPPING and result.status != "cancelled"
+
+
+def _failed(message: str, hint: str = "") -> ExecutionResult:
+    return ExecutionResult("error", message=cut(message, _LONGEST), hint=cut(hint, _LONGEST))
+
+
+def _said(error: Any) -> str:
+    """Return what ``error`` says in one line; an exception may fail at that too."""
+    try:
+        text = " ".join(str(error).split())
+    except Exception:
+        text = ""
+    return f"{type(error).__name__}: {text}" if text else type(error).__name__

@@ -1,0 +1,150 @@
+"""From a plan in any of its forms to commands that were checked against the graph, the state and the host's ceiling."""
+
+from collections.abc import Collection, Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+from uuid import uuid4
+
+from attrs import evolve, field, frozen
+
+from ...lang.diagnostic import Diagnostic, has_errors
+from ...lang.linter.gasl import check, check_plan
+from ...lang.source import Source
+from ...lang.trees.gasl import Program, Statement
+from .errors import PlanError
+from .plan_settings import ceiling_of
+from .session import Session
+from .surroundings import TOO_DEEP, Surroundings
+
+if TYPE_CHECKING:
+    from ...lang.documents.plan import Plan
+
+__all__ = ["Ready", "checked", "faults_of", "is_document", "ready_of", "surroundings_of"]
+
+
+@frozen
+class Ready:
+    """A plan that was read and checked. ``texts`` are the exact texts of its statements, ``remarks`` what is not an error."""
+
+    plan_id: str
+    why: str | None
+    program: Program
+    texts: tuple[str, ...]
+    stop_on_error: bool = True
+    continue_on_empty: bool = False
+    remarks: tuple[Diagnostic, ...] = ()
+    plan: "Plan | None" = field(default=None, eq=False, repr=False)
+    surroundings: Surroundings | None = field(default=None, eq=False, repr=False)
+    """What it was checked against."""
+
+    @property
+    def statements(self) -> tuple[Statement, ...]:
+        """The statements of the outermost level."""
+        return self.program.statements
+
+
+def checked(plan: Any, session: Session) -> Ready:
+    """Read ``plan`` and check it. Raises ``PlanError`` with what is wrong; then nothing was run.
+
+    ``plan``: the plan object as a mapping, as JSON text or as a ``Plan``; or a program, as text or as a ``Program``, which
+    gets an id of its own. A ``Ready`` plan is not checked again, unless graph, state, variables or models are not as they were.
+    """
+    if isinstance(plan, Ready):
+        if plan.surroundings == surroundings_of(session, session.context.names()):
+            return plan
+        return evolve(checked(plan.plan or plan.program, session), plan_id=plan.plan_id, why=plan.why)
+    if isinstance(plan, Program):
+        return _program(plan, session)
+    if isinstance(plan, str):
+        plan = Source(plan, "<plan>")
+    if isinstance(plan, Source) and not is_document(plan.text):
+        from ...lang.parse.gasl import parse_gasl
+
+        return _program(parse_gasl(plan), session)
+    from ...lang.documents.plan import Plan, PlanRead, read_plan
+
+    if isinstance(plan, Plan):
+        read = PlanRead(plan, tuple(map(plan.script.located, plan.program.diagnostics)), plan.script.source)
+    elif isinstance(plan, Mapping | Source):
+        try:
+            read = read_plan(plan)
+        except RecursionError:
+            raise PlanError([TOO_DEEP], Source("", "<plan>")) from None
+    else:
+        raise TypeError(f"a plan is an object, a text or a program, not {type(plan).__name__}")
+    try:
+        surroundings = surroundings_of(session, session.context.names())
+        found = check_plan(read, **surroundings.known)
+    except RecursionError:
+        found = [TOO_DEEP]
+    if read.plan is None or has_errors(found):
+        raise PlanError(found, read.source)
+    return ready_of(read.plan, found, surroundings)
+
+
+def ready_of(plan: "Plan", found: Sequence[Diagnostic], surroundings: Surroundings) -> Ready:
+    """Return a plan that was checked against ``surroundings``: ``found`` are the diagnostics, none of them an error."""
+    return Ready(
+        plan.plan_id, plan.why, plan.program, _exact(plan), plan.config.stop_on_error, plan.config.continue_on_empty,
+        tuple(found), plan, surroundings,
+    )  # fmt: skip
+
+
+def is_document(text: str) -> bool:
+    """Say whether a text is a plan in JSON, not a program: no command begins with a brace or a bracket."""
+    return text.lstrip("\ufeff \t\r\n")[:1] in ("{", "[")
+
+
+def faults_of(program: Program, session: Session, variables: Collection[str]) -> list[Diagnostic]:
+    """Return what the linter says of ``program``, with all that is known where it is to run, by place."""
+    try:
+        return check(program, **surroundings_of(session, variables).known)
+    except RecursionError:
+        return [TOO_DEEP]
+
+
+def surroundings_of(session: Session, variables: Collection[str]) -> Surroundings:
+    """Return what a program that runs in ``session`` with these variables is checked against."""
+    return Surroundings(
+        session.graph.schema,
+        {declared.key: declared.type for declared in session.state.snapshot().declared()},
+        ceiling_of(session),
+        session.graph.measures,
+        tuple(variables),
+        tuple(session.models),
+        _fields(session, variables),
+    )
+
+
+def _fields(session: Session, variables: Collection[str]) -> dict[str, tuple[str, ...]]:
+    """Return the fields of the variables' items, with those that the graph's items may have: some lack what others have."""
+    schema = session.graph.schema
+    found = {}
+    for name in variables:
+        fields = session.context.fields(name)
+        if fields is not None:
+            of_graph = ("id", *schema.node_attributes) if "id" in fields else ()
+            of_edges = ("key", *schema.edge_attributes) if {"source", "target"} <= set(fields) else ()
+            found[name] = tuple(dict.fromkeys((*fields, *of_graph, *of_edges)))
+    return found
+
+
+def _program(program: Program, session: Session) -> Ready:
+    surroundings = surroundings_of(session, session.context.names())
+    try:
+        found = check(program, **surroundings.known)
+    except RecursionError:
+        found = [TOO_DEEP]
+    if has_errors(found):
+        raise PlanError(found, program.source)
+    texts = tuple(program.source.slice(statement.command.span) for statement in program.statements)
+    return Ready(str(uuid4()), None, program, texts, remarks=tuple(found), surroundings=surroundings)
+
+
+def _exact(plan: "Plan") -> tuple[str, ...]:
+    """Return each statement's text: the string of the plan where it fills one, else what it is in the script."""
+    texts = []
+    for statement in plan.program.statements:
+        text = plan.program.source.slice(statement.command.span)
+        whole = plan.texts[plan.script.number(statement.command.span.start)]
+        texts.append(whole if whole.strip() == text.strip() else text)
+    return tuple(texts)

@@ -1,0 +1,206 @@
+"""What a GASL command gives: a result while it runs, and the record that is kept of it. See ``docs/design/gasl.md#execution``."""
+
+from collections.abc import Mapping, Sequence
+from itertools import islice
+from math import isfinite
+from typing import Any, Literal
+
+from attrs import field, frozen
+
+from ...adapters.llm import Usage
+from ...lang.diagnostic import Diagnostic
+from ..excerpts import NAMING
+from .variables import Value
+
+__all__ = [
+    "STOPPING", "ExecutionRecord", "ExecutionResult", "Status", "as_history", "cut", "excerpt", "kept_text",
+    "last_with_value", "plan_status", "storable",
+]  # fmt: skip
+
+Status = Literal["success", "empty", "partial", "binding_failure", "schema_mismatch", "error", "cancelled"]
+
+STOPPING: frozenset[Status] = frozenset({"error", "binding_failure", "schema_mismatch"})
+"""The statuses that stop a plan whose config says ``stop_on_error``."""
+
+
+@frozen
+class ExecutionResult:
+    """What a runner gives. It holds a value, a count and metadata.
+
+    ``value`` is bound to the command's variable; ``count`` are its items, fields or the number itself. ``summary`` is seed
+    003's object for the history (``{"count": 1475}`` and what else is worth keeping). ``caps_hit`` names the caps that cut it
+    short. ``message`` says in a sentence what was not as wanted, ``hint`` what is near or what to do; ``failed_items`` are
+    items that a model gave nothing for (id and reason). ``used`` says how it was computed. ``kind`` is the kind of a model's error
+    (``LLMError.kind``) where that is what failed. ``incomplete_from`` names the variables and keys that it was computed from and that
+    are not the whole answer themselves. ``written``: what a command put into the state, None where it wrote nothing.
+    """
+
+    status: Status = "success"
+    value: Value | None = None
+    count: int | None = None
+    summary: Mapping[str, Any] = field(factory=dict)
+    caps_hit: tuple[str, ...] = ()
+    calls: int = 0
+    usage: Usage = field(factory=Usage)
+    cost: float | None = None
+    cached: int = 0
+    used: str = ""
+    message: str = ""
+    hint: str = ""
+    failed_items: tuple[Mapping[str, Any], ...] = ()
+    diagnostic: Diagnostic | None = None
+    kind: str = ""
+    incomplete_from: tuple[str, ...] = ()
+    written: Value | None = None
+
+
+@frozen
+class ExecutionRecord:
+    """What happened to one command. Times are ISO 8601 in UTC; ``duration`` is seconds.
+
+    ``step`` counts the commands of a state's outermost level from 1, over all its plans; what a command ran has its ``step`` and
+    a ``part`` of its own ("1", "2.1"). ``value`` is the plain JSON value (None where there is none); ``metrics`` has count, shape,
+    caps_hit, calls, tokens and so on, where known; ``error`` is ``{"message", "hint", "kind"?, "diagnostic"?, "diagnostics"?}``
+    where the status is not a success. ``nested`` are the records of what the command ran (a branch, the body of a TRY);
+    ``rolled_back`` says that the state was taken back to before it.
+    """
+
+    step: int
+    plan_id: str
+    command: str
+    why: str | None
+    status: Status
+    started_at: str
+    finished_at: str
+    duration: float
+    summary: Mapping[str, Any] = field(factory=dict)
+    metrics: Mapping[str, Any] = field(factory=dict)
+    provenance_summary: Mapping[str, Any] = field(factory=dict)
+    error: Mapping[str, Any] | None = None
+    value: Any = field(default=None, repr=False)
+    variable: str | None = None
+    nested: "tuple[ExecutionRecord, ...]" = ()
+    part: str = ""
+    rolled_back: bool = False
+
+    @property
+    def ok(self) -> bool:
+        """Whether the command did what it says, all or part of it, or found nothing."""
+        return self.status not in STOPPING and self.status != "cancelled"
+
+    @property
+    def label(self) -> str:
+        """``step``, with ``part`` behind a point: "3", "3.1"."""
+        return f"{self.step}.{self.part}" if self.part else str(self.step)
+
+
+def plan_status(records: Sequence[ExecutionRecord]) -> Status:
+    """Return the status of a plan as a whole, from the records of its outermost level.
+
+    Cancelled where one is; that of the last record where it ended the plan (a failure, or empty); partial where something
+    before failed or is partial; else success. A plan without commands is a success.
+    """
+    if any(record.status == "cancelled" for record in records):
+        return "cancelled"
+    if not records:
+        return "success"
+    if (last := records[-1].status) in STOPPING or last == "empty":
+        return last
+    return "partial" if any(not record.ok or record.status == "partial" for record in records) else "success"
+
+
+def last_with_value(records: Sequence[ExecutionRecord]) -> ExecutionRecord | None:
+    """Return the last record that bound a variable, among ``records`` and what they ran; None where none did."""
+    for record in reversed(records):
+        if (found := last_with_value(record.nested)) is not None:
+            return found
+        if record.variable is not None:
+            return record
+    return None
+
+
+_COMMAND = 2_000
+"""Characters of a command that the history keeps; ``replay.commands`` has the whole text."""
+
+
+def as_history(record: ExecutionRecord, most: int = 200) -> dict[str, Any]:
+    """Return the record as an entry of the history: the state object's keys first, inputs and outputs truncated to ``most`` characters."""
+    entry: dict[str, Any] = {
+        "step": record.step,
+        "command": kept_text(record.command),
+        "why": record.why and cut(record.why, max(1_000, most)),
+        "summary": excerpt(dict(record.summary), most),
+        "provenance_summary": excerpt(dict(record.provenance_summary), most),
+        "started_at": record.started_at,
+        "finished_at": record.finished_at,
+        "duration": record.duration,
+        "status": record.status,
+        "plan_id": cut(record.plan_id, most),
+        "metrics": excerpt(dict(record.metrics), most),
+    }
+    if record.part:
+        entry["part"] = record.part
+    if record.variable is not None:
+        entry["variable"] = record.variable
+        entry["output"] = excerpt(record.value, most)
+    if record.error is not None:
+        entry["error"] = excerpt(dict(record.error), max(1_000, most))
+    return {name: storable(value) for name, value in entry.items()}
+
+
+def kept_text(command: str) -> str:
+    """Return a command's text as the history has it."""
+    return str(storable(cut(command, _COMMAND)))
+
+
+def cut(text: str, most: int) -> str:
+    """Return ``text`` with at most ``most`` characters, the last one an ellipsis where something is left out."""
+    return text if len(text) <= most else text[: most - 1] + "…"
+
+
+_SHOWN = 10
+"""Items of a list, or keys of an object, that an excerpt looks at."""
+_DEEPEST = 6
+"""Levels of a value that an excerpt goes down."""
+
+
+def excerpt(value: Any, most: int) -> Any:
+    """Return ``value`` in brief, as JSON: texts cut to ``most`` characters, lists and objects to their first items.
+
+    What is left out is told by an ellipsis in the place of the items, with their number. Costs the same for any size.
+    """
+    return _excerpt(value, most, _DEEPEST)
+
+
+def _excerpt(value: Any, most: int, depth: int) -> Any:
+    if isinstance(value, str):
+        return cut(value, most)
+    if not isinstance(value, list | tuple | Mapping):
+        return value
+    if depth == 0:
+        return "…"
+    if isinstance(value, Mapping):
+        first = list(islice(value.items(), 2 * _SHOWN))
+        known = {name for name, _ in first}
+        first += [(name, value[name]) for name in NAMING if name in value and name not in known]
+        made = {cut(str(name), most): _excerpt(item, most, depth - 1) for name, item in first}
+        return made if len(value) == len(first) else {**made, "…": f"{len(value) - len(first)} more"}
+    items = [_excerpt(item, most, depth - 1) for item in value[:_SHOWN]]
+    return items if len(value) <= _SHOWN else [*items, f"… {len(value) - _SHOWN} more"]
+
+
+def storable(value: Any) -> Any:
+    """Return ``value`` with everything that a state refuses in its place: lone surrogates escaped, other numbers as texts."""
+    if isinstance(value, str):
+        return value if value.isascii() else value.encode("utf-8", "backslashreplace").decode("utf-8")
+    if isinstance(value, bool) or value is None:
+        return value
+    if isinstance(value, int):
+        return value if -(2**63) <= value < 2**63 else str(value)
+    if isinstance(value, float):
+        return value if isfinite(value) else str(value)
+    if isinstance(value, Mapping):
+        return {storable(str(name)): storable(item) for name, item in value.items()}
+    if isinstance(value, list | tuple):
+        return [storable(item) for item in value]
+    return cut(repr(value), 200)

@@ -1,0 +1,287 @@
+"""Runs what a state says was run once more, and says whether the same comes of it. See ``docs/design/gasl.md#replay``.
+
+The commands are those of ``replay``; where plans begin and end, their settings, and what a cancellation interrupted is in
+the history. Models are not asked where their answers were kept. Compared are the variables with their provenance (times
+apart) and how each command ended. What was done to the state past the commands (``merge``, ``rollback``) can't be repeated.
+"""
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import Any, Unpack
+
+from attrs import define, field, frozen
+
+from ...adapters import llm as port
+from ...adapters.graph import Caps, GraphAdapter
+from ...adapters.llm import LLM, BadAnswer, Completion, LLMError, NotRecorded, Options, Truncated, Usage
+from ...adapters.llm.answers import canonical
+from ...adapters.llm.middleware import Own, as_client
+from ...adapters.state import StateStore
+from ...lang.diagnostic import has_errors
+from ...lang.parse.gasl import parse_command
+from .dispatcher import CommandDispatcher
+from .flow import Flow
+from .recorded_answers import Turns, request_of
+from .records import excerpt, kept_text
+from .session import Session
+from .variables import ContextStore, Value
+
+__all__ = ["Discrepancy", "Verdict", "areplay"]
+
+_TOLD = 20
+"""Discrepancies that are told."""
+_SHOWN = 200
+
+
+@frozen
+class Discrepancy:
+    """One thing that did not come out the same. ``where``: "step 3", "variables.authors.items[5]", "provenance.authors"."""
+
+    where: str
+    recorded: Any
+    replayed: Any
+
+
+@frozen
+class Verdict:
+    """What came of a replay.
+
+    ``identical``: every command ended as before, and the state is the same. ``differences`` are the first 20 where not.
+    ``commands`` were run, ``recalled`` answers taken from the record, ``asked`` calls made anew. ``remarks`` say what may be
+    the reason for differences.
+    """
+
+    identical: bool
+    commands: int
+    differences: tuple[Discrepancy, ...] = ()
+    recalled: int = 0
+    asked: int = 0
+    remarks: tuple[str, ...] = ()
+
+
+async def areplay(
+    recorded: Mapping[str, Any],
+    graph: GraphAdapter,
+    state: StateStore,
+    llm: Any = None,
+    *,
+    context: ContextStore | None = None,
+    dispatcher: CommandDispatcher | None = None,
+    chunks: Callable[[str], str | None] | None = None,
+) -> Verdict:
+    """Run the commands of ``recorded``, the state object, in ``state``, which must be empty, and compare.
+
+    ``llm`` is asked where no answer was kept; without one such a call fails. ``context`` are the variables that the host gave
+    to every plan, ``chunks`` gives a chunk's text by its id, as it did. Raises ``StoreError`` only.
+    """
+    told = recorded.get("replay") or {}
+    state.configure(query=recorded.get("query"), config=recorded.get("config"), seed=told.get("seed"))
+    again = _Again(
+        graph, state, _Recall.of(told.get("answers") or (), llm), context or ContextStore(), dispatcher, chunks
+    )
+    steps = _paired(told.get("commands") or (), recorded.get("history") or ())
+    if steps is None:
+        again.remarks.append("the history does not tell where plans began: the commands were run as one plan")
+        steps = [(text, {}) for text in told.get("commands") or ()]
+    for text, entry in steps:
+        await again.step(text, entry)
+    again.compare(recorded, state)
+    return Verdict(
+        not again.found,
+        again.commands,
+        tuple(again.found[:_TOLD]),
+        again.recall.recalled,
+        again.recall.asked,
+        tuple(dict.fromkeys(again.remarks)),
+    )
+
+
+Entry = Mapping[str, Any]
+
+
+def _paired(commands: Sequence[str], history: Sequence[Entry]) -> list[tuple[str | None, Entry]] | None:
+    """Put each command beside its entry; one that was refused has no text. None where they do not fit together."""
+    texts = iter(commands)
+    steps: list[tuple[str | None, Entry]] = []
+    for entry in history:
+        if "part" in entry:
+            continue
+        if entry.get("refused"):
+            steps.append((None, entry))
+            continue
+        text = next(texts, None)
+        if text is None or entry.get("command") != kept_text(text):
+            return None
+        steps.append((text, entry))
+    if next(texts, None) is not None or not any("plan" in entry for _, entry in steps[:1]):
+        return None if commands else []
+    return steps
+
+
+@define
+class _Again:
+    """A replay under way."""
+
+    graph: GraphAdapter
+    state: StateStore
+    recall: "_Recall"
+    given: ContextStore
+    dispatcher: CommandDispatcher | None
+    chunks: Callable[[str], str | None] | None = None
+    commands: int = 0
+    found: list[Discrepancy] = field(factory=list)
+    remarks: list[str] = field(factory=list)
+    _flow: Flow | None = None
+
+    async def step(self, text: str | None, entry: Entry) -> None:
+        """Run one command as it was run, or only take note of one that was refused."""
+        if self._flow is None or "plan" in entry:
+            self._flow = self._begin(entry)
+        flow = self._flow
+        if text is None:
+            if "variable" in entry:
+                flow.statuses[entry["variable"]] = entry["status"]
+            return
+        program = parse_command(text)
+        self.commands += 1
+        step = entry.get("step", self.commands)
+        self.recall.turns.begin(step)
+        if has_errors(program.diagnostics) or not program.statements:
+            self.found.append(Discrepancy(f"step {step}", entry.get("status", "run"), "can't be read"))
+            return
+        flow.next_step = lambda: step
+        flow.source = program.source
+        flow.cancelled = flow.cancelled_by_task = False
+        flow.interrupt_at = frozenset(entry.get("interrupts", ()))
+        record = await flow.run_one(program.statements[0].command, text, entry.get("why"))
+        if entry and record.status != entry.get("status"):
+            message = (record.error or {}).get("message")
+            self.found.append(
+                Discrepancy(
+                    f"step {step}", entry.get("status"), f"{record.status}: {message}" if message else record.status
+                )
+            )
+
+    def _begin(self, entry: Entry) -> Flow:
+        """Return a plan that begins as the recorded one did."""
+        told = entry.get("plan") or {}
+        if told.get("graph") and told["graph"] != self.graph.schema.hash:
+            self.remarks.append("the graph is not the one that was recorded")
+        variables = self.given.copy()
+        for name, value in (told.get("variables") or {}).items():
+            variables.set(name, Value(value, incomplete=tuple((told.get("incomplete") or {}).get(name, ()))))
+        if told.get("variables_left_out"):
+            self.remarks.append("a plan was given variables that are too large for the history to keep")
+        session = Session(
+            self.graph,
+            self.state,
+            self.recall.named("") if told.get("llm", True) else None,
+            {name: self.recall.named(name) for name in told.get("models", ())},
+            variables,
+            options=dict(told.get("options", {})),
+            plan_id=entry.get("plan_id", ""),
+        )
+        if self.chunks is not None:
+            session.chunks = self.chunks
+        if "caps" in told:
+            session.caps, session.ceiling = Caps(**told["caps"]), Caps(**told["ceiling"])
+        stops, goes_on = told.get("stop_on_error", True), told.get("continue_on_empty", False)
+        return Flow(session, self.dispatcher or CommandDispatcher(), lambda: 0, stops, goes_on)
+
+    def compare(self, recorded: Mapping[str, Any], state: StateStore) -> None:
+        """Find where the two states differ."""
+        snapshot = state.snapshot()
+        for name, before, after in (
+            ("variables", recorded.get("variables") or {}, snapshot.variables()),
+            ("provenance", recorded.get("provenance") or {}, snapshot.provenance()),
+        ):
+            before, after = _timeless(before), _timeless(after)
+            if canonical(before) != canonical(after):
+                self.found += _differences(name, before, after)
+
+
+def _timeless(value: Any) -> Any:
+    """Return ``value`` without the times in a model's evidence."""
+    if isinstance(value, Mapping):
+        timed = value.get("kind") == "model"
+        return {name: _timeless(item) for name, item in value.items() if not (timed and name == "at")}
+    return [_timeless(item) for item in value] if isinstance(value, list | tuple) else value
+
+
+def _differences(where: str, before: Any, after: Any) -> Iterator[Discrepancy]:
+    """Yield where two values differ, as deep as they are of the same kind."""
+    if isinstance(before, dict) and isinstance(after, dict):
+        for name in dict.fromkeys((*before, *after)):
+            if name not in before or name not in after or canonical(before[name]) != canonical(after[name]):
+                yield from _differences(f"{where}.{name}", before.get(name), after.get(name))
+    elif isinstance(before, list) and isinstance(after, list) and len(before) == len(after):
+        for index, (old, new) in enumerate(zip(before, after, strict=True)):
+            if canonical(old) != canonical(new):
+                yield from _differences(f"{where}[{index}]", old, new)
+    else:
+        yield Discrepancy(where, excerpt(before, _SHOWN), excerpt(after, _SHOWN))
+
+
+@define
+class _Recall:
+    """The answers that were kept, by step, request and turn."""
+
+    answers: Mapping[tuple[int, str, int], Mapping[str, Any]]
+    inner: LLM | None
+    turns: Turns = field(factory=Turns)
+    recalled: int = 0
+    asked: int = 0
+
+    @classmethod
+    def of(cls, answers: Sequence[Mapping[str, Any]], llm: Any) -> "_Recall":
+        """Put the answers in order."""
+        kept = {(answer["step"], answer["request"], answer["turn"]): answer for answer in answers}
+        return cls(kept, None if llm is None else as_client(llm))
+
+    def named(self, name: str) -> "_Recalled":
+        """Return the client that plans call ``name``."""
+        return _Recalled(self, name)
+
+
+class _Recalled(Own):
+    """A model that answers what was answered before."""
+
+    def __init__(self, recall: _Recall, name: str) -> None:
+        self._recall = recall
+        self._name = name
+
+    async def generate(self, prompt: str, **options: Unpack[Options]) -> Completion:
+        """Return the kept answer, or raise the kept error; what was not kept is asked for, where there is a model."""
+        recall = self._recall
+        request = request_of(self._name, prompt, options)
+        kept = None
+        if request is not None:
+            kept = recall.answers.get((recall.turns.step, request, recall.turns.next(request)))
+        if kept is None:
+            if recall.inner is None:
+                raise NotRecorded("the state has no answer to this request", hint="give a model to ask anew")
+            recall.asked += 1
+            return await recall.inner.generate(prompt, **options)
+        recall.recalled += 1
+        if "error" in kept:
+            raise _error(kept["error"])
+        usage = Usage(kept.get("prompt_tokens", 0), kept.get("completion_tokens", 0))
+        return Completion(
+            kept["text"], kept.get("finish_reason", "stop"), usage, model=kept.get("model", ""), repaired=kept.get("repaired", False),
+            cached=kept.get("cached", False),
+        )  # fmt: skip
+
+    async def aclose(self) -> None:
+        """Do nothing."""
+
+
+_ERRORS: Mapping[str, type[LLMError]] = {
+    kind.kind: kind for kind in vars(port).values() if isinstance(kind, type) and issubclass(kind, LLMError)
+}
+
+
+def _error(kept: Mapping[str, Any]) -> LLMError:
+    kind = _ERRORS.get(kept.get("kind", ""), LLMError)
+    message, hint, text = kept.get("message", ""), kept.get("hint", ""), kept.get("text", "")
+    if kind in (BadAnswer, Truncated):
+        return kind(message, hint=hint, text=text)
+    return kind(message, hint=hint)

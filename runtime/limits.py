@@ -1,0 +1,186 @@
+"""What a loop may be given beside its request, checked before anything is opened or spent: options, limits, who listens."""
+
+import asyncio
+from collections.abc import Callable, Coroutine, Hashable, Mapping
+from time import perf_counter
+from typing import Any, Literal, TypeVar
+
+from attrs import define, field
+
+from ..lang.diagnostic import nearest
+from .errors import RequestError, shown
+from .events import Events
+
+__all__ = ["OPTIONS", "Ending", "Repetition", "call_options", "check_limits", "check_listeners", "seconds"]
+
+OPTIONS = ("temperature", "max_tokens", "stop", "seed", "timeout", "retries")
+"""The port's options that a loop's calls may be given; judges get the last three."""
+
+
+def call_options(given: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the options of ``OPTIONS`` that are not None. Raises ``RequestError`` for another one, and for a value that is none."""
+    if not isinstance(given, Mapping):
+        raise RequestError("options", f"names with values are wanted, not {_kind(given)}", '{"temperature": 0}')
+    for name in given:
+        if name not in OPTIONS:
+            like = nearest(str(name), OPTIONS)
+            raise RequestError(
+                "options", f"unknown option {str(name)[:80]!r}",
+                f"did you mean {like!r}?" if like else f"there are: {', '.join(OPTIONS)}",
+            )  # fmt: skip
+    options = {name: value for name, value in given.items() if value is not None}
+    for name, value in options.items():
+        fits, wanted = _VALUES[name]
+        if not fits(value):
+            raise RequestError(name, f"{shown(value)} is no {wanted}")
+    return options
+
+
+def check_limits(given: Mapping[str, Any]) -> None:
+    """Raise ``RequestError`` for a limit on calls, tokens or US dollars that is none; None is no limit."""
+    for name, (fits, wanted) in _LIMITS.items():
+        value = given.get(name)
+        if value is not None and not fits(value):
+            raise RequestError(name, f"{shown(value)} is no {wanted}")
+
+
+def check_listeners(events: Any, cancel: Any, on_iteration: Any = None) -> None:
+    """Raise ``RequestError`` for what can't be told or asked: it would show only when the first answer is paid for."""
+    if events is not None and not isinstance(events, Events):
+        hint = "events = Events(); events.subscribe(function)" if callable(events) else ""
+        raise RequestError("events", f"an Events is wanted, not {_kind(events)}", hint)
+    if cancel is not None and not isinstance(cancel, asyncio.Event):
+        raise RequestError("cancel", f"an asyncio.Event is wanted, not {_kind(cancel)}")
+    if on_iteration is not None and not callable(on_iteration):
+        raise RequestError("on_iteration", f"a function is wanted, not {_kind(on_iteration)}")
+
+
+def seconds(given: Any) -> float | None:
+    """Return a time limit; None where there is none. Raises ``RequestError``."""
+    if given is None:
+        return None
+    if not _number(given) or not given > 0:
+        raise RequestError("time_limit", f"{shown(given)} is no number of seconds above 0")
+    return None if given > _EVER else float(given)
+
+
+def _kind(value: Any) -> str:
+    """Return the name of a value's type, with its module: there is an Event in asyncio, and one in threading."""
+    kind = type(value)
+    return kind.__name__ if kind.__module__ == "builtins" else f"{kind.__module__}.{kind.__name__}"
+
+
+_EVER = 1e9
+"""Seconds: more of them are no limit."""
+
+
+def _number(value: Any) -> bool:
+    return isinstance(value, int | float) and not isinstance(value, bool) and value == value  # NaN is not
+
+
+def _whole(least: int) -> Callable[[Any], bool]:
+    return lambda value: type(value) is int and value >= least
+
+
+def _texts(value: Any) -> bool:
+    return isinstance(value, str) or (isinstance(value, list | tuple) and all(isinstance(each, str) for each in value))
+
+
+_VALUES: Mapping[str, tuple[Callable[[Any], bool], str]] = {
+    "temperature": (lambda value: _number(value) and 0 <= value <= 2, "number from 0 to 2"),
+    "max_tokens": (_whole(1), "whole number above 0"),
+    "stop": (_texts, "text, nor a list of texts"),
+    "seed": (lambda value: type(value) is int, "whole number"),
+    "timeout": (lambda value: _number(value) and value > 0, "number of seconds above 0"),
+    "retries": (_whole(0), "whole number from 0 on"),
+}
+"""What an option's value must be, and what it is called. None is the model's own."""
+_LIMITS: Mapping[str, tuple[Callable[[Any], bool], str]] = {
+    "max_calls": (_whole(0), "whole number from 0 on"),
+    "max_tokens": (_whole(0), "whole number from 0 on"),
+    "max_cost": (lambda value: _number(value) and value >= 0, "number of US dollars from 0 on"),
+}
+
+
+# What ends every loop: a limit in seconds, an event that cancels, rounds that repeat. Nothing is under way when time ended
+# something.
+
+
+_Made = TypeVar("_Made")
+
+
+@define
+class Ending:
+    """What may end the work before it is done; ``by`` says what did. The time counts from when this is made."""
+
+    cancel: asyncio.Event | None
+    time_limit: float | None
+    by: Literal["", "cancelled", "time"] = ""
+    _began: float = field(factory=perf_counter)
+
+    async def within(self, work: Coroutine[Any, Any, _Made]) -> _Made | None:
+        """Return what ``work`` gives; None where it was stopped, or not begun, and ``by`` says why."""
+        if self.cancel is None and self.time_limit is None:
+            return await work
+        if self.is_over():
+            work.close()
+            return None
+        task = asyncio.ensure_future(work)
+        try:
+            await self.wait_for(task)
+            return task.result() if task.done() else None
+        finally:
+            task.cancel()
+            await asyncio.gather(task, return_exceptions=True)
+
+    async def wait_for(self, task: "asyncio.Future[Any]") -> None:
+        """Wait until ``task`` is done or something ends it, which ``by`` then says; the task itself is left alone."""
+        waiting = asyncio.ensure_future(self.cancel.wait()) if self.cancel is not None else None
+        left = None if self.time_limit is None else max(0.0, self.time_limit - (perf_counter() - self._began))
+        both = {each for each in (task, waiting) if each is not None}
+        try:
+            await asyncio.wait(both, timeout=left, return_when=asyncio.FIRST_COMPLETED)
+            if not task.done():
+                self.by = "cancelled" if waiting is not None and waiting.done() else "time"
+        finally:
+            if waiting is not None:
+                waiting.cancel()
+                await asyncio.gather(waiting, return_exceptions=True)
+
+    def is_over(self) -> bool:
+        """Say whether nothing more may begin; ``by`` says why."""
+        if self.cancel is not None and self.cancel.is_set():
+            self.by = "cancelled"
+        elif self.time_limit is not None and perf_counter() - self._began >= self.time_limit:
+            self.by = "time"
+        return bool(self.by)
+
+
+@define
+class Repetition:
+    """Counts the rounds of a loop in a row that came to nothing new. After two the model is told, after three the loop ends."""
+
+    count: int = 0
+    _seen: set[Hashable] = field(factory=set, init=False)
+
+    def take(self, *results: Hashable) -> int:
+        """Take in the results of a round; return how many rounds in a row, this one included, had no new result.
+
+        A round without results counts for nothing.
+        """
+        if not results:
+            return self.count
+        fresh = [each for each in results if each not in self._seen]
+        self._seen.update(results)
+        self.count = 0 if fresh else self.count + 1
+        return self.count
+
+    @property
+    def is_told(self) -> bool:
+        """Whether the model is to be told."""
+        return self.count >= 2
+
+    @property
+    def is_over(self) -> bool:
+        """Whether the loop ends."""
+        return self.count >= 3

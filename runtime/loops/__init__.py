@@ -1,0 +1,1 @@
+"""Loops around the languages: iterative answers, rankings, compilation, traversal, search."""

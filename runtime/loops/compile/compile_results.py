@@ -1,0 +1,143 @@
+"""What compiling gives: the seed, or the best draft and what is wrong with it, and what happened step by step."""
+
+from collections.abc import Mapping
+from typing import Any, Literal
+
+from attrs import field, frozen
+
+from ....adapters.llm import Usage
+from ....lang.diagnostic import Diagnostic, all_as_json
+from ....lang.source import Source
+from ....lang.trees.seed import FormulaSeed
+from ...results import NO_USAGE
+
+__all__ = ["PHASES", "Compiled", "CompiledStep", "Judged", "Mended", "Phase", "Status", "Stopped"]
+
+Phase = Literal["conditions", "graph", "seed"]
+PHASES: tuple[Phase, ...] = ("conditions", "graph", "seed")
+"""The three steps, in order. See ``docs/design/seed.md#compiler``."""
+Status = Literal["done", "failed"]
+Stopped = Literal["", "cancelled", "time", "budget", "model", "no_progress"]
+"""What ended compiling before its steps were over: a call can't be made any more, nobody wants it to go on, or the model gives the same
+faulty answer again and again."""
+
+
+@frozen
+class Judged:
+    """An answer that was read and checked. ``value`` is None where there are errors.
+
+    ``offered``: diagnostics whose edits are one way among several; only a model, or a person, can choose it. ``rewritten``: the whole
+    text in another form that means the same, and why.
+    """
+
+    value: Any
+    diagnostics: tuple[Diagnostic, ...]
+    source: Source
+    offered: frozenset[Diagnostic] = frozenset()
+    rewritten: tuple[str, str] | None = None
+
+    @property
+    def errors(self) -> tuple[Diagnostic, ...]:
+        """What must be put right."""
+        return tuple(each for each in self.diagnostics if each.severity == "error")
+
+
+@frozen
+class Mended:
+    """Something that was mended without a call: the fault's code, what was wrong, and what became of it."""
+
+    code: str
+    message: str
+    how: str = ""
+
+    def as_json(self) -> dict[str, str]:
+        """Return it as a JSON object."""
+        return {"code": self.code, "message": self.message, "how": self.how}
+
+
+@frozen
+class CompiledStep:
+    """One of the three steps after it is over. ``text`` is its last good answer, else its best draft; spans point into that.
+
+    ``repairs`` counts the repairs that were asked for, ``mended`` is what needed none. ``notes`` are remarks in words.
+    """
+
+    phase: Phase
+    status: Status
+    text: str = ""
+    diagnostics: tuple[Diagnostic, ...] = ()
+    repairs: int = 0
+    mended: tuple[Mended, ...] = ()
+    notes: tuple[str, ...] = ()
+    calls: int = 0
+    usage: Usage = NO_USAGE
+    cost: float | None = None
+    seconds: float = 0.0
+    reason: str = ""
+
+    @property
+    def source(self) -> Source:
+        """What the diagnostics point into."""
+        return Source(self.text, f"<{self.phase}>")
+
+    def as_json(self) -> dict[str, Any]:
+        """Return it as a JSON object."""
+        return {
+            "phase": self.phase, "status": self.status, "text": self.text,
+            "diagnostics": all_as_json(self.diagnostics, self.source),
+            "repairs": self.repairs, "mended": [each.as_json() for each in self.mended], "notes": list(self.notes),
+            "usage": _usage(self.calls, self.usage), "cost": self.cost, "seconds": round(self.seconds, 3),
+            "reason": self.reason,
+        }  # fmt: skip
+
+
+@frozen
+class Compiled:
+    """A task that was compiled, or could not be.
+
+    ``status`` "done": ``document`` is a Formula Seed of the declarative form that passes ``check``, ``text`` is its JSON and ``seed`` what
+    was read from that. "failed": all three are empty, ``reason`` says why, and the last of ``steps`` has the best draft with its
+    diagnostics. ``cached``: it was compiled before, and nothing was asked. ``usage`` is in tokens, ``cost`` in US dollars (None:
+    not known).
+    """
+
+    status: Status
+    seed: FormulaSeed | None = None
+    document: Mapping[str, Any] | None = None
+    text: str = ""
+    steps: tuple[CompiledStep, ...] = ()
+    repairs: int = 0
+    usage: Usage = NO_USAGE
+    calls: int = 0
+    cost: float | None = None
+    seconds: float = 0.0
+    cached: bool = False
+    stopped: Stopped = ""
+    reason: str = ""
+    hint: str = ""
+    diagnostics: tuple[Diagnostic, ...] = ()
+    """Warnings and remarks about the seed, placed in ``text``; of a failed one, what is wrong with the best draft."""
+    warnings: tuple[str, ...] = field(default=())
+
+    @property
+    def draft(self) -> CompiledStep | None:
+        """The step that failed, with its best draft; None where none did or it has none."""
+        last = self.steps[-1] if self.steps else None
+        return last if last is not None and last.status == "failed" and last.text else None
+
+    def as_json(self) -> dict[str, Any]:
+        """Return it as a JSON object."""
+        draft = self.draft
+        source = Source(self.text, "<seed>") if draft is None else draft.source
+        return {
+            "status": self.status, "seed": None if self.document is None else dict(self.document),
+            "steps": [each.as_json() for each in self.steps], "repairs": self.repairs, "cached": self.cached,
+            "stopped": self.stopped, "reason": self.reason, "hint": self.hint,
+            "diagnostics": all_as_json(self.diagnostics, source),
+            "usage": _usage(self.calls, self.usage), "cost": self.cost, "seconds": round(self.seconds, 3),
+            "warnings": list(self.warnings),
+        }  # fmt: skip
+
+
+def _usage(calls: int, usage: Usage) -> dict[str, int]:
+    return {"calls": calls, "prompt_tokens": usage.prompt_tokens, "completion_tokens": usage.completion_tokens}

@@ -1,0 +1,436 @@
+"""Compiles a task to a Formula Seed: conditions, computation graph, seed. See ``docs/design/seed.md#compiler``.
+
+Each step is asked for by itself and checked before the next one begins. Nothing that a model says raises here: what can't be had is in
+the result, with the best draft.
+"""
+
+import asyncio
+from collections.abc import Callable, Mapping
+from time import perf_counter
+from typing import Any
+
+from attrs import define, evolve, field, frozen
+from blake3 import blake3
+
+from ....adapters.llm import BadAnswer, Completion, LLMError, Notice, Truncated
+from ....adapters.llm.answers import canonical
+from ....adapters.llm.middleware import Client, Layer, NoText, Own, as_client, asked_for
+from ....adapters.llm.strict_schema import Means
+from ....lang.diagnostic import Diagnostic, has_errors
+from ....lang.documents.seed import read_seed
+from ....lang.linter.seed import check as lint
+from ....lang.source import Source, Span
+from ....lang.trees.seed import FormulaSeed
+from ...events import DraftMended, Events, PhaseFinished, PhaseStarted, RepairAsked
+from ...limits import Ending, Repetition
+from ...models.caller import HOPELESS, Caller, Request
+from ...models.usage import Counted, Spent
+from ...results import Failed, Outcome, StepFailed
+from .compile_prompts import (
+    LONGEST_ANSWER,
+    MOST_REPAIRS,
+    SMALL_TOKENS,
+    CompileRequest,
+    ask_for,
+    repair_prompt,
+    schema_of,
+    shown,
+)
+from .compile_results import PHASES, Compiled, CompiledStep, Judged, Mended, Phase, Status, Stopped
+from .compile_store import Compilations
+from .computation_graph import Graph, judge_graph
+from .conditions import Conditions, judge_conditions
+from .draft import Check, Repaired, SeedJudge, final, mend
+
+__all__ = ["compile_task"]
+
+
+# Asking for one draft: counted, kept where the run is kept, and never refused for what it says: every text comes back.
+# A client of this house checks answers against their schema and asks for one repair in its own words. What it then still refuses is
+# a draft here, like any other answer, and that it was asked to repair is told, so that it counts as a repair.
+
+
+@frozen
+class Draft:
+    """What a model wrote. ``repaired``: the client has asked once more already, because the first answer was of another shape."""
+
+    text: str
+    repaired: bool = False
+
+
+class _Taken(Layer):
+    """Takes answers that do not fit as they are; ``repaired``, an option of its own, hears of the client's own repair."""
+
+    async def generate(self, prompt: str, **options: Any) -> Completion:
+        """Return the inner client's answer, or the text that it refused."""
+        repaired: list[str] = options.pop("repaired")
+        notify = options.get("notify")
+
+        def heard(notice: Notice) -> None:
+            if notice.kind == "repair":
+                repaired.append(notice.reason)
+            if notify is not None:
+                notify(notice)
+
+        try:
+            return await self._inner.generate(prompt, **{**options, "notify": heard})
+        except NoText as error:  # the client's fault and no draft: asking once more would only pay once more
+            raise LLMError(error.message, hint="generate(prompt, **options) returns a str or a Completion") from error
+        except BadAnswer as error:
+            if isinstance(error, Truncated) or not error.text.strip():
+                raise
+            return Completion(error.text, usage=error.usage, attempts=error.attempts)
+
+
+@define
+class Asker:
+    """Asks the caller's model for drafts. ``spent`` is what all calls cost, also those that were stopped under way."""
+
+    caller: Caller
+    step: str
+    options: Mapping[str, Any]
+    spent: Spent = field(factory=Spent)
+    _asking: Caller | None = None
+
+    async def ask(self, place: int, prompt: str, options: Mapping[str, Any], phase: Spent) -> Draft:
+        """Return the draft number ``place`` of the whole run; raise ``StepFailed``. What it cost goes into ``phase`` as well."""
+        asked, record, digest = {**self.options, **options}, self.caller.record, ""
+        if record is not None:
+            digest = blake3(canonical(["COMPILE", prompt, asked_for(_plain(asked))])).hexdigest(length=16)
+            earlier = record.recall(self.step, place, digest)
+            if earlier is not None:
+                return Draft(earlier.output, earlier.value is True)
+        tally, repaired, began = Spent(), list[str](), perf_counter()
+        try:
+            outcome = await self._ask(place, prompt, {**asked, "tally": tally, "repaired": repaired}, tally)
+        finally:
+            for total in (self.spent, phase):
+                total.add(tally.calls, tally.usage, tally.cost)
+        if record is not None:
+            kept = Outcome(
+                outcome.output, bool(repaired), tally.usage, tally.cost, tally.calls, tally.calls, "", False, digest
+            )
+            self.caller.item_done(self.step, place, kept, perf_counter() - began)
+        return Draft(outcome.output, bool(repaired))
+
+    async def _ask(self, place: int, prompt: str, options: Mapping[str, Any], tally: Spent) -> Outcome:
+        try:
+            outcome = await self._inner().ask(self.step, Request(prompt, options=options), place)
+        except StepFailed as error:
+            tally.add(0, error.usage, error.cost)
+            raise
+        tally.add(0, outcome.usage, outcome.cost)
+        return outcome
+
+    def _inner(self) -> Caller:
+        """Return a caller of the run's model that takes all drafts, and shares the run's gate. Raises ``StepFailed``."""
+        if self._asking is None:
+            run, given = self.caller, self.caller.client(Request(""))
+            client: Client = Counted(_Taken(as_client(given)), isinstance(given, Own))
+            self._asking = Caller(client, {}, run.events, run.trace, run.limit, warn=run.warn)
+            self._asking.gate = run.gate
+        return self._asking
+
+
+def _plain(options: Mapping[str, Any]) -> dict[str, Any]:
+    return {name: value for name, value in options.items() if name != "tidy"}
+
+
+# One of the three steps: asked, judged, mended, sent back with what is wrong, until it is good or the repairs are used up.
+
+
+LOOP = "compile"
+"""What events call this loop."""
+_AGAIN = frozenset({"bad_answer", "empty", "truncated"})
+"""Failures of a call that asking once more may cure: each is a draft that is of no use."""
+
+
+_SAME = "\n\nYour last {} answers were the same, and have the same faults. Write another one; the same answer once more ends the repairs.\n"
+
+
+@frozen
+class Phased:
+    """A step that is over. ``value`` is None where it failed, ``failed`` the call's failure where that was why."""
+
+    step: CompiledStep
+    value: Any = None
+    failed: Failed | None = None
+
+
+@define
+class PhaseRun:
+    """A step under way. ``repairs`` is the most of them, the client's own among them. ``means``: of the model."""
+
+    phase: Phase
+    prompt: str
+    judge: Callable[[str], Judged]
+    asker: Asker
+    events: Events | None
+    repairs: int
+    means: Means = field(factory=Means)
+    spent: Spent = field(factory=Spent)
+    used: int = 0
+    """Repairs so far, those of the client among them."""
+    mended: list[Mended] = field(factory=list)
+    best: Judged | None = None
+    began: float = field(factory=perf_counter)
+    repetition: Repetition = field(factory=Repetition)
+
+    async def run(self) -> Phased:
+        """Run the step to its end. Never raises for what a model says."""
+        self.began = perf_counter()
+        if self.events:
+            number = PHASES.index(self.phase) + 1
+            self.events.emit(PhaseStarted(LOOP, self.phase, detail=f"step {number} of {len(PHASES)}", count=number))
+        prompt = self.prompt
+        for attempt in range(MOST_REPAIRS + 1):
+            try:
+                draft = await self._draft(attempt, prompt)
+            except StepFailed as error:
+                self.repetition.take((error.failed.kind, error.failed.message))
+                if error.failed.kind not in _AGAIN or self.used >= self.repairs or self.repetition.is_over:
+                    return Phased(self._finished("failed", error.failed.message), failed=error.failed)
+                self.used += 1
+                continue
+            judged = self._take(draft)
+            if not judged.errors and judged.value is not None:
+                return Phased(self._finished("done"), judged.value)
+            self.repetition.take(judged.source.text)
+            if self.used >= self.repairs or self.repetition.is_over:
+                break
+            self.used += 1
+            told = shown(judged.diagnostics, judged.source)
+            if self.events:
+                self.events.emit(RepairAsked(LOOP, self.phase, self.used, judged.source.text, told))
+            prompt = repair_prompt(self.prompt, judged.source.text, told)
+            if self.repetition.is_told:
+                prompt += _SAME.format(self.repetition.count + 1)
+        left = len(self.best.errors) if self.best is not None else 0
+        faults = f"{left} error{'' if left == 1 else 's'}"
+        after = "" if not self.used else " after 1 repair" if self.used == 1 else f" after {self.used} repairs"
+        reason = f"the answer still has {faults}{after}" if after else f"the answer has {faults}"
+        if self.repetition.is_over:
+            reason += f"; the model gave the same answer {self.repetition.count + 1} times"
+        return Phased(self._finished("failed", reason))
+
+    async def _draft(self, attempt: int, prompt: str) -> Draft:
+        options: dict[str, Any] = {"sample": attempt} if attempt else {}
+        options |= {"schema": schema_of(self.phase, small=self.means.small), "tidy": self._tidied}
+        # A client of this house asks once more where the schema is not kept to, and that is a repair.
+        options["repairs"] = 1 if self.used < self.repairs else 0
+        most = SMALL_TOKENS if self.means.small else self.means.tokens
+        if most is not None and "max_tokens" not in self.asker.options:
+            options["max_tokens"] = most
+        place = PHASES.index(self.phase) * (MOST_REPAIRS + 1) + attempt
+        draft = await self.asker.ask(place, prompt, options, self.spent)
+        self.used += draft.repaired
+        return draft
+
+    def _tidied(self, text: str) -> str:
+        """Return an answer mended: what needs no call is not asked for by the client either."""
+        if len(text) > LONGEST_ANSWER[self.phase]:
+            return text
+        repaired = mend(text, self.judge)
+        self._tell(repaired)
+        return repaired.judged.source.text
+
+    def _take(self, draft: Draft) -> Judged:
+        most = LONGEST_ANSWER[self.phase]
+        if len(draft.text) > most:
+            message = f"the answer has {len(draft.text):,} characters; {most:,} is the most"
+            source = Source(draft.text[:2_000] + " …", f"<{self.phase}>")
+            judged = Judged(None, (Diagnostic("SEED007", "error", message, Span(0, 1)),), source)
+        else:
+            repaired = mend(draft.text, self.judge)
+            self._tell(repaired)
+            judged = repaired.judged
+        if self.best is None or len(judged.errors) <= len(self.best.errors):
+            self.best = judged
+        return judged
+
+    def _tell(self, repaired: Repaired) -> None:
+        for each in repaired.mended:
+            if each not in self.mended:
+                self.mended.append(each)
+                if self.events:
+                    self.events.emit(DraftMended(LOOP, self.phase, each.code, each.message, each.how))
+
+    def _finished(self, status: Status, reason: str = "") -> CompiledStep:
+        step = self.over(status, reason)
+        if self.events:
+            detail = reason or _came_to(step)
+            self.events.emit(PhaseFinished(LOOP, self.phase, status, step.seconds, detail=detail, count=step.repairs))
+        return step
+
+    def over(self, status: Status, reason: str = "") -> CompiledStep:
+        """Return the step as it is now, with its last good answer or its best draft."""
+        best = self.best
+        return CompiledStep(
+            self.phase, status, best.source.text if best is not None else "", best.diagnostics if best is not None else (),
+            self.used, tuple(self.mended), (), self.spent.calls, self.spent.usage, self.spent.cost,
+            perf_counter() - self.began, reason,
+        )  # fmt: skip
+
+    def stopped(self, reason: str) -> CompiledStep:
+        """Return the step as one that was stopped under way, and tell of it."""
+        step = self.over("failed", reason)
+        if self.events:
+            self.events.emit(
+                PhaseFinished(LOOP, self.phase, "cancelled", step.seconds, detail=reason, count=step.repairs)
+            )
+        return step
+
+
+def _came_to(step: CompiledStep) -> str:
+    repairs = "" if not step.repairs else f"{step.repairs} repair{'' if step.repairs == 1 else 's'}"
+    mended = "" if not step.mended else f"{len(step.mended)} mended without a call"
+    return ", ".join(each for each in (repairs, mended) if each)
+
+
+async def compile_task(
+    request: CompileRequest,
+    caller: Caller,
+    *,
+    step: str = "",
+    check: Check = lint,
+    options: Mapping[str, Any] | None = None,
+    events: Events | None = None,
+    cancel: asyncio.Event | None = None,
+    time_limit: float | None = None,
+    cache: Compilations | None = None,
+    means: Means | None = None,
+) -> Compiled:
+    """Compile ``request`` with the model of ``caller``.
+
+    ``check`` says what is wrong with a seed: the linter, or one that knows contexts as well; a seed with errors by it is none.
+    ``options``: the port's, for each call. ``events``: the caller's own if None. ``cancel``, when it is set, and ``time_limit`` (seconds)
+    stop the call under way. Where the caller has a record, each finished call is kept in it and found again. ``cache``: what was
+    compiled before is taken from it where it still passes, and what is compiled is kept in it. ``means``: what the
+    model can be held to.
+    """
+    heard = caller.events if events is None else events
+    kept_by = {"name": request.name, "options": dict(options or {})}
+    began = perf_counter()
+    if cache is not None:
+        found = await cache.find(request.task, kept_by)
+        if found is not None and (made := _known(found, check)) is not None:
+            return evolve(made, seconds=perf_counter() - began)
+    work = _Compiling(
+        request,
+        Asker(caller, step, options or {}),
+        check,
+        heard,
+        Ending(cancel, time_limit),
+        began=began,
+        means=means or Means(),
+    )
+    broken = len(heard.broken) if heard is not None else 0
+    made = await work.run()
+    if heard is not None and not step:
+        made = evolve(made, warnings=(*made.warnings, *heard.broken[broken:]))
+    if cache is not None and made.status == "done":
+        await cache.keep(request.task, kept_by, {"text": made.text, "repairs": made.repairs})
+    return made
+
+
+def _known(found: Mapping[str, Any], check: Check) -> Compiled | None:
+    """Return what was compiled before, where it is still without an error."""
+    text = found.get("text")
+    read = read_seed(Source(text, "<seed>")) if isinstance(text, str) else None
+    if read is None or read.seed is None or read.seed.form != "002":
+        return None
+    diagnostics = tuple(check(read.seed))
+    if has_errors(diagnostics):
+        return None
+    return Compiled("done", read.seed, read.seed.document, read.source.text, cached=True, diagnostics=diagnostics)
+
+
+@define
+class _Compiling:
+    """One task under way."""
+
+    request: CompileRequest
+    asker: Asker
+    check: Check
+    events: Events | None
+    ending: Ending
+    began: float
+    means: Means = field(factory=Means)
+    steps: list[CompiledStep] = field(factory=list)
+    failed: Failed | None = None
+    repeats: bool = False
+
+    async def run(self) -> Compiled:
+        """Go through the three steps, as far as they are good."""
+        task = self.request.task
+        conditions = await self._phase("conditions", ask_for("conditions", task), judge_conditions)
+        if not isinstance(conditions, Conditions):
+            return self._lost()
+        if conditions.unused:
+            self._note(f"no condition is about {', '.join(conditions.unused[:8])}")
+        graph = await self._phase(
+            "graph", ask_for("graph", task, conditions), lambda text: judge_graph(text, conditions)
+        )
+        if not isinstance(graph, Graph):
+            return self._lost()
+        self._note_graph(graph)
+        judge = SeedJudge(conditions, graph, self.check)
+        seed = await self._phase("seed", ask_for("seed", task, conditions, graph), judge)
+        if not isinstance(seed, FormulaSeed):
+            return self._lost()
+        for note in judge.notes(seed):
+            self._note(note)
+        return self._made(
+            *final(seed, self.request.name or ("" if seed.task_name else conditions.task_name), self.check)
+        )
+
+    async def _phase(self, phase: Phase, prompt: str, judge: Callable[[str], Judged]) -> Any:
+        """Return the value of a step; None where it failed or was stopped, and ``steps`` has it."""
+        running = PhaseRun(phase, prompt, judge, self.asker, self.events, self.request.repairs, self.means)
+        phased: Phased | None = await self.ending.within(running.run())
+        if phased is None:
+            self.steps.append(running.stopped(_WHY[self.ending.by]))
+            return None
+        self.steps.append(phased.step)
+        self.failed, self.repeats = phased.failed, phased.value is None and running.repetition.is_over
+        return phased.value
+
+    def _note(self, text: str) -> None:
+        self.steps[-1] = evolve(self.steps[-1], notes=(*self.steps[-1].notes, text))
+
+    def _note_graph(self, graph: Graph) -> None:
+        if graph.moved:
+            self._note(f"put into the order of what they need: {', '.join(graph.moved[:8])}")
+        if graph.loose:
+            self._note(f"nothing needs {', '.join(graph.loose[:8])}")
+
+    def _lost(self) -> Compiled:
+        last, failed = self.steps[-1], self.failed
+        kind = failed.kind if failed is not None else ""
+        stopped: Stopped = self.ending.by or ("budget" if kind == "budget" else "model" if kind in HOPELESS else "")
+        if not stopped and self.repeats:
+            stopped = "no_progress"
+        return self._result(
+            Compiled(
+                "failed", stopped=stopped, reason=f"{_NAMES[last.phase]}: {last.reason}",
+                hint=failed.hint if failed is not None else "", diagnostics=last.diagnostics,
+            )
+        )  # fmt: skip
+
+    def _made(self, seed: FormulaSeed, text: str, diagnostics: tuple[Diagnostic, ...]) -> Compiled:
+        return self._result(Compiled("done", seed, seed.document, text, diagnostics=diagnostics))
+
+    def _result(self, made: Compiled) -> Compiled:
+        spent = self.asker.spent
+        return evolve(
+            made, steps=tuple(self.steps), repairs=sum(each.repairs for each in self.steps), usage=spent.usage,
+            calls=spent.calls, cost=spent.cost, seconds=perf_counter() - self.began,
+        )  # fmt: skip
+
+
+_WHY = {"cancelled": "cancelled", "time": "the time limit was reached", "": "stopped"}
+_NAMES = {
+    "conditions": "conditions (step 1 of 3)",
+    "graph": "computation graph (step 2 of 3)",
+    "seed": "seed (step 3 of 3)",
+}

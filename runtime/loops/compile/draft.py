@@ -1,0 +1,292 @@
+"""The third step: the seed, read and checked as any seed is, and against what the first step wants.
+
+See ``docs/design/seed.md#compiler``.
+"""
+
+import json
+import re
+from collections.abc import Callable, Iterator, Sequence
+
+from attrs import field, frozen
+
+from ....lang.diagnostic import Diagnostic, Edit, apply_edits, has_errors, is_slip, nearest, sort_key
+from ....lang.documents.json_text import read_json
+from ....lang.documents.json_tree import JsonNode
+from ....lang.documents.seed import read_seed
+from ....lang.linter.seed import check as lint
+from ....lang.source import Source, Span
+from ....lang.trees.seed import FormulaSeed
+from ...excerpts import clipped
+from .compile_results import Judged, Mended
+from .computation_graph import Graph
+from .conditions import Conditions
+
+__all__ = ["Check", "Repaired", "SeedJudge", "final", "mend"]
+
+Check = Callable[[FormulaSeed], Sequence[Diagnostic]]
+"""Says all that is wrong with a seed; one that has contexts says also what only they show."""
+
+_OTHER_FORM = "written with Python formulas (the older form); it was converted to declarative steps"
+
+
+@frozen
+class SeedJudge:
+    """Judges answers to the third step. The errors include those of ``check``; outputs that the first step wants must be there."""
+
+    conditions: Conditions
+    graph: Graph
+    check: Check = field(default=lint)
+
+    def __call__(self, text: str) -> Judged:
+        """Read and check an answer. Never raises for what it says."""
+        written = read_json(Source(text, "<seed>"))
+        if has_errors(written.diagnostics):  # what a broken text would say as a seed is a guess; it is mended first
+            return Judged(None, written.diagnostics, written.source)
+        read = read_seed(written.source)
+        seed = read.seed or read.draft
+        if seed is None:
+            return Judged(None, read.diagnostics, read.source)
+        found = dict.fromkeys((*self.check(seed), *read.diagnostics))
+        if isinstance(seed.tree, JsonNode) and not any(each.code == "SEED002" for each in found):
+            found = dict.fromkeys(self._agreeing(seed, seed.tree, list(found)))
+        diagnostics = tuple(sorted(found, key=sort_key))
+        if has_errors(diagnostics) or read.seed is None:
+            return Judged(None, diagnostics, read.source)
+        if seed.form == "000":
+            from ....lang.documents.seed import convert
+
+            rewritten = json.dumps(convert(seed).document, ensure_ascii=False, indent=2)
+            return Judged(None, diagnostics, read.source, rewritten=(rewritten, _OTHER_FORM))
+        return Judged(seed, diagnostics, read.source)
+
+    def _agreeing(self, seed: FormulaSeed, root: JsonNode, found: list[Diagnostic]) -> Iterator[Diagnostic]:
+        """Yield what was found, and what of the outputs is not as the first step wants it."""
+        wanted, key = self.conditions.outputs, "output" if seed.form == "002" else "output_fields"
+        steps = root.fields.get("compute" if seed.form == "002" else "compute_dag")
+        names = [each.value.get("name") for each in steps.items if isinstance(each.value, dict)] if steps else []
+        listed = root.fields.get(key)
+        lost = {json.dumps(name) for name in wanted if name not in names}
+        # that no step has an output's name is told below, the other way round: the output keeps its name
+        yield from (
+            each
+            for each in found
+            if not (each.code == "SEED049" and each.span is not None and seed.source.slice(each.span) in lost)
+        )
+        spare = [name for name in names if isinstance(name, str) and name not in wanted]
+        for name in wanted:
+            if name not in names:
+                yield self._lost(name, spare, seed.source, steps, root)
+            elif listed is not None and isinstance(listed.value, list) and name not in listed.value:
+                text = (", " if listed.items else "") + json.dumps(name)
+                edit = Edit(Span(listed.end - 1, listed.end - 1), text)
+                message = f"{key}: the task wants {name}"
+                yield Diagnostic("SEED049", "error", message, listed.span, (f"put {name} in",), (edit,))
+
+    def _lost(self, name: str, spare: list[str], source: Source, steps: JsonNode | None, root: JsonNode) -> Diagnostic:
+        near = nearest(name, spare)
+        edits = (
+            tuple(Edit(Span(*at.span()), name) for at in re.finditer(rf"\b{re.escape(near)}\b", source.text))
+            if near
+            else ()
+        )
+        start = (steps or root).start
+        hint = f"did you mean {near}? an output keeps its name" if near else f"add a step {name}"
+        return Diagnostic(
+            "SEED049",
+            "error",
+            f"the task wants {name}, and no step has that name",
+            Span(start, start + 1),
+            (hint,),
+            edits,
+        )
+
+    def notes(self, seed: FormulaSeed) -> list[str]:
+        """Say in words where a good seed is not what the steps before said: nothing of the task should be lost on the way."""
+        told = []
+        for name, planned in self.conditions.fields.items():
+            made = seed.field_by_name.get(name)
+            if made is None:
+                if name not in self.graph.unneeded:
+                    told.append(f"the field {name} of the first step is not in the seed")
+            elif gone := [value for value in planned.values if value not in made.values]:
+                told.append(f"the field {name} is without {', '.join(gone[:6])}, which the first step has")
+        nodes = [each["name"] for each in self.graph.document["nodes"]]
+        if missing := [name for name in nodes if name not in seed.step_by_name]:
+            shown = ", ".join(missing[:8]) + (", ..." if len(missing) > 8 else "")
+            told.append(f"of the graph, the seed has no {shown}")
+        return told
+
+
+def final(seed: FormulaSeed, name: str, check: Check) -> tuple[FormulaSeed, str, tuple[Diagnostic, ...]]:
+    """Return the seed with ``name`` as its task's name (where that is not empty), its JSON, and what is doubtful about it."""
+    document = dict(seed.document)
+    if name:
+        document = {"task_name": name, **{key: value for key, value in document.items() if key != "task_name"}}
+    text = json.dumps(document, ensure_ascii=False, indent=2)
+    read = read_seed(Source(text, "<seed>"))
+    if read.seed is None:  # it was a good one, and only its name is another
+        raise AssertionError(f"a seed that was good is none any more: {read.diagnostics[:1]}")
+    found = dict.fromkeys((*check(read.seed), *read.diagnostics))
+    diagnostics = tuple(sorted(found, key=sort_key))
+    return read.seed, text, diagnostics
+
+
+# Mends an answer by the edits that its diagnostics have, without a call, as far as these are sure. What was mended is told.
+# An edit that guesses which name was meant is sure only where one slip of the hand lies between the two: "negatve" is "negative",
+# while "neutral" may be any of an enum's values, and is left to the model.
+
+
+_ROUNDS = 40
+_GUESSES = frozenset({
+    "SEED002", "SEED008", "SEED040", "SEED044", "SEED045", "SEED047", "SEED049", "EXPR050", "EXPR051", "EXPR052", "EXPR054", "EXPR056",
+    "EXPR057", "EXPR058", "EXPR059",
+})  # fmt: skip
+"""Codes whose edits may be a guess at a name."""
+_WORD = re.compile(r"""["'$]{0,2}[\w .]{1,200}["']?""")
+_SHOWN = 80
+_BRACKETS = 3
+_BRACKET = re.compile(r'"(?:[^"\\]|\\.)*+(?:"|\Z)|[\[\]{}]', re.DOTALL)
+"""A text in quotes, or a bracket outside of one."""
+
+
+@frozen
+class Repaired:
+    """An answer after mending: what is left is in ``judged``."""
+
+    judged: Judged
+    mended: tuple[Mended, ...] = ()
+
+
+def mend(text: str, judge: Callable[[str], Judged]) -> Repaired:
+    """Judge ``text`` and make all sure edits of its errors, again and again, while there are fewer errors each time."""
+    judged, told = judge(text), list[Mended]()
+    for _ in range(_ROUNDS):
+        if judged.rewritten is not None:
+            text, why = judged.rewritten
+            told.append(Mended("", why))
+            judged = judge(text)
+            continue
+        source = judged.source.text
+        chosen = _apart(_sure(judged))
+        if not chosen:
+            closed = _closed(judged, judge)
+            if closed is None:
+                break
+            judged, put_in = closed
+            told.append(put_in)
+            continue
+        after = judge(apply_edits(source, [edit for each in chosen for edit in each.edits]))
+        if len(chosen) > 1 and not _is_better(after, judged):  # one of them may spoil what the others mend
+            chosen = chosen[:1]
+            after = judge(apply_edits(source, chosen[0].edits))
+        if not _is_better(after, judged):
+            break
+        told += [_told(each, source) for each in chosen]
+        judged = after
+    return Repaired(judged, tuple(told))
+
+
+def _closed(judged: Judged, judge: Callable[[str], Judged]) -> tuple[Judged, Mended] | None:
+    """Put in the last brackets, where they alone are missing behind another one: what stands before them is whole.
+
+    The model has ended its answer itself then; one that was cut off at a limit never comes here, and ends anywhere.
+    """
+    text = judged.source.text.rstrip()
+    if len(judged.errors) != 1 or not judged.errors[0].code.startswith("JSON") or text[-1:] not in ("]", "}"):
+        return None
+    missing = _missing(text)
+    if not 0 < len(missing) <= _BRACKETS:
+        return None
+    after = judge(text + missing)
+    if any(each.code.startswith("JSON") for each in after.errors):
+        return None
+    return after, Mended(judged.errors[0].code, clipped(judged.errors[0].message, 300), f"`{missing}` put in")
+
+
+def _missing(text: str) -> str:
+    """Return the brackets that are open at the end of ``text``, closed; nothing where they don't match."""
+    open_: list[str] = []
+    for found in _BRACKET.finditer(text):
+        mark = found[0]
+        if mark in ("{", "["):
+            open_.append("}" if mark == "{" else "]")
+        elif mark in ("}", "]") and (not open_ or open_.pop() != mark):
+            return ""
+    return "".join(reversed(open_))
+
+
+def _sure(judged: Judged) -> list[Diagnostic]:
+    """Return the errors that can be mended, but of an expression all or none: half mended it may say something else."""
+    sure = [each for each in judged.errors if each not in judged.offered and is_sure(each, judged.source.text)]
+    left = {_place(each) for each in judged.errors if each.code.startswith("EXPR") and each not in sure}
+    return [each for each in sure if not each.code.startswith("EXPR") or _place(each) not in left]
+
+
+def _place(diagnostic: Diagnostic) -> str:
+    """Return the path with which messages about an expression begin."""
+    return diagnostic.message.partition(": ")[0]
+
+
+def _is_better(after: Judged, before: Judged) -> bool:
+    """Fewer errors; or as many, of which none was there, or the first stands further on: only so many are told at a time."""
+    broken, still = _broken(before), _broken(after)
+    if broken != still:
+        return still < broken  # what a text says is known when it can be read
+    if len(after.errors) != len(before.errors):
+        return len(after.errors) < len(before.errors)
+    seen = {(each.code, each.message) for each in before.errors}
+    return not any((each.code, each.message) in seen for each in after.errors) or _first(after) > _first(before)
+
+
+def _broken(judged: Judged) -> int:
+    return sum(each.code.startswith("JSON") for each in judged.errors)
+
+
+def _first(judged: Judged) -> int:
+    return min((each.span.start for each in judged.errors if each.span is not None), default=0)
+
+
+def is_sure(diagnostic: Diagnostic, text: str) -> bool:
+    """Say whether the edits of a diagnostic of ``text`` can be made without asking anybody."""
+    if not diagnostic.edits:
+        return False
+    return diagnostic.code not in _GUESSES or all(_is_alike(edit, text) for edit in diagnostic.edits)
+
+
+def _is_alike(edit: Edit, text: str) -> bool:
+    old, new = text[edit.span.start : edit.span.end], edit.text
+    if not old or not _WORD.fullmatch(old) or not _WORD.fullmatch(new):
+        return True  # no guess at a name: something is put in, or written in another form
+    one, other = _bare(old), _bare(new)
+    if one == other or (min(len(one), len(other)) >= 3 and one in (other, other.rpartition(".")[2])):
+        return True
+    return is_slip(one, other)
+
+
+def _bare(name: str) -> str:
+    return re.sub(r"[\s_\"'$]", "", name).casefold()
+
+
+def _apart(found: Sequence[Diagnostic]) -> list[Diagnostic]:
+    """Return the diagnostics whose edits don't touch those of one before: a fix is made whole or not."""
+    made: list[Diagnostic] = []
+    taken: list[Edit] = []
+    for each in found:
+        if not any(_overlap(edit, other) for edit in each.edits for other in taken):
+            made.append(each)
+            taken += each.edits
+    return made
+
+
+def _overlap(one: Edit, other: Edit) -> bool:
+    a, b = one.span, other.span
+    return (a.start < b.end and b.start < a.end) or (a.start == b.start and (a.end == a.start or b.end == b.start))
+
+
+def _told(diagnostic: Diagnostic, text: str) -> Mended:
+    edits = diagnostic.edits
+    old = clipped(text[edits[0].span.start : edits[0].span.end], _SHOWN)
+    new = clipped(edits[0].text, _SHOWN)
+    how = f"`{old}` became `{new}`" if old and new else f"`{old}` left out" if old else f"`{new}` put in"
+    more = f", and {len(edits) - 1} more" if len(edits) > 1 else ""
+    return Mended(diagnostic.code, clipped(diagnostic.message, 300), how + more)

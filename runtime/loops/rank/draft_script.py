@@ -1,0 +1,364 @@
+"""A plan as a model wrote it: the two sections behind the output markers, and what its message says. Read leniently.
+
+Markers are found however they are dressed (``=== LWT SKELETON ===``, ``**MESSAGE:**``); where there are none, the steps are the
+skeleton and what stands behind them the message. What is missing is told, never made up.
+"""
+
+import json
+import re
+from collections.abc import Mapping, Sequence
+from itertools import pairwise
+from typing import Any
+
+from attrs import define, field, frozen
+
+from ....lang.catalogue.operations import BUILTIN
+from ....lang.diagnostic import Diagnostic, all_as_json, has_errors
+from ....lang.linter.lwt import check
+from ....lang.parse.lwt import parse_lwt
+from ....lang.printer.lwt import format_step
+from ....lang.source import Source
+from ....lang.trees.lwt import Script
+from ...excerpts import clipped
+
+__all__ = [
+    "LISTED",
+    "Checked",
+    "Edited",
+    "Plan",
+    "Skeleton",
+    "as_lines",
+    "as_objects",
+    "checked",
+    "excerpts",
+    "fault",
+    "read_plan",
+    "told",
+]
+
+
+# What is wrong with what a planner wrote: the linter's diagnostics, and those that only a ranking has.
+# ``RANK001`` to ``RANK007`` are told in full in ``lang.rules.ranking``: a model sees the codes, and ``knotwork rules`` explains
+# them.
+
+
+_MOST_FAULTS = 20
+"""Diagnostics that a model is shown; most of them have one cause."""
+
+
+_LINES, _LINE, _FAULT_MESSAGE = 12_000, 3_000, 500
+"""Characters of all diagnostics in a prompt, of one of them, of the message of one that is longer."""
+_MARK = 100
+"""Characters that may say what is left out before a place."""
+
+
+def fault(code: str, message: str, *hints: str) -> Diagnostic:
+    """Return an error without a place."""
+    return Diagnostic(code, "error", message, None, tuple(hint for hint in hints if hint))
+
+
+def as_objects(diagnostics: Sequence[Diagnostic], source: Source) -> tuple[dict[str, Any], ...]:
+    """Return the errors among ``diagnostics``, or all where there is none, as JSON objects."""
+    errors = [each for each in diagnostics if each.severity == "error"] or list(diagnostics)
+    return tuple(all_as_json(errors[:_MOST_FAULTS], source))
+
+
+def as_lines(objects: Sequence[dict[str, Any]]) -> str:
+    """Return diagnostics for a prompt, one JSON object a line, in at most 12,000 characters."""
+    lines: list[str] = []
+    left = _LINES
+    for each in objects:
+        line = json.dumps(each, ensure_ascii=False)
+        if len(line) > _LINE:  # what it says, without the edits that it offers
+            line = json.dumps(
+                {**each, "message": clipped(str(each["message"]), _FAULT_MESSAGE), "hints": [], "edits": []},
+                ensure_ascii=False,
+            )
+        left -= len(line) + 1
+        if left < 0:
+            break
+        lines.append(line)
+    return "\n".join(lines)
+
+
+def excerpts(text: str, places: Sequence[tuple[int, int]], most: int) -> str:
+    """Return ``text`` in at most ``most`` characters: all of it, or its beginning and what is around ``places`` (from, to).
+
+    What is left out is marked with the offsets at which the text goes on.
+    """
+    if len(text) <= most:
+        return text
+    spans = [(0, 0), *((max(0, start), min(len(text), end)) for start, end in places[:_MOST_FAULTS])]
+    around = (most // len(spans) - _MARK) // 2
+    kept: list[tuple[int, int]] = []
+    for start, end in sorted(spans):
+        start, end = max(0, start - around), min(len(text), start + around)
+        if kept and start <= kept[-1][1]:
+            kept[-1] = (kept[-1][0], max(end, kept[-1][1]))
+        else:
+            kept.append((start, end))
+    made = [text[kept[0][0] : kept[0][1]]]
+    for (_, before), (start, end) in pairwise(kept):
+        made.append(f"\n[… {start - before:,} characters left out; from offset {start}:]\n{text[start:end]}")
+    if kept[-1][1] < len(text):
+        made.append(f"\n[… {len(text) - kept[-1][1]:,} characters left out]")
+    return "".join(made)
+
+
+def told(diagnostics: Sequence[Diagnostic]) -> str:
+    """Return the first error in one sentence, with its hint."""
+    first = next((each for each in diagnostics if each.severity == "error"), None) or diagnostics[0]
+    hint = f" ({first.hints[0]})" if first.hints else ""
+    more = sum(each.severity == "error" for each in diagnostics) - 1
+    return f"{first.message}{hint} [{first.code}]" + (f", and {more} more" if more > 0 else "")
+
+
+_DRESS = r"[ \t>*#=\[\]\-`_:]*"
+_SKELETON = re.compile(rf"^{_DRESS}LWT[_ -]?SKELETON{_DRESS}$", re.MULTILINE | re.IGNORECASE)
+_MESSAGE = re.compile(rf"^{_DRESS}MESSAGE{_DRESS}$", re.MULTILINE | re.IGNORECASE)
+_STEP = re.compile(r"^[ \t]*(?:[-*•][ \t]+|\d{1,3}[.)][ \t]+)?\([\w.\-]{1,80}\)[ \t]*=", re.MULTILINE)
+_SAID = re.compile(r"^[ \t>*#\-]*(?:CONDITIONS|REMAINING|NEEDS_EXPANSION)\b", re.MULTILINE | re.IGNORECASE)
+_FIELD = r"^[ \t>*#\-`]*{name}[ \t*`]*[:=][ \t*`]*(?P<value>[^\n]*)$"
+_CONDITIONS = re.compile(_FIELD.format(name="CONDITIONS"), re.MULTILINE | re.IGNORECASE)
+_REMAINING = re.compile(_FIELD.format(name="REMAINING"), re.MULTILINE | re.IGNORECASE)
+_EXPANSION = re.compile(_FIELD.format(name="NEEDS[_ ]EXPANSION"), re.MULTILINE | re.IGNORECASE)
+_INDICES = re.compile(r"(?<![\w.])(\d{1,6})(?:[ \t]*(?:-|\u2013|to)[ \t]*(\d{1,6}))?(?![\w.]*\w)")
+_NOTHING = re.compile(r"[ \t\"'`*]*(?:none|nothing|no\b|empty|0 items|\[[ \t]*\]|-+[ \t]*$)", re.IGNORECASE)
+_MOST = 10_000
+_LONGEST = 400_000
+"""Characters of an answer that are looked at."""
+
+
+@frozen
+class Plan:
+    """What was read of a plan.
+
+    ``skeleton`` is the script's text, ``message`` all of the message. ``expand``: whether it says that the skeleton needs expansion.
+    ``remaining``: the indices that it names, as far as there are such items; ``nothing``: it says that there is none.
+    ``faults`` are errors, ``notes`` what was made of
+    something that was not as it should be.
+    """
+
+    skeleton: str
+    message: str
+    conditions: str = ""
+    remaining: tuple[int, ...] = ()
+    nothing: bool = False
+    expand: bool = False
+    faults: tuple[Diagnostic, ...] = ()
+    notes: tuple[str, ...] = ()
+
+
+def read_plan(text: str, items: int) -> Plan:
+    """Read a plan over ``items`` items. Never raises."""
+    if len(text) > _LONGEST:
+        return Plan(
+            "", "", faults=(fault("RANK007", f"the plan has {len(text):,} characters; {_LONGEST:,} is the most"),)
+        )
+    skeleton, message, notes = _sections(text)
+    faults: list[Diagnostic] = []
+    if not skeleton.strip():
+        hint = 'write ===LWT_SKELETON=== and below it (final)=LLM("...")'
+        faults.append(fault("RANK001", "there is no skeleton: no step stands behind ===LWT_SKELETON===", hint))
+    remaining, unknown = _remaining(message, items)
+    if unknown:
+        named = ", ".join(map(str, unknown[:5]))
+        faults.append(
+            fault("RANK002", f"REMAINING names items that are not there: {named}", f"the items are 0 to {items - 1}")
+        )
+    expand, said = _expansion(message)
+    conditions = _CONDITIONS.search(message)
+    return Plan(
+        skeleton, message, conditions["value"].strip() if conditions else "", remaining, _is_none(message), expand, tuple(faults),
+        (*notes, *said),
+    )  # fmt: skip
+
+
+def _sections(text: str) -> tuple[str, str, list[str]]:
+    """Return skeleton and message. Of several skeletons the last one counts: models think aloud before."""
+    marks = list(_SKELETON.finditer(text))
+    if marks:
+        start = marks[-1].end()
+        message = _MESSAGE.search(text, start) or _SAID.search(text, start)
+        if message is None:
+            return text[start:], "", ["the plan has no message"]
+        body = message.start() if message.re is _SAID else message.end()
+        return text[start : message.start()], text[body:].strip().strip("`").strip(), []
+    first = _STEP.search(text)
+    if first is None:
+        said = _MESSAGE.search(text)
+        return "", text[said.end() :].strip() if said else "", []
+    message = _MESSAGE.search(text, first.end()) or _SAID.search(text, first.end())
+    end = message.start() if message else len(text)
+    body = end if message is None or message.re is _SAID else message.end()
+    note = "the plan has no ===LWT_SKELETON===; its steps were taken for the skeleton"
+    return text[first.start() : end], text[body:].strip().strip("`").strip(), [note]
+
+
+def _remaining(message: str, items: int) -> tuple[tuple[int, ...], tuple[int, ...]]:
+    """Return the indices that the message names, and those of them that no item has."""
+    said = _REMAINING.search(message)
+    found: dict[int, None] = {}
+    for low, high in _INDICES.findall(said["value"][:_MOST]) if said else ():
+        last = int(high) if high else int(low)
+        if last - int(low) > items:
+            found[last] = None
+            continue
+        found.update(dict.fromkeys(range(int(low), last + 1)))
+    return tuple(each for each in found if each < items), tuple(each for each in found if each >= items)
+
+
+def _is_none(message: str) -> bool:
+    """Say whether the message says that nothing matches."""
+    said = _REMAINING.search(message)
+    return said is not None and _NOTHING.match(said["value"]) is not None
+
+
+def _expansion(message: str) -> tuple[bool, list[str]]:
+    said = _EXPANSION.search(message)
+    value = said["value"].strip(" \"'`*.").casefold() if said else ""
+    if value.startswith(("y", "true")):
+        return True, []
+    if value.startswith(("n", "false")):
+        return False, []
+    if not value:
+        return False, ["the plan does not say NEEDS_EXPANSION; it was taken for no"]
+    return True, [f"NEEDS_EXPANSION says {value[:40]!r}, neither yes nor no; it was taken for yes"]
+
+
+# The script that a plan begins with and tools edit: read leniently, checked by the linter against the real input, never half
+# changed.
+
+
+OPERATIONS = {name: BUILTIN[name] for name in ("LLM", "CONST", "EXPR", "EACH", "ANSWER")}
+"""What a planned script may call: a ranking has no graph, and no files that a model may name."""
+_MOST_STEPS = 200
+_LONGEST_SKELETON = 60_000
+"""Characters of a script: reading and checking that many takes well under a second, whatever they are."""
+LISTED = 24_000
+"""Characters that the list of steps takes at most."""
+_ONE = 6_000
+"""Characters of one step in a list that is too long as a whole."""
+_NAME = "<plan>"
+_ID = 40
+_SOME = "(steps with … are not shown in full)"
+
+
+@frozen
+class Checked:
+    """A script and what is wrong with it."""
+
+    script: Script
+    diagnostics: tuple[Diagnostic, ...]
+
+    @property
+    def failed(self) -> bool:
+        """Say whether it can't run."""
+        return has_errors(self.diagnostics)
+
+
+def checked(text: str, input: Any, models: Sequence[str] = ()) -> Checked:
+    """Read ``text`` as a model's and check it against the input that it will get. Never raises for what the text says."""
+    if len(text) > _LONGEST_SKELETON:
+        message = f"the script has {len(text):,} characters; {_LONGEST_SKELETON:,} is the most"
+        return Checked(Script(), (fault("RANK007", message),))
+    script = parse_lwt(Source(text, _NAME), "lenient")
+    if len(script.steps) > _MOST_STEPS:  # before they are checked, which takes longer the more they are
+        message = f"the script has {len(script.steps)} steps; {_MOST_STEPS} is the most"
+        return Checked(script, (fault("RANK007", message),))
+    found = check(script, input=input, operations=OPERATIONS, models=tuple(models))
+    if not script.steps and not has_errors(found):
+        found = [*found, fault("RANK001", "there is no step", 'a step is (final)=LLM("prompt") on a line of its own')]
+    return Checked(script, tuple(found))
+
+
+@frozen
+class Edited:
+    """What came of an edit: whether it was made, and what the model is told."""
+
+    done: bool
+    told: str
+
+
+@define
+class Skeleton:
+    """A script that runs, and edits of it that leave it so. ``latest`` is the index of the last edit."""
+
+    script: Script
+    input: Mapping[str, Any] = field(repr=False)
+    models: Sequence[str] = ()
+    latest: int = 0
+
+    @property
+    def steps(self) -> list[str]:
+        """The steps' canonical texts, in order."""
+        return [format_step(step) for step in self.script.steps]
+
+    @property
+    def text(self) -> str:
+        """The script's canonical text."""
+        return "\n".join(self.steps)
+
+    def listed(self) -> str:
+        """Return the steps with their indices, in at most ``LISTED`` characters.
+
+        Where they are more, those around the latest edit are shown, the others by their ids only.
+        """
+        steps = self.steps
+        whole = [f"{index}: {step}" for index, step in enumerate(steps)]
+        if sum(map(len, whole)) + len(whole) <= LISTED:
+            return "\n".join(whole)
+        shown = [f"{index}: ({clipped(step.id, _ID)})=…" for index, step in enumerate(self.script.steps)]
+        left = LISTED - sum(map(len, shown)) - len(shown) - len(_SOME)
+        for index in sorted(range(len(steps)), key=lambda each: (abs(each - self.latest), each)):
+            text = excerpts(whole[index], (), _ONE)
+            left -= len(text) - len(shown[index])
+            if left < 0:
+                break
+            shown[index] = text
+        return "\n".join([*shown, _SOME])
+
+    def insert(self, index: int, text: str) -> Edited:
+        """Put a step before the one at ``index``, or at the end."""
+        steps = self.steps
+        if not 0 <= index <= len(steps):
+            return self._nowhere(index, len(steps))
+        return self._edited([*steps[:index], text, *steps[index:]], 1, index, f"inserted at {index}")
+
+    def set(self, index: int, text: str) -> Edited:
+        """Replace the step at ``index``."""
+        steps = self.steps
+        if not 0 <= index < len(steps):
+            return self._nowhere(index, len(steps) - 1)
+        return self._edited([*steps[:index], text, *steps[index + 1 :]], 0, index, f"replaced at {index}")
+
+    def delete(self, index: int) -> Edited:
+        """Remove the step at ``index``."""
+        steps = self.steps
+        if not 0 <= index < len(steps):
+            return self._nowhere(index, len(steps) - 1)
+        if len(steps) == 1:
+            return _refused(fault("RANK003", "the only step can't be removed", "replace it: lwt_set(0, ...)"))
+        return self._edited([*steps[:index], *steps[index + 1 :]], -1, index, f"removed {index}")
+
+    def _nowhere(self, index: int, last: int) -> Edited:
+        message = f"there is no place {index}; the places are 0 to {last}"
+        return _refused(fault("RANK003", message, "lwt_list() shows the steps"))
+
+    def _edited(self, steps: Sequence[str], more: int, index: int, what: str) -> Edited:
+        """Take the steps where they are a script that runs; else leave everything as it is and say why."""
+        made = checked("\n".join(steps), self.input, self.models)
+        # The lenient reading would leave out all but the last step of an id, and an edit must not remove what it does not name.
+        if twice := next((each for each in made.diagnostics if each.code == "LWT014"), None):
+            return _refused(fault("RANK005", twice.message, "lwt_set(idx, ...) replaces the step that has the id"))
+        if made.failed:
+            return Edited(False, as_lines(as_objects(made.diagnostics, made.script.source)))
+        if (count := len(made.script.steps)) != len(self.script.steps) + more:
+            message = "that is no step" if count < len(self.script.steps) + more else "that is more than one step"
+            return _refused(fault("RANK001", message, 'one step a call, as (id)=LLM("prompt")'))
+        self.script, self.latest = made.script, index
+        return Edited(True, f"{what}; there are {count} step{'' if count == 1 else 's'}")
+
+
+def _refused(made: Diagnostic) -> Edited:
+    return Edited(False, as_lines(as_objects([made], Source("", _NAME))))

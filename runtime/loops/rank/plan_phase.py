@@ -1,0 +1,444 @@
+"""Phase 1 of a ranking: the request and the items go to a model, a script and a message come back, checked before anything runs.
+
+What is wrong with a plan goes back to the model, at most twice: the script as it was read, and the linter's diagnostics as JSON.
+"""
+
+import asyncio
+import json
+import re
+from collections.abc import Mapping, Sequence
+from functools import cache
+from itertools import islice
+from typing import Any
+
+from attrs import define, field, frozen
+
+from ....lang.constrain import constrain
+from ....lang.diagnostic import Diagnostic, has_errors
+from ....lang.source import Source
+from ....lang.trees.lwt import Script
+from ...events import RepairAsked
+from ...excerpts import clipped, fenced, shortened
+from ...models.usage import Spent
+from ...prompt_files import fill, read_prompt
+from ...results import Failed, StepFailed
+from .draft_script import Checked, Plan, as_lines, as_objects, checked, excerpts, read_plan, told
+from .phase_context import Job
+from .ranking_results import Repair
+
+__all__ = ["ALL", "Planned", "compact", "plan", "plan_grammar"]
+
+
+# The items as the plan's prompt shows them: a line each, in a bound for all of them together. See ``docs/design/loops.md#ranking``.
+# Where everything fits, an item is its JSON, long texts begun and lists of records counted. Where it does not, fields are flattened
+# (``attributes.DriveThru=false``) and go in one after the other, the same for all items: numbers and booleans first, then short
+# texts and lists, then long texts, begun as far as there is room, records last. Where names of fields are what takes the room they
+# stand once, above columns. What is left out is said in the prompt and to whoever asked: a ranking over what nobody saw is none.
+
+
+ALL = 100_000
+"""Characters that all items together take in a prompt at most."""
+_ONE = 1_200
+"""Characters of one item's JSON."""
+_SHORT = 120
+"""Characters of a text that is shown as it is; of a longer one the beginning is."""
+_LEAST = 12
+"""Characters of a text below which its beginning says nothing."""
+_DEEPEST, _FIELDS, _KEPT = 6, 200, 1_000
+"""Levels of an item, its fields, and fields of all items together that are looked at."""
+_ALIKE = 40
+"""Characters by which texts of two fields differ in length on average for the shorter to go first."""
+_HEADER = 8_000
+"""Characters that may name fields above the items."""
+_NAME = 80
+_NAMED = 12
+"""Fields that are named; more are counted."""
+_SCALAR, _TEXT, _LIST, _LONG, _RECORDS = range(5)
+"""Kinds of values, in the order in which they are shown."""
+
+
+@frozen
+class Shown:
+    """The items' lines, and what should be known of them: "" where all of each is shown."""
+
+    text: str
+    warning: str = ""
+
+
+def compact(items: Sequence[Any]) -> Shown:
+    """Return a line for each item, ``[index] ...``: at most ``ALL`` characters altogether."""
+    whole = _whole(items)
+    if whole is not None:
+        return Shown(whole)
+    fields, more = _fields(items)
+    made = _chosen(fields, items, columns=False)
+    if made.left:
+        table = _chosen(fields, items, columns=True)
+        made = table if table.shown > made.shown else made
+    made.more = more
+    return made.written()
+
+
+def _whole(items: Sequence[Any]) -> str | None:
+    """Return all items as JSON; None where they don't fit, or one would lose a part of itself."""
+    lines: list[str] = []
+    left = ALL
+    for index, item in enumerate(items):
+        brief = _brief(item)
+        cut = shortened(brief)
+        line = f"[{index}] {json.dumps(cut, ensure_ascii=False, separators=(', ', ': '))}"
+        left -= len(line) + 1
+        if left < 0 or len(line) > _ONE or cut != brief:
+            return None
+        lines.append(line.translate(_BREAKS))
+    return "\n".join(lines)
+
+
+_BREAKS = {ord(c): f"\\u{ord(c):04x}" for c in "\x7f\x85\u2028\u2029"}
+"""What some take for a line break, and JSON leaves as it is."""
+
+
+def _brief(item: Any) -> Any:
+    """Return an item with what is short before what is long; lists of records and long texts are only named."""
+    if not isinstance(item, Mapping):
+        return item
+    short, rest = {}, {}
+    for key, value in item.items():
+        if isinstance(value, str) and len(value) > _SHORT:
+            rest[key] = f"{value[:_SHORT]}… [text of {len(value):,} characters]"
+        elif _is_records(value):
+            rest[key] = f"[list of {len(value):,}]"
+        else:
+            short[key] = value
+    return {**short, **rest}
+
+
+def _is_records(value: Any) -> bool:
+    return isinstance(value, list | tuple) and any(isinstance(each, Mapping | list | tuple) for each in value)
+
+
+@define
+class _Field:
+    """A field of the items by its name, which is its path: what each item that has it says there."""
+
+    name: str
+    kind: int = _SCALAR
+    values: dict[int, str] = field(factory=dict)
+
+    @property
+    def size(self) -> int:
+        """Characters of all values."""
+        return sum(map(len, self.values.values()))
+
+
+def _fields(items: Sequence[Any]) -> tuple[list[_Field], bool]:
+    """Return what there is to show, and whether there is more: by kind, then what more items have, then the shorter, then as it stands."""
+    found: dict[str, _Field] = {}
+    more = False
+    for index, item in enumerate(items):
+        leaves = _leaves(item)
+        more |= len(leaves) >= _FIELDS
+        for path, kind, text in leaves:
+            if path not in found and len(found) == _KEPT:
+                more = True
+                continue
+            made = found.setdefault(path, _Field(clipped(path, _NAME)))
+            made.kind = max(made.kind, kind)
+            made.values[index] = text
+
+    def first(each: _Field) -> tuple[int, int, int]:
+        return each.kind, -(4 * len(each.values) // len(items)), each.size // len(each.values) // _ALIKE
+
+    return sorted(found.values(), key=first), more
+
+
+def _leaves(item: Any) -> list[tuple[str, int, str]]:
+    """Return the item's values with path and kind, flat; at most 200 of them."""
+    made: list[tuple[str, int, str]] = []
+    waiting: list[tuple[str, Any, int]] = [("", item, 0)]
+    while waiting and len(made) < _FIELDS:
+        path, value, depth = waiting.pop()
+        if isinstance(value, Mapping) and value and depth < _DEEPEST:
+            inner = [
+                (f"{path}{'.' if path else ''}{_part_of_items(key)}", each, depth + 1)
+                for key, each in islice(value.items(), _FIELDS)
+            ]
+            waiting += reversed(inner)
+        else:
+            made.append((path, *_leaf(value)))
+    return made
+
+
+def _part_of_items(key: Any) -> str:
+    """Return a key as it stands in a path: such that it can't be taken for another thing."""
+    text = str(key)
+    return text if text and all(c.isalnum() or c in "_- " for c in text) else _json(text)
+
+
+def _leaf(value: Any) -> tuple[int, str]:
+    if isinstance(value, str):
+        if len(value) <= _SHORT:
+            return _TEXT, _json(value)
+        return _LONG, _json(f"{value[:_SHORT]}…")
+    if isinstance(value, Mapping):
+        return _RECORDS, f"[object of {len(value):,}]"
+    if not isinstance(value, list | tuple):
+        return _SCALAR, _json(value)
+    listed = _json(value) if len(value) <= 20 and not _is_records(value) else ""
+    return (_LIST, listed) if 0 < len(listed) <= _SHORT else (_RECORDS, f"[list of {len(value):,}]")
+
+
+def _json(value: Any) -> str:
+    return json.dumps(shortened(value), ensure_ascii=False, separators=(", ", ": ")).translate(_BREAKS)
+
+
+@define
+class _Chosen:
+    """Which fields are shown, and how wide each is at most (None: whole). ``left``: those that are not, or only begun.
+
+    ``more``: whether there are fields that were not even looked at.
+    """
+
+    items: Sequence[Any]
+    columns: bool
+    fields: list[tuple[_Field, int | None]] = field(factory=list)
+    left: list[_Field] = field(factory=list)
+    more: bool = False
+
+    @property
+    def shown(self) -> int:
+        """Values that are shown whole."""
+        return sum(len(each.values) for each, width in self.fields if width is None)
+
+    def written(self) -> Shown:
+        """Return the lines, and below a first one what is left out."""
+        lines = [f"[{index}] {self._line(index)}".rstrip() for index in range(len(self.items))]
+        if self.columns:
+            lines.insert(0, f"[index] {'|'.join(each.name for each, _ in self.fields)}")
+        if not self.left and not self.more:
+            return Shown("\n".join(lines))
+        said = _said(self, len(self.items))
+        lines.insert(0, f"({said}; read(path) in the expansion gives the rest)")
+        missed = self.more or any(each.kind != _RECORDS for each in self.left)
+        return Shown("\n".join(lines), said if missed else "")
+
+    def _line(self, index: int) -> str:
+        parts = []
+        for each, width in self.fields:
+            text = each.values.get(index)
+            text = text if text is None or width is None else _begun(text, width)
+            if self.columns:
+                parts.append(text or "")
+            elif text is not None:
+                parts.append(f"{each.name}={text}" if each.name else text)
+        return ("|" if self.columns else ", ").join(parts)
+
+
+def _chosen(fields: Sequence[_Field], items: Sequence[Any], *, columns: bool) -> _Chosen:
+    """Choose fields as long as all items fit. A text that does not fit whole is begun as far as there is room."""
+    made, count = _Chosen(items, columns), len(items)
+    left = ALL - sum(len(str(index)) + 4 for index in range(count)) - 2 * _NAMED * (_NAME + 10) - 400
+    header = _HEADER
+    for each in fields:
+        name = len(each.name) + 3
+        beside = name + count if columns else name * len(each.values)
+        if columns and name > header:
+            made.left.append(each)
+            continue
+        size = beside + each.size
+        width: int | None = None
+        if size > left:
+            width = (left - beside) // len(each.values)
+            if each.kind not in (_TEXT, _LONG) or width < _LEAST:
+                made.left.append(each)
+                continue
+            made.left.append(each)
+            size = beside + sum(min(width, len(text)) for text in each.values.values())
+        left -= size
+        header -= name if columns else 0
+        made.fields.append((each, width))
+    return made
+
+
+def _begun(text: str, width: int) -> str:
+    """Return a text's JSON in at most ``width`` characters."""
+    if len(text) <= width:
+        return text
+    body = text[: width - 2]
+    if (len(body) - len(body.rstrip("\\"))) % 2:  # half of an escape
+        body = body[:-1]
+    return f'{body}…"'
+
+
+def _said(made: _Chosen, count: int) -> str:
+    whole = [each for each, width in made.fields if width is None]
+    begun = [each for each, width in made.fields if width is not None]
+    out = [each for each in made.left if all(each is not other for other in begun)]
+    told = [f"of {count:,} items only {_names(whole) or 'the indices'} {'is' if len(whole) == 1 else 'are'} shown"]
+    told += [f"begun: {_names(begun)}"] if begun else []
+    told += [f"left out: {_names(out)}"] if out else []
+    told += ["and fields beyond the first 1,000, or beyond 200 of an item"] if made.more else []
+    return "; ".join(told)
+
+
+def _names(fields: Sequence[_Field]) -> str:
+    named = [each.name or "the items' own values" for each in fields[:_NAMED]]
+    more = len(fields) - _NAMED
+    return ", ".join(named) + (f" and {more:,} more" if more > 0 else "")
+
+
+# A plan's text as a grammar: two sections, with a script between the markers. Made from the grammar of scripts.
+# It is a hint to models that keep to one: what they write is read as leniently and checked as strictly as any other plan. A small
+# model writes one step, whose indices are those of items, and a message that says no more than it has to.
+
+
+SMALL_TOKENS = 320
+"""Tokens that a small model's plan does not reach, beside a token for each byte of the request in it."""
+_START = re.compile(r"^start:.*\n", re.MULTILINE)
+_MESSAGE = r"""
+message: "===MESSAGE===\nCONDITIONS: " LINE "\nREMAINING: " REMAINING "\nNEEDS_EXPANSION: " EXPANSION ("\n" LINE)*
+LINE: /[^\n]+/
+REMAINING: /none|[0-9]{1,4}(, [0-9]{1,4})*/
+EXPANSION: /yes|no/
+"""
+_WHOLE = r"""start: "===LWT_SKELETON===\n" step (_BREAK step)* "\n\n" message
+_BREAK: /\n/
+"""
+_UNUSED = ("comment", "COMMENT", "_item", "_SPACE", "_NEWLINE")
+_SMALL = r"""start: "===LWT_SKELETON===\n" step "\n\n===MESSAGE===\n" message
+step: "(final)=LLM(\"User wants: " {wanted} ". Item(s) that match: [" indices "]. Output the best index, or none if no item fits.\")"
+message: "CONDITIONS: " LINE "\nREMAINING: " indices "\nNEEDS_EXPANSION: no\n"
+indices: INDEX (", " INDEX){{0,2}}
+LINE: /[A-Za-z][A-Za-z0-9 ,=_\-]{{0,59}}/
+INDEX: /{index}/
+"""
+
+
+def plan_grammar(items: int, wanted: str = "", *, small: bool = False) -> str:
+    """Return the grammar of a plan over ``items`` items, in the syntax that ``Options.grammar`` takes.
+
+    ``wanted`` is the request in the words of the prompt's example, which a small model only has to repeat.
+    """
+    if not small:
+        return _whole_plan()
+    return _SMALL.format(wanted=_literal(wanted), index=_below(items))
+
+
+@cache
+def _whole_plan() -> str:
+    """Return the grammar of a plan with any script. Between a step and the next is one line break, and no remark."""
+    made = _START.sub("", constrain("lwt", "llguidance"))
+    for name in _UNUSED:
+        made = re.sub(rf"^{name}:.*(?:\n[ \t]+.*)*\n", "", made, flags=re.MULTILINE)
+    return json.dumps({
+        "type": "custom", "name": "plan", "description": "Write the plan: the script and the message, each behind its marker.",
+        "format": {"type": "grammar", "syntax": "lark", "definition": f"{_WHOLE}{_MESSAGE.lstrip()}{made}"},
+    })  # fmt: skip
+
+
+def _literal(text: str) -> str:
+    """Return a text as a grammar's literal of what stands in a script's string."""
+    written = text.replace("\\", "\\\\").replace('"', '\\"')
+    return json.dumps(written, ensure_ascii=False)
+
+
+def _below(items: int) -> str:
+    """Return a regular expression for the numbers from 0 that are below ``items``."""
+    last = str(items - 1)
+    forms = [f"[1-9][0-9]{{{len(last) - 2}}}"] if len(last) > 2 else ["[1-9]"] if len(last) == 2 else []
+    if len(last) > 2:
+        forms = ["[1-9]", *(f"[1-9][0-9]{{{more}}}" for more in range(1, len(last) - 1))]
+    # Of as many digits as the last one: the same beginning, then a smaller digit, then any.
+    for at, digit in enumerate(last):
+        lowest = "1" if at == 0 and len(last) > 1 else "0"
+        if digit > lowest:
+            rest = len(last) - at - 1
+            forms.append(f"{last[:at]}[{lowest}-{chr(ord(digit) - 1)}]" + (f"[0-9]{{{rest}}}" if rest else ""))
+    forms.append(last)
+    if len(last) > 1:
+        forms.insert(0, "0")
+    return "|".join(forms)
+
+
+REPAIRS = 2
+"""How often a plan goes back."""
+_LINE = 300
+"""Characters of the request in the skeleton's example; the whole of it stands above."""
+_QUICK = 8_000
+"""Characters of a script that is read and checked at once."""
+_WRITTEN = 12_000
+"""Characters of a refused script that go back whole; of a longer one excerpts do."""
+
+
+@frozen
+class Planned:
+    """A plan that can run: what was read, and its script."""
+
+    read: Plan
+    script: Script
+
+
+def plan_prompt(job: Job, shown: Shown) -> str:
+    """Return the prompt of the phase. ``shown``: the items in it."""
+    values = {"context": fenced(job.request), "items_compact": fenced(shown.text), "wanted": _line(job)}
+    return fill(read_prompt(__package__, "plan"), values)
+
+
+def _line(job: Job) -> str:
+    """Return the request as a script's string has it; what would be a reference there is none."""
+    return clipped(job.request, _LINE).replace('"', "'").replace("{", "(").replace("}", ")")
+
+
+def _held(job: Job) -> dict[str, Any]:
+    """Return what holds the model to a plan's form, as far as something can."""
+    if not job.means.grammar:
+        return {}
+    small, line = job.means.small, _line(job)
+    held: dict[str, Any] = {"grammar": plan_grammar(len(job.items), line, small=small)}
+    most = SMALL_TOKENS + len(line.encode()) if small else job.means.tokens
+    return held if most is None or "max_tokens" in job.options else {**held, "max_tokens": most}
+
+
+async def plan(job: Job, spent: Spent) -> Planned:
+    """Return a plan that can run. Raises ``StepFailed`` where a call fails, or the plan is still wrong after the last repair."""
+    shown = compact(job.items)
+    if shown.warning:
+        job.warn(shown.warning)
+    first = prompt = plan_prompt(job, shown)
+    repairs, held = job.repairs, _held(job)
+    while True:
+        text = await job.ask("plan", len(repairs), prompt, spent, **held)
+        read = read_plan(text, len(job.items))
+        # A long script takes its time, in which a time limit has to be heard.
+        found = await asyncio.to_thread(_check, job, read) if len(read.skeleton) > _QUICK else _check(job, read)
+        if not has_errors(found.diagnostics):
+            for note in read.notes:
+                job.warn(note)
+            return Planned(read, found.script)
+        if len(repairs) == REPAIRS:
+            again = f" after {REPAIRS} repairs" if REPAIRS else ""
+            raise StepFailed(Failed("bad_answer", f"the plan can't be used{again}: {told(found.diagnostics)}"))
+        objects = as_objects(found.diagnostics, found.script.source)
+        written = found.script.source.text
+        repairs.append(Repair(len(repairs) + 1, written, objects))
+        if job.events:
+            job.events.emit(RepairAsked("rank", "plan", len(repairs), written, objects, job.number))
+        prompt = fill(
+            read_prompt(__package__, "again"),
+            {"prompt": first, "written": fenced(_part(written, objects)), "diagnostics": fenced(as_lines(objects))},
+        )
+
+
+def _part(written: str, objects: Sequence[Mapping[str, Any]]) -> str:
+    """Return of a refused script what a prompt shows of it: all, or excerpts around what is wrong."""
+    spans = (each["span"] for each in objects if each.get("span"))
+    return excerpts(written, [(span["start"], span["end"]) for span in spans], _WRITTEN)
+
+
+def _check(job: Job, read: Plan) -> Checked:
+    """Return the plan's script with all that is wrong with the plan."""
+    if not read.skeleton.strip():
+        return Checked(Script((), Source("", "<plan>")), read.faults)
+    made = checked(read.skeleton.strip("\n"), job.data, job.models)
+    diagnostics: tuple[Diagnostic, ...] = (*read.faults, *made.diagnostics)
+    return Checked(made.script, diagnostics)

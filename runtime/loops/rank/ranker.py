@@ -1,0 +1,317 @@
+"""One request from plan to ranking, and several side by side. Nothing that a model does raises here: failures are in the result."""
+
+import asyncio
+import json
+from collections.abc import Callable, Mapping, Sequence
+from time import perf_counter
+from typing import Any, Literal
+
+from attrs import define, field
+
+from ....adapters.llm.strict_schema import Means
+from ...answers.answer_results import LONGEST
+from ...answers.generator import Losses
+from ...errors import RequestError, check_pairs
+from ...events import Events
+from ...limits import Ending
+from ...limits import seconds as checked_seconds
+from ...models.caller import Caller
+from ...models.usage import Spent
+from ...results import Failed, StepFailed
+from .execute_phase import Executed, execute
+from .expand_phase import MAX_ITERATIONS, Expanded, expand
+from .phase_context import NONE, Job, Room, raised
+from .plan_phase import Planned, plan
+from .ranked import name_of
+from .ranking_results import Phase, Ranked, Status
+
+__all__ = ["MAX_ITERATIONS", "MOST_ITEMS", "Work", "check_requests", "prepare", "rank", "rank_many"]
+
+
+# The items of a ranking as they are given: a list, or an object with one; what is none is refused.
+
+
+MOST_ITEMS = 2_000
+"""Items of one ranking; more do not fit a prompt."""
+_FORM = 'items are a JSON list, or {"items": [...]}'
+
+Data = Mapping[str, Any]
+"""What scripts and ``read`` see as the input: ``items``, ``request``, and what else stood beside the items."""
+
+
+def read_items(given: Any) -> tuple[list[Any], dict[str, Any]]:
+    """Return the items of a JSON value, and what stands beside them: a list, or an object with ``items``. Raises ``RequestError``."""
+    beside: dict[str, Any] = {}
+    items = given
+    if isinstance(given, Mapping):
+        if "items" not in given:
+            raise RequestError("items", "the object has no items", _FORM)
+        beside = {str(name): value for name, value in given.items() if name not in ("items", "request")}
+        items = given["items"]
+    if not isinstance(items, list | tuple):
+        raise RequestError("items", f"a list of items is wanted, not {_called(items)}", _FORM)
+    if not items:
+        raise RequestError("items", "there are none to rank", _FORM)
+    if len(items) > MOST_ITEMS:
+        raise RequestError(
+            "items", f"{len(items):,} are too many", f"at most {MOST_ITEMS:,}; leave some out beforehand"
+        )
+    return list(items), beside
+
+
+def _called(value: Any) -> str:
+    """Return what a value that is no list is called by those who write JSON."""
+    if value is None or isinstance(value, bool):
+        return "null" if value is None else str(value).lower()
+    kinds = ((str, "a text"), (Mapping, "an object"), (int | float, "a number"))
+    return next((name for kind, name in kinds if isinstance(value, kind)), type(value).__name__)
+
+
+ITERATIONS = 50
+"""The most iterations that an expansion may be given."""
+_PhaseName = Literal["plan", "expand", "execute"]
+
+
+@define
+class Work:
+    """What is ranked and by what: the items, what stands beside them, and how calls are made.
+
+    ``means``: what the model can be held to: a grammar for its plan, tools of its own for the expansion; else it calls them in text.
+    """
+
+    items: Sequence[Any] = field(repr=False)
+    beside: Mapping[str, Any] = field(repr=False)
+    max_iterations: int = MAX_ITERATIONS
+    max_concurrency: int = 8
+    options: Mapping[str, Any] = field(factory=dict)
+    time_limit: float | None = None
+    means: Means = NONE
+
+
+def prepare(
+    items: Any,
+    *,
+    max_iterations: int = MAX_ITERATIONS,
+    max_concurrency: int = 8,
+    options: Mapping[str, Any] | None = None,
+    time_limit: float | None = None,
+    means: Means = NONE,
+) -> Work:
+    """Return what is to be ranked, checked. ``time_limit``: seconds for each request. Raises ``RequestError``."""
+    listed, beside = read_items(items)
+    try:
+        json.dumps([listed, beside], allow_nan=False, ensure_ascii=False).encode()
+    except (TypeError, ValueError, RecursionError) as error:
+        raise RequestError("items", f"they are no JSON: {error}"[:300]) from None
+    if type(max_iterations) is not int or not 1 <= max_iterations <= ITERATIONS:
+        raise RequestError("max_iterations", f"{max_iterations!r:.60} is no whole number from 1 to {ITERATIONS}")
+    if type(max_concurrency) is not int or max_concurrency < 1:
+        raise RequestError("max_concurrency", f"{max_concurrency!r:.60} is no whole number above 0")
+    return Work(listed, beside, max_iterations, max_concurrency, options or {}, checked_seconds(time_limit), means)
+
+
+async def rank(
+    work: Work,
+    request: str,
+    caller: Caller,
+    *,
+    number: int = 0,
+    events: Events | None = None,
+    cancel: asyncio.Event | None = None,
+    short: Failed | None = None,
+) -> Ranked:
+    """Rank the items for ``request`` with the models of ``caller``.
+
+    ``number`` is the request's, from 0 (``R00``). ``events``: the caller's own if None. Setting ``cancel``, or the work's time limit,
+    stops the calls under way. ``short``: why plan and expansion may ask for nothing that is not kept.
+    Where the caller has a record every finished call is kept in it and found again. Raises ``RequestError``.
+    """
+    checked = _request(request)
+    data = {**work.beside, "request": checked, "items": work.items}
+    heard = caller.events if events is None else events
+    job = Job(number, checked, work.items, data, caller, heard, work.options, work.means, Losses(budget=short))
+    return await _Ranking(job, work).run(cancel)
+
+
+async def rank_many(
+    work: Work,
+    requests: Sequence[str],
+    caller: Callable[[int], Caller],
+    *,
+    cancel: asyncio.Event | None = None,
+    on_ranked: Callable[[Ranked], None] = lambda ranked: None,
+    max_calls: int | None = None,
+) -> list[Ranked]:
+    """Rank for every request, some side by side, and return the results in the order of the requests.
+
+    ``caller`` gives the caller of a request by its number, with the events of that request; they may share models, gate and record.
+    ``on_ranked`` hears of each as it ends. ``max_calls`` is the budget of them all, which the models keep; here it only says how many
+    begin. A request that has not begun when ``cancel`` is set is cancelled.
+    Raises ``RequestError`` before any call.
+    """
+    check_requests(requests)
+    room = Room(max_calls if len(requests) > 1 else None, work.max_concurrency)
+    turn = asyncio.Lock()  # which is given in the order of asking
+
+    async def one(number: int, request: str) -> Ranked:
+        async with turn:
+            short = await room.begin()
+        sent = 0
+        try:
+            if cancel is not None and cancel.is_set():
+                ranked = Ranked(request, number, "cancelled", reason="cancelled before it began")
+            else:
+                ranked = await rank(work, request, caller(number), number=number, cancel=cancel, short=short)
+            sent = ranked.calls
+            on_ranked(ranked)
+            return ranked
+        finally:
+            room.ended(sent)
+
+    async with asyncio.TaskGroup() as group:
+        tasks = [group.create_task(one(number, request)) for number, request in enumerate(requests)]
+    return [task.result() for task in tasks]
+
+
+def check_requests(requests: Sequence[Any]) -> None:
+    """Raise ``RequestError`` for one that can't be asked."""
+    for request in requests:
+        _request(request)
+
+
+def _request(request: Any) -> str:
+    if not isinstance(request, str):
+        raise RequestError("request", f"a text is wanted, not {type(request).__name__}")
+    if not request.strip():
+        raise RequestError("request", "there is none", "say what is wanted, in a sentence")
+    if len(request) > LONGEST:
+        raise RequestError("request", f"{len(request):,} characters are too many", f"at most {LONGEST:,}")
+    check_pairs("request", request)
+    return request.strip()
+
+
+@define
+class _Ranking:
+    """One request under way."""
+
+    job: Job
+    work: Work
+    phases: list[Phase] = field(factory=list)
+    planned: Planned | None = None
+    expanded: Expanded | None = None
+    executed: Executed | None = None
+    began: float = field(factory=perf_counter)
+    stop: asyncio.Event = field(factory=asyncio.Event)
+    stopped: str = ""
+    _spent: Spent = field(factory=Spent)
+    _phase: _PhaseName = "plan"
+    _phase_began: float = 0.0
+
+    async def run(self, cancel: asyncio.Event | None) -> Ranked:
+        """Run to the end, or until it is stopped; nothing is under way then."""
+        ending = Ending(cancel, self.work.time_limit)
+        task = asyncio.ensure_future(self._phases())
+        try:
+            await ending.wait_for(task)
+            if not task.done():
+                self.stopped = (
+                    "cancelled" if ending.by == "cancelled" else f"the time limit of {ending.time_limit} s is reached"
+                )
+                self.stop.set()
+                if self._phase != "execute":  # a script ends by itself, with the results so far
+                    task.cancel()
+            reason = await task
+        except asyncio.CancelledError:
+            if not self.stopped:
+                raise
+            reason = self.stopped
+            self._end("cancelled", reason)
+        finally:
+            task.cancel()
+            await asyncio.gather(task, return_exceptions=True)
+        return self._ranked(self.stopped or reason)
+
+    async def _phases(self) -> str:
+        """Go through the phases and return why there is no ranking; "" where there is one."""
+        job = self.job
+        try:
+            self._begin("plan", job.request)
+            self.planned = await plan(job, self._spent)
+            self._end("done", "\n".join(_steps(self.planned)))
+            self._begin("expand", count=len(self.planned.script.steps))
+            self.expanded = await expand(job, self.planned, self._spent, self.work.max_iterations)
+            count = self.expanded.iterations
+            status = "unfinished" if self.expanded.unfinished else "done" if count else "pass-through"
+            self._end(status, self.expanded.unfinished or self.expanded.text, count)
+        except StepFailed as error:
+            failed = error.failed
+            reason = raised(f"{failed.message} ({failed.hint})" if failed.hint else failed.message)
+            self._end("failed", reason)
+            return f"{self._phase}: {reason}"
+        self._begin("execute", count=len(self.expanded.script.steps))
+        self.executed = await execute(job, self.expanded.script, self.stop, self.work.max_concurrency)
+        run, order = self.executed.run, self.executed.order
+        self._spent.add(self.executed.sent, run.usage, run.cost)
+        again = self.executed.spent
+        self._spent.add(0, again.usage, again.cost)
+        if run.status == "cancelled":
+            self._end("cancelled", self.stopped)
+            return self.stopped or "cancelled"
+        if order.none:
+            self._end("done", "none")
+            return ""
+        if not order.indices:
+            self._end("failed", order.reason)
+            return order.reason
+        self._end("done", ", ".join(str(index + 1) for index in order.indices))
+        return ""
+
+    def _begin(self, phase: _PhaseName, detail: str = "", count: int = 0) -> None:
+        self._phase, self._phase_began, self._spent = phase, perf_counter(), Spent()
+        self.job.started(phase, detail, count)
+
+    def _end(self, status: str, detail: str = "", count: int = 0) -> None:
+        took = perf_counter() - self._phase_began
+        reason = detail if status in ("failed", "cancelled", "unfinished") else ""
+        self.phases.append(Phase(self._phase, status, took, self._spent, reason))
+        self.job.finished(self._phase, status, took, detail, count)
+
+    def _ranked(self, reason: str) -> Ranked:
+        """Sum up."""
+        job, planned, expanded, executed = self.job, self.planned, self.expanded, self.executed
+        order = executed.order if executed is not None else None
+        indices = order.indices if order is not None and not reason else ()
+        status: Status = "cancelled" if self.stopped == "cancelled" else "failed"
+        none = order is not None and order.none and not reason
+        if (indices or none) and executed is not None:
+            unfinished = "; ".join(filter(None, (expanded.unfinished if expanded is not None else "", executed.unsure)))
+            status = "partial" if executed.run.status == "partial" or unfinished else "complete"
+            reason = unfinished
+        if order is not None and order.unknown and indices:
+            job.warn(f"the output names what is not there, which is left out: {', '.join(order.unknown[:5])}")
+        if none and planned is not None and planned.read.remaining:
+            named = ", ".join(str(index + 1) for index in planned.read.remaining[:5])
+            job.warn(f"no item fits although the plan names some: {named}")
+        if planned is not None and planned.read.nothing and indices:
+            job.warn("ranked although the plan says that no item matches")
+        if planned is not None and planned.read.remaining:
+            pruned = [str(index + 1) for index in indices if index not in planned.read.remaining]
+            if pruned:
+                job.warn(f"ranked although the plan had left them out: {', '.join(pruned[:5])}")
+        return Ranked(
+            job.request, job.number, status, tuple(index + 1 for index in indices),
+            tuple(name_of(job.items[index]) for index in indices), reason,
+            executed.output if executed is not None else None,
+            planned.read.conditions if planned is not None else "", planned.read.remaining if planned is not None else (),
+            "\n".join(_steps(planned)) if planned is not None else "", expanded.text if expanded is not None else "",
+            planned.read.message if planned is not None else "", tuple(self.phases),
+            tuple(job.repairs), tuple(job.tools),
+            executed.run if executed is not None else None, perf_counter() - self.began,
+            (*job.warnings, *(executed.run.warnings if executed is not None else ())), none,
+        )  # fmt: skip
+
+
+def _steps(planned: Planned) -> list[str]:
+    from ....lang.printer.lwt import format_step
+
+    return [format_step(step) for step in planned.script.steps]

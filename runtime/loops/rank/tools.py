@@ -1,0 +1,399 @@
+"""The tools of a ranking's second phase, called in text: which calls stand in what a model wrote.
+
+A call stands alone: on a line of its own, or over several lines where its text does. Before it may stand a bullet, a number, "Action:",
+``x =`` or ``tools.``, around it what marks text, behind it a remark; calls as JSON count too. So prose that mentions ``done()`` is prose.
+What begins like a call and can't be read is a fault, and nothing behind it counts: an edit is never passed over on the way to ``done()``.
+"""
+
+import json
+import re
+from collections.abc import Callable, Iterator
+from typing import Any
+
+from attrs import define, field, frozen
+
+from ....lang import literals
+from ....lang.diagnostic import Diagnostic, nearest
+from ....lang.parse.lwt import parse_lwt
+from ....lang.source import Source
+from .draft_script import fault
+
+__all__ = ["PARAMETERS", "Call", "read_calls"]
+
+
+# Calls of tools that a model writes as JSON in its text, one after the other or in a list.
+
+
+_DECODER = json.JSONDecoder()
+_MEANT = re.compile(r'"(?:tool|name|function)"\s*+:\s*+"(?:done|lwt_|read")')
+_LOOKED_AT = 300
+"""Characters in which an object that is meant as a call says so."""
+
+
+def json_calls(text: str, at: int) -> tuple[list[Any] | None, int]:
+    """Return the values that stand at ``at`` and where to go on; None for what is meant as a call and is no JSON."""
+    try:
+        value, end = _DECODER.raw_decode(text, at)
+    except (ValueError, RecursionError):
+        meant = _MEANT.search(text, at, at + _LOOKED_AT)
+        return (None if meant else []), at + 1
+    return (value if isinstance(value, list) else [value]), end
+
+
+# The arguments of a tool's call as text: numbers, paths, and steps, whose own quotes need no escapes.
+# A step ends where what was written so far is a step: the first quote from which on the call is closed and before which the text is
+# one step without a fault. Where no such place is, it is read up to the end of a line before the next call, and the linter tells
+# what is wrong with it. What can be read in neither way is no argument.
+
+
+_REMARK = r"(?:(?:#|//|/\*|--|[\u2013\u2014\u2192]|->|:|- )[^\n]*|,?[ \t]*(?:and[ \t]+)?then[ \t]*:?[ \t]*)?"
+AFTER = re.compile(rf"[ \t]*+[;.,]?\**+`{{0,3}}+\**+[ \t]*+\|?+(?:</tool_call>)?[ \t]*+{_REMARK}[ \t]*+(?=\r?\n|\Z)")
+"""What may stand behind a call on its line: ends of dress, and a remark that is marked as one."""
+CLOSE = re.compile(r"\s*+,?\s*+\)")
+_NUMBER = re.compile(r"\s*(?:\"(-?\d{1,9})\"|'(-?\d{1,9})'|(-?\d{1,9}))\s*(?=[,)])")
+_STRINGS = (
+    re.compile(r'\s*"""(?P<body>.*?)"""\s*(?=[,)])', re.DOTALL),
+    re.compile(r"\s*'''(?P<body>.*?)'''\s*(?=[,)])", re.DOTALL),
+    re.compile(r'\s*"(?P<body>[^"\\]*(?:\\.[^"\\]*)*)"\s*(?=[,)])', re.DOTALL),
+    re.compile(r"\s*'(?P<body>[^'\\]*(?:\\.[^'\\]*)*)'\s*(?=[,)])", re.DOTALL),
+)
+_ESCAPED = re.compile(r"\\([\"'\\])")
+_OPENED = re.compile(r"\s*(\"\"\"|'''|\"|'|\u201c)?")
+_CURLY = {"\u201c": "\u201d"}
+_LOOSE_END = re.compile(r"(?P<quote>[\"'\u201d]{0,3})(?<![ \t])[ \t]*+\)(?=[^)]|\Z)")
+_STEP = re.compile(r"\s*\([\w.\-]{1,80}\)\s*=\s*[A-Z]\w*\s*\(")
+_LINE_END = re.compile(r"[ \t]*+(?=\r?\n|\Z)")
+_TRIES = 48
+"""Ends of one step that are looked at."""
+_PARSED = 60_000
+"""Characters of one answer that are parsed to find out where steps end."""
+
+
+@define
+class Reader:
+    """Reads the arguments of one answer's calls. ``next_call`` gives the place of the next line that begins a call."""
+
+    text: str
+    next_call: Callable[[int], int]
+    _left: int = _PARSED
+
+    def number(self, at: int) -> tuple[int, int] | None:
+        """Return the whole number that begins at ``at``, and where it ends."""
+        written = _NUMBER.match(self.text, at)
+        return None if written is None else (int(written[1] or written[2] or written[3]), written.end())
+
+    def path(self, at: int) -> tuple[str, int] | None:
+        """Return the path that begins at ``at``, and where it ends: before the parenthesis."""
+        if (written := self._quoted(at)) is not None:
+            return written
+        end = self.text.find("\n", at)
+        return self._loose(at, len(self.text) if end < 0 else end)
+
+    def step(self, at: int) -> tuple[str, int] | None:
+        """Return the step that begins at ``at``, and where it ends: before the parenthesis, or at a line's end where that is missing."""
+        if (written := self._quoted(at)) is not None:
+            return written
+        return self._parsed(at) or self._loose(at, self.next_call(at))
+
+    def _quoted(self, at: int) -> tuple[str, int] | None:
+        """Read a text whose quotes are as a program has them."""
+        for pattern in _STRINGS:
+            found = pattern.match(self.text, at)
+            closed = CLOSE.match(self.text, found.end()) if found is not None else None
+            if found is not None and closed is not None and AFTER.match(self.text, closed.end()):
+                return _ESCAPED.sub(r"\1", found["body"]), found.end()
+        return None
+
+    def _parsed(self, at: int) -> tuple[str, int] | None:
+        """Read a step up to the first place where it is whole: where the call is closed; else at a line's end."""
+        quote, start = self._opened(at)
+        if not _STEP.match(self.text, start):
+            return None
+        for missing in (False, True):
+            for end, behind in self._ends(start, quote, missing=missing):
+                body = (
+                    _ESCAPED.sub(r"\1", self.text[start:end]) if "\\" in self.text[start:end] else self.text[start:end]
+                )
+                if self._is_step(body):
+                    return body, behind
+        return None
+
+    def _ends(self, start: int, quote: str, *, missing: bool) -> Iterator[tuple[int, int]]:
+        """Yield where a step may end, and where its quotes do."""
+        at = start
+        for _ in range(_TRIES):
+            at = self.text.find(f"){quote}", at)
+            if at < 0:
+                return
+            at += 1
+            behind = at + len(quote)
+            if missing:
+                if _LINE_END.match(self.text, behind):
+                    yield at, behind
+                continue
+            closed = CLOSE.match(self.text, behind)
+            if closed is not None and AFTER.match(self.text, closed.end()):
+                yield at, behind
+
+    def _is_step(self, body: str) -> bool:
+        """Say whether a text is one step, and nothing about it is wrong."""
+        self._left -= len(body)
+        if self._left < 0:
+            return False
+        read = parse_lwt(Source(body, "<step>"), "strict")
+        return len(read.steps) == 1 and not read.diagnostics
+
+    def _opened(self, at: int) -> tuple[str, int]:
+        """Return the quote that closes what opens at ``at``, and where the text begins."""
+        opened = _OPENED.match(self.text, at)
+        quote = (opened[1] or "") if opened else ""
+        return _CURLY.get(quote, quote), opened.end() if opened else at
+
+    def _loose(self, at: int, following: int) -> tuple[str, int] | None:
+        """Read a text with quotes in it that are not escaped, or without quotes: up to the end of a line before ``following``."""
+        text = self.text
+        quote, start = self._opened(at)
+        if not quote and text[start : start + 1] not in ("(", "i"):  # a step, or a path: items[5]
+            return None
+        found = (end for end in _LOOSE_END.finditer(text, start, following) if end["quote"].endswith(quote))
+        ends = [end for end in found if AFTER.match(text, end.end())]
+        if not ends:
+            return None
+        if not quote:
+            end = ends[0] if text[start] == "i" else ends[-1]
+            close = text.index(")", end.end("quote"))
+            return text[start:close].strip(), close
+        end = ends[-1]
+        return _ESCAPED.sub(r"\1", text[start : end.end("quote") - len(quote)]), end.end("quote")
+
+
+PARAMETERS: dict[str, tuple[tuple[str, type], ...]] = {
+    "done": (),
+    "lwt_list": (),
+    "lwt_insert": (("idx", int), ("step", str)),
+    "lwt_set": (("idx", int), ("step", str)),
+    "lwt_delete": (("idx", int),),
+    "read": (("path", str),),
+}
+"""The tools and what they take."""
+_SAME = {"index": "idx", "i": "idx", "text": "step", "lwt": "step"}
+_MOST = 20
+"""Calls of one answer."""
+_HEADS = 100
+"""Places where a call might begin; each may cost a look at the rest of the answer."""
+LONGEST = 60_000
+"""Characters of an answer that are looked at."""
+
+
+@frozen
+class Call:
+    """A call of a tool: its name and its arguments by name."""
+
+    tool: str
+    arguments: dict[str, Any] = field(factory=dict)
+
+    def __str__(self) -> str:
+        told = ", ".join(f'"{value}"' if isinstance(value, str) else str(value) for value in self.arguments.values())
+        return f"{self.tool}({told})"
+
+
+@frozen
+class Calls:
+    """The calls of an answer in order, and what stands like a call and is none: what follows it is not carried out."""
+
+    calls: tuple[Call, ...]
+    fault: Diagnostic | None = None
+
+
+# Possessive throughout: a line of a hundred thousand blanks is looked at once.
+_BEFORE = (
+    r"[ \t]*+(?:(?:[-*>•→|]|\d{1,3}[.)])[ \t]++)*+"
+    r"(?:\**+(?:Next )?(?:Action|Tool|Call|Step)(?: \d++)?\**+[ \t]*+:\**+[ \t]*+)?`{0,3}+\**+`{0,3}+[ \t]*+"
+)
+_DRESS = r"(?P<dress>(?:await[ \t]++|[A-Za-z_]\w{0,40}+[ \t]*+=[ \t]*+|(?:tools?|functions?|lwt|self)\.)*+)"
+_HEAD = re.compile(
+    rf"^(?:{_BEFORE}{_DRESS}(?P<name>[A-Za-z_]\w{{0,40}}+)[ \t]*+(?P<open>[(]|\[(?=\d)|(?<=[ \t])(?=\d))"
+    r"|[ \t]*+(?:<tool_call>[ \t]*+)?(?P<json>[{\[](?=\s*+[{\"\]])))",
+    re.MULTILINE,
+)
+_IMAGINED = re.compile(
+    r"^[ \t]*+\**+(?:Observation|Result|Tool result|Output)s?\**+[ \t]*+:", re.MULTILINE | re.IGNORECASE
+)
+_MENTIONED = re.compile(r"\b(lwt_insert|lwt_set|lwt_delete)[ \t]*+\(\s*+(?:[\"'\u201c\d]|(?:idx|index|i)\s*+=)")
+_NAMED = re.compile(r"\s*([A-Za-z_]\w{0,20})\s*=(?!=)\s*")
+_CLOSED = re.compile(r"\)[ \t]*+[;.]?`{0,3}+[ \t\r]*+\Z")
+
+
+def read_calls(text: str) -> Calls:
+    """Return the calls that stand alone in ``text``. Never raises.
+
+    What a model imagines to be told (from a line "Observation:" on, outside of a step's text) is not looked at.
+    """
+    if len(text) > LONGEST:
+        return Calls((), fault("RANK007", f"the answer has {len(text):,} characters", f"at most {LONGEST:,}"))
+    found = _Scan(text).read()
+    if not found.calls and found.fault is None:  # JSON in another dress, on its own
+        return _alone(text)
+    return found
+
+
+def _alone(text: str) -> Calls:
+    """Return the call that a text is as a whole: ``{"tool": ..., "arguments": {...}}`` as the answers' ladder reads it."""
+    value = literals.read(text) if text.lstrip().startswith(("{", "`")) and "arguments" in text else None
+    made = _of_json([value.value]) if isinstance(value, literals.Reading) else []
+    return Calls(()) if not made else Calls((), made[0]) if isinstance(made[0], Diagnostic) else Calls((made[0],))
+
+
+@define
+class _Scan:
+    """One answer, read from its beginning to its end."""
+
+    text: str
+    calls: list[Call] = field(factory=list)
+
+    def read(self) -> Calls:
+        """Return what stands in it."""
+        text, at = self.text, 0
+        reader = Reader(text, self._next)
+        imagined = _IMAGINED.search(text)
+        for _ in range(_HEADS):
+            head = _HEAD.search(text, at)
+            while imagined is not None and imagined.start() < at:  # in a step's text
+                imagined = _IMAGINED.search(text, at)
+            end = imagined.start() if imagined is not None else len(text)
+            over = head is None or head.start() >= end or len(self.calls) == _MOST
+            doubt = _MENTIONED.search(text, at, end if head is None or over else head.start())
+            if head is None or over:
+                return self._with(_passed_over(doubt[1]) if doubt is not None and self.calls else None)
+            made = self._made(reader, head)
+            if doubt is not None and (isinstance(made, Diagnostic) or made[0]):
+                return self._with(_passed_over(doubt[1]))
+            if isinstance(made, Diagnostic):
+                return self._with(made)
+            for each in made[0]:
+                if isinstance(each, Diagnostic):
+                    return self._with(each)
+                self.calls.append(each)
+                if each.tool == "done" or len(self.calls) == _MOST:
+                    return self._with(None)
+            at = made[1]
+        return self._with(None)
+
+    def _with(self, wrong: Diagnostic | None) -> Calls:
+        return Calls(tuple(self.calls), wrong)
+
+    def _next(self, at: int) -> int:
+        """Return where the next line begins that looks like a call."""
+        heads = (head.start() for head in _HEAD.finditer(self.text, at) if head["name"] in PARAMETERS)
+        return next(heads, len(self.text))
+
+    def _made(self, reader: Reader, head: "re.Match[str]") -> tuple[list[Call | Diagnostic], int] | Diagnostic:
+        """Return the calls that begin at ``head`` (none where it is prose) and where to go on; or what is wrong."""
+        if head["json"]:
+            values, end = json_calls(self.text, head.start("json"))
+            if values is None:
+                return _unreadable()
+            return _of_json(values), end
+        name, at = head["name"], head.end()
+        if name not in PARAMETERS:
+            alone = head["open"] == "(" and not head["dress"] and _stands_alone(self.text, at)
+            return _unknown(name) if alone else ([], at)
+        edits = name in ("lwt_insert", "lwt_set", "lwt_delete")
+        if head["open"] != "(":
+            return _wanted(name) if edits else ([], at)
+        made = _arguments(reader, at, name)
+        if isinstance(made, Diagnostic):
+            quoted = name == "read" and self.text[at : at + 1] in ('"', "'")
+            return made if edits or quoted or _stands_alone(self.text, at) else ([], at)
+        return ([], made) if isinstance(made, int) else ([Call(name, made[0])], made[1])
+
+
+def _of_json(values: list[Any]) -> list[Call | Diagnostic]:
+    """Return the calls that a model made as JSON: ``{"tool": ..., "arguments": {...}}``. Other objects are none."""
+    made: list[Call | Diagnostic] = []
+    for value in values:
+        if not isinstance(value, dict):
+            continue
+        name = value.get("tool") or value.get("name")
+        given = next((value[key] for key in ("arguments", "parameters", "args") if key in value), None)
+        if not isinstance(name, str) or (given is None and name not in PARAMETERS):
+            continue
+        if name not in PARAMETERS:
+            made.append(_unknown(name))
+            continue
+        if isinstance(given, str):  # as services write them
+            read = literals.read(given or "{}")
+            given = read.value if isinstance(read, literals.Reading) else None
+        arguments = {_SAME.get(key, key): each for key, each in given.items()} if isinstance(given, dict) else {}
+        fits = all(type(arguments.get(parameter)) is kind for parameter, kind in PARAMETERS[name])
+        made.append(
+            Call(name, {parameter: arguments[parameter] for parameter, _ in PARAMETERS[name]})
+            if fits
+            else _wanted(name)
+        )
+    return made
+
+
+def _arguments(reader: Reader, at: int, name: str) -> tuple[dict[str, Any], int] | Diagnostic | int:
+    """Return the arguments that begin at ``at`` and where the call ends; what is wrong with them; or where the prose goes on."""
+    text, parameters, found = reader.text, PARAMETERS[name], dict[str, Any]()
+    for number, (parameter, kind) in enumerate(parameters):
+        if named := _NAMED.match(text, at):
+            if _SAME.get(named[1], named[1]) != parameter:
+                return _wanted(name)
+            at = named.end()
+        read = reader.number(at) if kind is int else reader.step(at) if parameter == "step" else reader.path(at)
+        if read is None:
+            return _wanted(name)
+        found[parameter], at = read
+        if number < len(parameters) - 1:
+            if text[at : at + 1] != ",":
+                return _wanted(name)
+            at += 1
+    closed = CLOSE.match(text, at)
+    if closed is None:
+        if name in ("lwt_insert", "lwt_set"):  # the parenthesis is missing behind a step that is whole
+            return found, at
+        return at if not parameters and not _stands_alone(text, at) else _wanted(name)
+    after = AFTER.match(text, closed.end())
+    if after is not None:
+        return found, after.end()
+    return _passed_over(name) if parameters else closed.end()
+
+
+def _stands_alone(text: str, at: int) -> bool:
+    """Say whether what opens at ``at`` closes at the end of its line: then it was meant as a call."""
+    end = text.find("\n", at)
+    return _CLOSED.search(text[at : end if end >= 0 else len(text)]) is not None
+
+
+def _unknown(name: str) -> Diagnostic:
+    like = nearest(name, PARAMETERS)
+    return fault(
+        "RANK004", f"there is no tool {name[:40]!r}", f"did you mean {like}?" if like else f"there are: {_signatures()}"
+    )
+
+
+def _wanted(name: str) -> Diagnostic:
+    return fault("RANK004", f"{name} is not called like this", f"it is {_signature(name)}")
+
+
+def _passed_over(name: str) -> Diagnostic:
+    return fault(
+        "RANK004",
+        f"{name} does not stand alone on its line, and nothing from it on was carried out",
+        f"write it alone, without a word beside it: {_signature(name)}",
+    )
+
+
+def _unreadable() -> Diagnostic:
+    return fault("RANK004", "a call in JSON can't be read", '{"tool": "lwt_delete", "arguments": {"idx": 0}}')
+
+
+def _signature(name: str) -> str:
+    quoted = [parameter if kind is int else f'"{parameter}"' for parameter, kind in PARAMETERS[name]]
+    return f"{name}({', '.join(quoted)})"
+
+
+def _signatures() -> str:
+    return ", ".join(map(_signature, PARAMETERS))

@@ -1,0 +1,17 @@
+"""Search over plans: states are nodes, ``next_actions`` are branches, plans are executed on forks. See ``docs/design/loops.md#search``.
+
+``search`` is the way in; greedy, beam and MCTS are its strategies. docs/reference/search.md tells of it.
+"""
+
+from .growth import Opener, Opening
+from .nodes import Action, ActionError, Branch, Node, read_actions
+from .policies import Filled, Judged, Proposer, Rollout, Untaken, Value
+from .search_budget import MOST_CALLS, Budget, Stopped
+from .search_run import AdoptError, Searched, Settings, Strategy, adopt, search
+from .trees import Tree, TreeBranch, TreeError, TreeNode
+
+__all__ = [
+    "MOST_CALLS", "Action", "ActionError", "AdoptError", "Branch", "Budget", "Filled", "Judged", "Node", "Opener", "Opening", "Proposer",
+    "Rollout", "Searched", "Settings", "Stopped", "Strategy", "Tree", "TreeBranch", "TreeError", "TreeNode", "Untaken",
+    "Value", "adopt", "read_actions", "search",
+]  # fmt: skip

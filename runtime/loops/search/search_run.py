@@ -1,0 +1,274 @@
+"""A search from its first state to its result: what it needs is put together, a strategy runs, and nothing runs after it."""
+
+import asyncio
+from collections.abc import Coroutine, Mapping
+from math import isfinite
+from typing import Any, Literal, TypeAlias, get_args
+
+from attrs import field, fields_dict, frozen
+
+from ....adapters.llm import Usage
+from ....adapters.state import StateStore
+from ....lang.errors import KnotworkError
+from ...errors import shown
+from ...events import Events
+from ...limits import Ending
+from ...models.usage import Spent
+from .growth import Growing, Opener, Steps, opening
+from .nodes import Action, Node, way_to
+from .policies import Proposer, Rollout, Untaken, Valued, valued
+from .search_budget import Budget, Meter, Stopped
+from .strategies import MCTS, beam, greedy
+from .trees import Tree, tree_of
+
+__all__ = ["AdoptError", "Searched", "Settings", "Strategy", "adopt", "search"]
+
+Strategy: TypeAlias = Literal["greedy", "beam", "mcts"]
+
+
+@frozen
+class Settings:
+    """How to search.
+
+    ``width``: states that beam keeps. ``branching``: branches of a state, the surest first. ``max_depth``: plans one after the
+    other. ``enough``: the value that ends the search (None: none does). ``seed``, ``exploration``, ``batch`` and
+    ``rollout_depth`` are MCTS's, see ``mcts``. The same settings, budget and proposals give the same tree; only
+    ``at_once``, how much is under way at once, changes nothing in it.
+
+    ``answers``: the search is for an answer: only a state in which one was said can be good enough, and the best of these is
+    the best of all. ``outcomes``: the proposer sees what came of plans: one that changed nothing, or failed, leads to a state of
+    its own, from which it may go on; without, such a branch is closed.
+    """
+
+    strategy: Strategy = field(default="greedy")
+    width: int = 3
+    branching: int = 8
+    max_depth: int = 20
+    enough: float | None = 1.0
+    seed: int = 0
+    exploration: float = 0.5
+    batch: int = 1
+    rollout_depth: int = 0
+    at_once: int = 4
+    answers: bool = False
+    outcomes: bool = False
+
+    def __attrs_post_init__(self) -> None:
+        if self.strategy not in get_args(Strategy):
+            raise ValueError(f"{self.strategy!r:.60} is no strategy: {', '.join(get_args(Strategy))}")
+        for name in ("width", "branching", "max_depth", "batch", "at_once"):
+            if not (_is_whole(given := getattr(self, name)) and given >= 1):
+                raise ValueError(f"{name} is at least 1, a whole number, not {shown(given)}")
+        for name in ("rollout_depth", "seed"):
+            if not (_is_whole(given := getattr(self, name)) and (given >= 0 or name == "seed")):
+                raise ValueError(
+                    f"{name} is a whole number{'' if name == 'seed' else ' of at least 0'}, not {shown(given)}"
+                )
+        if not (_is_number(self.exploration) and self.exploration >= 0):
+            raise ValueError(f"exploration is a number of at least 0, not {shown(self.exploration)}")
+        if self.enough is not None and not (_is_number(self.enough) and 0 <= self.enough <= 1):
+            raise ValueError(f"enough is a number from 0 to 1, or None, not {shown(self.enough)}")
+        for name in ("answers", "outcomes"):
+            if type(given := getattr(self, name)) is not bool:
+                raise ValueError(f"{name} is True or False, not {shown(given)}")
+
+
+def _is_whole(value: Any) -> bool:
+    return type(value) is int
+
+
+def _is_number(value: Any) -> bool:
+    return isinstance(value, int | float) and not isinstance(value, bool) and isfinite(value)
+
+
+@frozen
+class Searched:
+    """What a search came to. ``best`` and ``nodes`` still have their states: ``best.snapshot``, ``adopt(state, best)``.
+
+    ``status`` is "found" where a state is good enough, "best" where the best one is better than the first, else "failed".
+    """
+
+    status: Literal["found", "best", "failed"]
+    stopped: Stopped
+    best: Node
+    nodes: tuple[Node, ...] = field(repr=False)
+    steps: int
+    calls: int
+    usage: Usage
+    cost: float | None
+    seconds: float
+    settings: Settings
+    warnings: tuple[str, ...] = ()
+
+    @property
+    def path(self) -> tuple[Action, ...]:
+        """The actions that lead to the best state."""
+        return self.best.path
+
+    @property
+    def answer(self) -> str | None:
+        """What was answered in the best state, if anything was."""
+        return self.best.answer
+
+    @property
+    def tree(self) -> Tree:
+        """The tree as data: to print, save and draw."""
+        return tree_of(self.nodes, self.best)
+
+    def as_json(self) -> dict[str, Any]:
+        """Return the result, the tree in it, as a JSON object."""
+        settings = self.settings
+        return {
+            "status": self.status,
+            "stopped": self.stopped,
+            "value": self.best.value,
+            "answer": self.answer,
+            "hash": self.best.snapshot.hash,
+            "path": [action.as_json() for action in self.path],
+            "strategy": settings.strategy,
+            "seed": settings.seed,
+            "steps": self.steps,
+            "calls": self.calls,
+            "tokens": {"prompt": self.usage.prompt_tokens, "completion": self.usage.completion_tokens},
+            "cost": self.cost,
+            "seconds": round(self.seconds, 3),
+            "warnings": list(self.warnings),
+            "tree": self.tree.as_json(),
+        }
+
+
+async def search(
+    state: StateStore,
+    opener: Opener,
+    proposer: Proposer,
+    value: Valued,
+    *,
+    settings: Settings | Mapping[str, Any] | None = None,
+    budget: Budget | None = None,
+    rollout: Rollout | None = None,
+    spent: Spent | None = None,
+    events: Events | None = None,
+) -> Searched:
+    """Search for the best state that plans lead to from ``state``, which is only read; see ``adopt`` for taking it over.
+
+    ``opener`` gives an executor over a fork (an ``Opening`` is told the node and the action): its graph, its models and their
+    caches are shared by all branches. ``value`` says
+    how good a state is, 0 to 1: a ``Value``, or a function of a node. ``spent``: where a proposer, a value or a rollout that
+    asks models counts what it spends, so that the budget holds for all of it. What others' parts raise closes a branch, and
+    nothing is under way when this returns or raises. Raises ``ValueError`` for settings that are none, before anything is asked.
+    """
+    chosen = _settings(settings)
+    if budget is not None and not isinstance(budget, Budget):
+        raise ValueError(f"a budget is wanted, not {shown(budget)}")
+    if rollout is not None and not hasattr(rollout, "choose"):
+        raise ValueError(f"a rollout has `async choose(node, known, random)`, which {shown(rollout)} has not")
+    meter = Meter(budget or Budget(), spent if spent is not None else Spent())
+    # Two gates: a proposer may itself wait for a plan that it runs.
+    steps = Steps(opening(opener), meter, asyncio.Semaphore(chosen.at_once), chosen.outcomes)
+    asking = asyncio.Semaphore(chosen.at_once)
+    growing = Growing(
+        steps, proposer, valued(value), asking, chosen.max_depth, chosen.branching, chosen.enough, chosen.answers, events
+    )  # fmt: skip
+    await _bounded(meter, _strategy(growing, state, chosen, rollout or Untaken()))
+    if not growing.nodes:
+        raise RuntimeError("a search has a root before anything is asked")
+    best = growing.best
+    found = growing.is_enough(best)
+    better = best is not growing.root and best.worth > growing.root.worth
+    return Searched(
+        "found" if found else "best" if better else "failed",
+        meter.reason or "exhausted",
+        best,
+        tuple(growing.nodes),
+        meter.steps,
+        meter.spent.calls,
+        meter.spent.usage,
+        meter.spent.cost,
+        meter.seconds,
+        chosen,
+        tuple(growing.warnings),
+    )
+
+
+def _settings(given: Settings | Mapping[str, Any] | None) -> Settings:
+    if isinstance(given, Settings):
+        return given
+    if given is not None and not isinstance(given, Mapping):
+        raise ValueError(f"{shown(given)} is no settings of a search")
+    if unknown := sorted(set(map(str, given or {})) - set(fields_dict(Settings))):
+        raise ValueError(f"there is no setting {', '.join(unknown)}")
+    return Settings(**(given or {}))
+
+
+async def _strategy(growing: Growing, state: StateStore, settings: Settings, rollout: Rollout) -> None:
+    await growing.begin(state)
+    if settings.strategy == "greedy":
+        await greedy(growing)
+    elif settings.strategy == "beam":
+        await beam(growing, settings.width)
+    else:
+        await MCTS(growing, settings.seed, settings.exploration, settings.batch, rollout, settings.rollout_depth).run()
+
+
+async def _bounded(meter: Meter, work: Coroutine[Any, Any, None]) -> None:
+    """Run a strategy until it ends, time is up or somebody cancels; what is under way then is ended and waited for."""
+    budget = meter.budget
+    ending = Ending(budget.cancel, budget.time_limit)
+    task = asyncio.ensure_future(work)  # begun in any case: there is always a root
+    try:
+        await ending.wait_for(task)
+        if ending.by:
+            meter.stop(ending.by)
+        else:
+            task.result()
+    finally:
+        task.cancel()
+        await asyncio.gather(task, return_exceptions=True)
+
+
+# Taking a state that a search found into the state that it began with, as one commit.
+# Nothing is executed again and no model is asked again. The commit has the change of the variables with their provenance, the
+# history's entries of every command on the way, their texts for ``replay`` and the models' answers: a state that was searched can
+# be replayed and reported like one that was run.
+
+
+class AdoptError(KnotworkError):
+    """The state is no longer the one that the search began with; nothing was changed."""
+
+    def __init__(self, message: str, *, hint: str = "") -> None:
+        super().__init__(message)
+        self.message = message
+        self.hint = hint
+
+
+def adopt(state: StateStore, node: Node) -> str:
+    """Make ``state``, in which the search of ``node`` began, as it is there; return its hash.
+
+    All of it is one record of the journal: after a crash it is there whole or not at all. What is adopted already, or the root,
+    changes nothing. Raises ``AdoptError`` where ``state`` has changed since the search began, ``StoreError`` where it can't
+    be kept.
+    """
+    began, found = way_to(node)[0].fork(), node.fork()
+    seen, known = len(state.history), len(began.history)
+    if state.hash == found.hash and seen == len(found.history):
+        return state.hash
+    if state.hash != began.hash or seen != known:
+        raise AdoptError(
+            "the state has changed since the search began", hint="search again from the state as it is now"
+        )
+    mark = state.mark()
+    before, after = began.replay_info(), found.replay_info()
+    try:
+        for entry in list(found.history)[known:]:
+            state.note(entry)
+        for command in after["commands"][len(before["commands"]) :]:
+            state.ran(command)
+        for answer in after.get("answers", [])[len(before.get("answers", [])) :]:
+            state.answered(answer)
+        state.configure(config=after["config"])  # which graph the findings are of by now
+        state.rollback(found.snapshot())  # commits, and what was noted with it
+    except BaseException:
+        state.back(mark)
+        state.configure(config=before["config"])
+        raise
+    return state.hash

@@ -1,0 +1,257 @@
+"""Monte-Carlo tree search over plans: UCT whose prior is the confidence of ``next_actions``.
+
+Selection is PUCT (Rosin 2011; Silver et al. 2017): mean return of a branch + ``exploration`` · prior · sqrt(visits) / (1 + its visits). The
+prior is the confidence's share among its siblings, a part of it spread evenly, so that what a model is sure of is not all that
+is ever tried. What was not tried is taken for as good as the state that it begins in. A return is the best value seen on
+the way through a new state and its rollout: what counts is the best state found, not the last one.
+
+In a round ``batch`` branches are selected before any is executed; each counts as a visit without a return until it is, which
+leads the next one elsewhere. Rounds belong to the algorithm: how many plans run at once changes nothing in the tree.
+"""
+
+from collections.abc import Sequence
+from math import prod, sqrt
+from random import Random
+
+from attrs import define, field
+
+from ...errors import shown
+from .growth import Growing
+from .nodes import Action, Branch, Node, way_to
+from .policies import Rollout, kept_going
+
+__all__ = ["MCTS", "beam", "greedy"]
+
+_EVENLY = 0.25
+"""The part of the prior that does not ask for the confidence."""
+
+Way = list[tuple[Node, Branch]]
+
+
+@define
+class MCTS:
+    """One such search. ``rollout_depth`` are the plans that a rollout may execute (0: none; a state's own value is its return)."""
+
+    growing: Growing
+    seed: int
+    exploration: float
+    batch: int
+    rollout: Rollout
+    rollout_depth: int
+    _simulations: int = 0
+    _pending: dict[int, int] = field(factory=dict)
+    """By the id of a branch: how often it is selected and not yet returned from."""
+
+    async def run(self) -> None:
+        """Search until nothing more may begin, or everything is tried."""
+        await self.growing.propose([self.growing.root])
+        while not self.growing.over():
+            ways = await self._select()
+            if not ways:
+                return
+            await self.growing.open([way[-1] for way in ways])
+            for way in ways:
+                await self._return(way)
+
+    # Selection
+
+    async def _select(self) -> list[Way]:
+        """Return the ways to the branches that are executed next: ``batch`` of them, as far as there are."""
+        ways: list[Way] = []
+        taken: set[int] = set()
+        while len(ways) < self.batch and not self.growing.over():
+            alive = self._alive(taken)
+            way = self._descend(self.growing.root, alive, taken, set())
+            if way is None:
+                break
+            last = way[-1][1]
+            if last.child is not None and not last.child.proposed:  # a state without branches yet: they come first
+                await self.growing.propose([last.child])
+                continue
+            for _, branch in way:
+                self._pending[id(branch)] = self._pending.get(id(branch), 0) + 1
+            taken.add(id(last))
+            ways.append(way)
+        self._pending.clear()
+        return ways
+
+    def _alive(self, taken: set[int]) -> set[int]:
+        """Return the numbers of the states from which something untried can be reached: merged states make cycles."""
+        above: dict[int, list[int]] = {}
+        alive, found = list[int](), set[int]()
+        for node in self.growing.nodes:
+            if self._untried(node, taken):
+                alive.append(node.number)
+            for branch in node.branches:
+                if branch.child is not None:
+                    above.setdefault(branch.child.number, []).append(node.number)
+        while alive:
+            number = alive.pop()
+            if number not in found:
+                found.add(number)
+                alive += above.get(number, ())
+        return found
+
+    def _untried(self, node: Node, taken: set[int]) -> bool:
+        if not self.growing.may_go_on(node):
+            return False
+        return not node.proposed or any(self._is_open(branch, taken) for branch in node.branches)
+
+    @staticmethod
+    def _is_open(branch: Branch, taken: set[int]) -> bool:
+        return branch.status == "open" and id(branch) not in taken
+
+    def _descend(self, node: Node, alive: set[int], taken: set[int], met: set[int]) -> Way | None:
+        """Return the way from ``node`` to an untried branch, or to a state without branches; None where all are met already."""
+        way, met = Way(), met | {node.number}
+        while True:
+            branch = self._chosen(node, alive, taken, met)
+            if branch is None:
+                if not way:
+                    return None
+                node, _ = way.pop()  # a dead end behind merged states: it is met now, and not entered again
+                continue
+            way.append((node, branch))
+            child = branch.child
+            if child is None or not child.proposed:
+                return way
+            node = child
+            met.add(node.number)
+
+    def _chosen(self, node: Node, alive: set[int], taken: set[int], met: set[int]) -> Branch | None:
+        """Return the branch of the highest bound, of those that something untried lies behind; the surer one of two."""
+        usable = [
+            branch
+            for branch in node.branches
+            if self._is_open(branch, taken)
+            or (branch.child is not None and branch.child.number in alive and branch.child.number not in met)
+        ]
+        if not usable:
+            return None
+        sure = sum(branch.action.confidence for branch in node.branches) or 1.0
+        visits = sum(branch.visits + self._pending.get(id(branch), 0) for branch in node.branches)
+
+        def bound(branch: Branch) -> float:
+            tried = branch.visits + self._pending.get(id(branch), 0)
+            mean = branch.total / tried if tried else node.worth
+            prior = (1 - _EVENLY) * branch.action.confidence / sure + _EVENLY / len(node.branches)
+            return mean + self.exploration * prior * sqrt(visits + 1) / (1 + tried)
+
+        return max(usable, key=bound)  # of equals the first, and the surest stand first
+
+    # Return
+
+    async def _return(self, way: Way) -> None:
+        """Go on from a new state by the rollout policy, and tell all branches on the way what came of it."""
+        leaf = way[-1][1]
+        if leaf.status == "open":  # there were no steps left for it
+            return
+        self._simulations += 1
+        value = 0.0
+        if leaf.child is not None:
+            value = leaf.child.worth
+            if leaf.status == "done":
+                random = Random(f"{self.seed}:{self._simulations}")  # noqa: S311 - chance that can be repeated
+                value = max(value, await self._simulate(leaf.child, random))
+        for node, branch in way:
+            node.visits += 1
+            branch.visits += 1
+            branch.total += value
+        if leaf.child is not None:
+            leaf.child.visits += 1
+
+    async def _simulate(self, node: Node, random: Random) -> float:
+        """Return the best value that a rollout comes to. One that comes to the best of all is kept in the tree."""
+        growing, best = self.growing, 0.0
+        known = _untaken(node)
+        for _ in range(self.rollout_depth):
+            if growing.over() or not growing.may_go_on(node):
+                break
+            action = await self._choose(node, known, random)
+            if action is None:
+                break
+            known = [each for each in known if each.does != action.does]
+            following = await growing.look(node, action)
+            if following is None:
+                break
+            best, node = max(best, following.worth), following
+            if best > growing.best.worth:
+                growing.keep(following)
+        return best
+
+    async def _choose(self, node: Node, known: Sequence[Action], random: Random) -> Action | None:
+        try:
+            with kept_going():
+                chosen = await self.rollout.choose(node, known, random)
+            if chosen is not None and not isinstance(chosen, Action):
+                raise TypeError(f"an Action or None is wanted, not {shown(chosen)}")
+            return chosen
+        except Exception as error:  # somebody's policy that fails ends its rollout
+            self.growing.failed(f"a rollout from state {node.number} ended", error)
+            return None
+
+
+def _untaken(node: Node) -> list[Action]:
+    """Return what was proposed on the way to a state and not taken on it, each once."""
+    taken = {action.does for action in node.path}
+    found: dict[str, Action] = {}
+    for each in way_to(node):
+        for branch in each.branches:
+            if branch.action.does not in taken and branch.action.answer is None and branch.status != "failed":
+                found.setdefault(branch.action.does, branch.action)
+    return list(found.values())
+
+
+# The two plain strategies: greedy takes the surest action, beam keeps the best states of each depth.
+
+
+async def greedy(growing: Growing) -> None:
+    """Take the action of the highest confidence, state after state; where it fails, the next one. It never goes back.
+
+    Without a search the action with the highest confidence is taken.
+    """
+    node = growing.root
+    while not growing.over() and growing.may_go_on(node):
+        await growing.propose([node])
+        following = await _first(growing, node)
+        if following is None:
+            return
+        node = following
+
+
+async def _first(growing: Growing, node: Node) -> Node | None:
+    """Return the state that the surest branch leads to, of those that lead anywhere new."""
+    for branch in node.branches:
+        if growing.over():
+            return None
+        await growing.open([(node, branch)])
+        if branch.status == "done":
+            return branch.child
+    return None
+
+
+async def beam(growing: Growing, width: int) -> None:
+    """Execute all branches of at most ``width`` states, keep the ``width`` best states that come of it, and so on.
+
+    Where nothing comes of any of them it goes back to the best states that it left: what is left of
+    the budget would be lost otherwise (beam-stack search, Zhou and Hansen 2005, without its bookkeeping).
+    """
+    front, left = [growing.root], list[Node]()
+    while front and not growing.over():
+        await growing.propose(front)
+        known = len(growing.nodes)
+        # The surest branches of all come first, so that a budget that ends in the middle was spent on them.
+        asked = [(node, branch) for node in front for branch in node.branches]
+        asked.sort(key=lambda pair: -pair[1].action.confidence)
+        await growing.open(asked)
+        fresh = [node for node in growing.nodes[known:] if growing.may_go_on(node)]
+        fresh.sort(key=_rank)
+        front, left = fresh[:width], left + fresh[width:]
+        if not front:
+            left.sort(key=_rank)
+            front, left = left[:width], left[width:]
+
+
+def _rank(node: Node) -> tuple[float, float, int]:
+    """Return what states are kept by: value, then how sure their actions were together, then who came first."""
+    return -node.worth, -prod(action.confidence for action in node.path), node.number

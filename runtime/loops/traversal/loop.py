@@ -1,0 +1,441 @@
+"""The loop: suppose and plan, execute, evaluate, until there is an answer or a bound is reached. See ``docs/design/loops.md#traversal``.
+
+Nothing that a model says raises here: what becomes of it is in the result.
+"""
+
+import asyncio
+from collections.abc import Awaitable, Callable, Coroutine, Mapping, Sequence
+from inspect import isawaitable
+from time import perf_counter
+from typing import Any, TypeVar
+
+from attrs import asdict, define, evolve, field, frozen
+
+from ....adapters.llm import LLM
+from ...errors import shown
+from ...events import DecisionMade, Event, HypothesisFormed, PhaseFinished, PhaseStarted, Warned
+from ...gasl import GASLExecutor, PlanError
+from ...gasl.records import ExecutionRecord, as_history, plan_status
+from ...gasl.variables import ContextStore
+from ...limits import Ending
+from ...models.caller import HOPELESS
+from ...results import StepFailed
+from .findings import Grounds, findings, incomplete, results_of
+from .plan_check import Action, renamed, told_faults
+from .plan_run import continue_plan
+from .plan_search import Branching, Explorer, Found, found_before, is_adopted, keep, sentence
+from .planner import Asker, Paid, Planner, Proposal
+from .question_store import AskRecorder
+from .traversal_results import Asked, Bounds, Searching, Step, Stopped, Supposed
+
+__all__ = ["Choose", "Loop", "highest"]
+
+
+# Which of several next actions is taken: the seam for search.
+# Without a search the action with the highest confidence is taken. See ``docs/design/loops.md#search``.
+
+
+@frozen
+class Position:
+    """Where a choice is made: the executor (fork its state to try something), the planner (ask it on a fork), the steps so far.
+
+    ``number`` is the step that the choice is for.
+    """
+
+    executor: GASLExecutor
+    planner: Planner
+    steps: tuple[Step, ...]
+    number: int
+
+
+Choose = Callable[[Sequence[Action], Position], "int | Awaitable[int]"]
+"""Gets the actions that may run, the most confident first, and returns the index of the one that is taken; may be async."""
+
+
+def highest(actions: Sequence[Action], position: Position) -> int:
+    """Return the index of the most confident action, the first of equal ones."""
+    return max(range(len(actions)), key=lambda at: (actions[at].confidence, -at))
+
+
+T = TypeVar("T")
+
+_REFUSED = 3
+"""Steps in a row without a plan that can run, after which the model is given up."""
+
+
+@define
+class Loop:
+    """One question under way. ``clients`` are the models that plans may ask, as they were given to the executor.
+
+    ``record`` is where it is kept, None for nowhere; ``cancel`` and ``bounds.time_limit`` end what is under way. ``searching``: try
+    several plans side by side, and take over what was found at the end; None: one plan after the other.
+    """
+
+    question: str
+    executor: GASLExecutor
+    asker: Asker
+    clients: Mapping[str, Paid]
+    bounds: Bounds = field(factory=Bounds)
+    record: AskRecorder | None = None
+    choose: Choose = highest
+    cancel: asyncio.Event | None = None
+    searching: Searching | None = None
+    steps: list[Step] = field(factory=list, init=False)
+    warnings: list[str] = field(factory=list, init=False)
+    _stopped: Stopped = field(default="", init=False)
+    _reason: str = field(default="", init=False)
+    _began: float = field(factory=perf_counter, init=False)
+    _stop: asyncio.Event = field(factory=asyncio.Event, init=False)
+    _ids: set[str] = field(factory=set, init=False)
+    _found: Found | None = field(default=None, init=False)
+    _earlier: int = field(default=0, init=False)
+
+    async def run(self) -> Asked:
+        """Run to the end. Raises ``StoreError`` where the state can't be kept."""
+        self._emit(lambda: PhaseStarted("ask", "traversal", detail=self.question))
+        given = self.executor.context.copy()
+        kept = 0 if self.record is None else len(self.record.kept.steps)
+        planner = Planner(self.asker, self.question, self.bounds, given, self._emit_now, kept)
+        begun = None
+        if self.record is not None:
+            self.steps += self.record.kept.steps
+            self._ids |= {str(step.plan.get("plan_id")) for step in self.steps}
+            begun = self.record.kept.begun
+        self._earlier = earlier = len(self.steps)
+        watching = [asyncio.create_task(self._watch())]
+        try:
+            proposal = await self._turns(planner, given, begun)
+        finally:
+            for task in watching:
+                task.cancel()
+            await asyncio.gather(*watching, return_exceptions=True)
+        made = self._asked(proposal, earlier)
+        if self.record is not None and made.status != "cancelled":
+            self.record.ended(_told(made))
+        elif self.record is not None:
+            self.record.close()
+        if self.record is not None and (damage := self.record.damage):
+            told = () if damage in made.warnings else (damage,)
+            made = evolve(made, unkept=damage, warnings=(*made.warnings, *told))
+        self._emit(
+            lambda: PhaseFinished("ask", "traversal", made.status, made.seconds, detail=made.answer or made.reason)
+        )
+        return made
+
+    # Turns
+
+    async def _turns(self, planner: Planner, given: ContextStore, begun: Mapping[str, Any] | None) -> Proposal | None:
+        """Take turns until one ends the loop; return the proposal that has the answer, None where there is none."""
+        before = self._found_before()
+        if before is not None:
+            return self._taken(before)
+        if begun is not None and begun["number"] == len(self.steps) + 1 and not await self._go_on(begun, given):
+            return None
+        if self.searching is not None:
+            return await self._explored(planner, self.searching)
+        while not self._is_over():
+            number = len(self.steps) + 1
+            began = perf_counter()
+            for client in self.clients.values():
+                client.begin(number)
+            try:
+                proposal = await self._in_time(planner.propose(self.executor, number, self.steps))
+            except StepFailed as error:
+                failed = error.failed
+                self._end("budget" if failed.kind == "budget" else "model", sentence(failed))
+                return None
+            if proposal is None:
+                return None
+            self._decided(number, proposal)
+            if proposal.completed is not None:
+                if proposal.grounds.fault and self.record is not None:  # the next attempt asks once more
+                    self.record.in_vain([self.asker.kept_at(number, turn) for turn in range(proposal.repairs + 1)])
+                return proposal
+            if proposal.stalled:
+                self._end("no_progress", proposal.stalled)
+                if self.record is not None:
+                    self.record.in_vain([self.asker.kept_at(number, turn) for turn in range(proposal.repairs + 1)])
+                return None
+            if not proposal.actions:
+                self._take(
+                    Step(
+                        number, proposal.supposed, "refused", repairs=proposal.repairs, faults=proposal.faults,
+                        seconds=perf_counter() - began,
+                    )
+                )  # fmt: skip
+                continue
+            if not await self._act(number, proposal, planner, began):
+                return None
+        return None
+
+    # A search
+
+    async def _explored(self, planner: Planner, searching: Searching) -> Proposal | None:
+        """Search for the answer; return the proposal that has it, None where there is none: the state is as it was then."""
+        if self._is_over():
+            return None
+        executor, earlier = self.executor, len(self.steps)
+        began = f"{executor.adapter.schema.hash} {executor.state.hash} {earlier}"
+        wanted = 1 if self.asker.grammar else searching.settings.branching  # the small grammar has one plan
+        branching = Branching(planner, executor, self.clients, tuple(self.steps), began, wanted, self.record)
+        left = self.bounds.max_steps - earlier
+        found = await Explorer(self.question, branching, self.asker, searching, left, self._stop).run(self.record)
+        for message in found.warnings:
+            self.warn(message)
+        if found.proposal is None or self._stopped == "cancelled":
+            self._found = found
+            self.steps[earlier:] = found.steps[earlier:]
+            if found.ungrounded is not None and self._stopped != "cancelled":
+                self._decided(len(self.steps) + 1, found.ungrounded)
+                return found.ungrounded
+            if found.stopped:
+                self._end(found.stopped, found.reason)
+            return None
+        keep(found, earlier, executor.state, self.record)
+        return self._taken(found)
+
+    def _found_before(self) -> Found | None:
+        """Return what an earlier attempt found and the state has, which was killed before it could say so."""
+        told = None if self.record is None else self.record.kept.found
+        if self.record is None or told is None:
+            return None
+        try:
+            return found_before(told, self.record) if is_adopted(told, self.executor.state) else None
+        except (KeyError, TypeError, AttributeError):  # written by another version: the search is made once more
+            return None
+
+    def _taken(self, found: Found) -> Proposal | None:
+        self._found = found
+        for step in found.steps[len(self.steps) :]:
+            self._take(step)
+        if found.proposal is not None:
+            self._decided(len(self.steps) + 1, found.proposal)
+        return found.proposal
+
+    # One plan after the other
+
+    async def _act(self, number: int, proposal: Proposal, planner: Planner, began: float) -> bool:
+        """Run the chosen action; say whether the loop goes on."""
+        chosen: Any = self.choose(proposal.actions, Position(self.executor, planner, tuple(self.steps), number))
+        if isawaitable(chosen):
+            told = await self._in_time(_awaited(chosen))
+            if self._stop.is_set():
+                return False
+            chosen = told
+        if type(chosen) is not int or not 0 <= chosen < len(proposal.actions):
+            self.warn(
+                f"step {number}: choose returned {shown(chosen)}, which is the place of none of {len(proposal.actions)} plans: "
+                "the most confident one is taken"
+            )
+            chosen = highest(proposal.actions, Position(self.executor, planner, tuple(self.steps), number))
+        action = renamed(proposal.actions[chosen], self._ids, number)
+        others = [each.as_json() for at, each in enumerate(proposal.actions) if at != chosen]
+        self._ids.add(action.plan_id)
+        state = self.executor.state
+        begun = {
+            "number": number, "supposed": asdict(proposal.supposed), "action": action.as_json(), "alternatives": others,
+            "repairs": proposal.repairs, "history": len(state.history), "state": state.hash,
+        }  # fmt: skip
+        if self.record is not None:
+            self.record.step_begun(begun)
+        self._emit(
+            lambda: HypothesisFormed(
+                number, proposal.supposed.hypothesis, action.plan_id, action.commands, action.confidence, len(others)
+            )
+        )
+        if proposal.remark:
+            self.warn(f"step {number}: {proposal.remark}")
+        for message in action.mended:
+            self.warn(f"step {number}: mended: {message}")
+        for faults in proposal.left_out:
+            self.warn(f"step {number}: a plan was left out: {faults.splitlines()[0]}")
+        return await self._executed(
+            begun, action, began, lambda: self.executor.arun_plan(action.ready or action.plan, cancel=self._stop)
+        )
+
+    async def _go_on(self, begun: Mapping[str, Any], given: ContextStore) -> bool:
+        """Take up the plan that was cut short; say whether the loop goes on."""
+        told, began = begun["action"], perf_counter()
+        action = Action(told["plan"], told["confidence"], told["rationale"], tuple(told.get("mended", ())))
+        self._ids.add(action.plan_id)
+        for client in self.clients.values():
+            client.begin(begun["number"])
+        supposed = Supposed(**begun["supposed"])
+        self._emit(
+            lambda: HypothesisFormed(
+                begun["number"], supposed.hypothesis, action.plan_id, action.commands, action.confidence,
+                len(begun["alternatives"]), resumed=True,
+            )
+        )  # fmt: skip
+        clients: Mapping[str, LLM] = self.clients
+        return await self._executed(
+            begun,
+            action,
+            began,
+            lambda: continue_plan(
+                self.executor, clients, action.plan, begun["history"], begun["state"], given, self._stop
+            ),
+        )
+
+    async def _executed(
+        self,
+        begun: Mapping[str, Any],
+        action: Action,
+        began: float,
+        run: Callable[[], Coroutine[Any, Any, list[ExecutionRecord]]],
+    ) -> bool:
+        """Run a plan and keep what came of it; one that was cancelled is taken up again by the next attempt."""
+        step = Step(
+            begun["number"], Supposed(**begun["supposed"]), "refused", action.plan, (), action.confidence, action.rationale,
+            action.mended, tuple(begun["alternatives"]), begun["repairs"],
+        )  # fmt: skip
+        try:
+            records = await run()
+        except PlanError as error:  # the state, or the graph, is not what the plan was checked against
+            self._take(
+                evolve(step, faults=told_faults(error.diagnostics, error.source), seconds=perf_counter() - began)
+            )
+            return True
+        status = plan_status(records)
+        entries = tuple(as_history(each) for record in records for each in (record, *_culprits(record)))
+        seconds = perf_counter() - began
+        step = evolve(step, status=status, entries=entries, seconds=seconds, state=self.executor.state.hash)
+        if status == "cancelled" and self._stop.is_set():
+            self.steps.append(step)
+            return False
+        lost = next((kind for record in records if (kind := _kind(record)) in HOPELESS), "")
+        if lost and _kind(records[-1]) == lost:
+            self.steps.append(step)  # not kept as done: with a larger budget, or another key, the plan goes on
+            self._end("budget" if lost == "budget" else "model", _message(records[-1]))
+            return False
+        self._take(step)
+        return True
+
+    def _take(self, step: Step) -> None:
+        self.steps.append(step)
+        if self.record is not None:
+            self.record.turn_done(step)
+            if self.record.damage and self.record.damage not in self.warnings:
+                self.warn(self.record.damage)
+
+    # What ends it
+
+    def _is_over(self) -> bool:
+        if self._stop.is_set():
+            return True
+        refused = 0
+        for step in reversed(self.steps[self._earlier :]):  # those of an attempt before may have been another model's
+            if step.status != "refused":
+                break
+            refused += 1
+        if refused >= _REFUSED:
+            first = self.steps[-1].faults.splitlines()
+            self._end("refused", f"the model gave no plan that can run in {refused} steps: {first[0] if first else ''}")
+        elif len(self.steps) >= self.bounds.max_steps:
+            self._end("steps", f"there was no answer after {len(self.steps)} step{'' if len(self.steps) == 1 else 's'}")
+        return self._stop.is_set()
+
+    def _end(self, stopped: Stopped, reason: str) -> None:
+        if not self._stopped:
+            self._stopped, self._reason = stopped, reason
+        self._stop.set()
+
+    async def _watch(self) -> None:
+        """Stop the loop when the time is up, or when it is cancelled."""
+        ending = Ending(self.cancel, self.bounds.time_limit)
+        await ending.wait_for(asyncio.get_running_loop().create_future())
+        if ending.by == "cancelled":
+            self._end("cancelled", "it was cancelled")
+        elif ending.by:
+            self._end("time", f"the time limit of {self.bounds.time_limit:g} seconds passed")
+
+    async def _in_time(self, work: Coroutine[Any, Any, T]) -> T | None:
+        """Return what ``work`` gives; None where the loop is stopped before."""
+        if self.cancel is not None and self.cancel.is_set():
+            self._end("cancelled", "it was cancelled")
+        return await Ending(self._stop, None).within(work)
+
+    # What it tells
+
+    def _asked(self, proposal: Proposal | None, earlier: int) -> Asked:
+        spent, found, snapshot = self.asker.spent, self._found, self.executor.state.snapshot()
+        seen = found.best.snapshot if found is not None and found.best is not None else snapshot
+        completed, rests = None, Grounds()
+        if proposal is not None:
+            completed, rests = proposal.completed, proposal.grounds
+        status: Any = "ungrounded" if rests.fault else "complete"
+        if completed is None:
+            status = {"cancelled": "cancelled", "model": "failed", "refused": "failed"}.get(self._stopped, "stopped")
+        elif rests.unknown and not rests.fault:
+            self.warn(rests.advice.partition(";")[0])
+        cited = rests.cited
+        parts = incomplete(seen, cited) if completed is not None else ()
+        for reason in parts:
+            self.warn(f"the answer may not be the whole one: {reason}")
+        supposed = proposal.supposed if proposal is not None else self.steps[-1].supposed if self.steps else None
+        broken = self.executor.events.broken
+        evidence = () if rests.fault else findings(seen, cited)
+        if completed is not None and not rests.fault and not any(each.item for each in evidence):
+            evidence += results_of(self.steps)
+        return Asked(
+            self.question, status, completed.answer if completed is not None else "",
+            "" if completed is not None else self._stopped, rests.fault if completed is not None else self._reason, supposed,
+            cited, evidence, tuple(self.steps), earlier, spent.usage, spent.calls, spent.cost,
+            perf_counter() - self._began, (*self.warnings, *broken), self.record.run_id if self.record is not None else "",
+            snapshot.hash, None if found is None else found.explored, uncited=rests.unknown,
+            incomplete=parts,
+        )  # fmt: skip
+
+    def _decided(self, number: int, proposal: Proposal) -> None:
+        supposed = proposal.supposed
+        answer = proposal.completed.answer if proposal.completed is not None else ""
+        fault = proposal.grounds.fault
+        self._emit(lambda: DecisionMade(number, supposed.decision, supposed.why, supposed.by, answer, fault))
+
+    def _emit(self, event: Callable[[], Event]) -> None:
+        if self.executor.events:
+            self.executor.events.emit(event())
+
+    def _emit_now(self, event: Event) -> None:
+        self._emit(lambda: event)
+
+    def warn(self, message: str) -> None:
+        """Tell a person what stops nothing, and keep it for the result."""
+        self.warnings.append(message)
+        self._emit(lambda: Warned("", message))
+
+
+async def _awaited(chosen: Any) -> Any:
+    return await chosen
+
+
+def _kind(record: ExecutionRecord) -> str:
+    """Return the kind of the model's failure in a record, or in what it ran."""
+    own = str((record.error or {}).get("kind", ""))
+    return own or next((kind for inner in record.nested if (kind := _kind(inner))), "")
+
+
+def _message(record: ExecutionRecord) -> str:
+    own = str((record.error or {}).get("message", ""))
+    return own or next((text for inner in record.nested if (text := _message(inner))), "a model can't be asked")
+
+
+def _culprits(record: ExecutionRecord) -> Sequence[ExecutionRecord]:
+    """Return the records in one that ran others which were not as wanted: what a model has to know of them."""
+    found: list[ExecutionRecord] = []
+    for inner in record.nested[:50]:
+        found += [inner] if inner.error is not None else []
+        found += _culprits(inner)
+    return found
+
+
+def _told(made: Asked) -> dict[str, Any]:
+    """Return what is kept of the end: with it, and the steps, it can be told again without a call."""
+    return {
+        "status": made.status, "answer": made.answer, "cited": list(made.cited), "uncited": list(made.uncited),
+        "stopped": made.stopped, "reason": made.reason,
+        "supposed": None if made.supposed is None else asdict(made.supposed), "state": made.state,
+        "evidence": [each.as_json() for each in made.evidence], "seconds": round(made.seconds, 3), "calls": made.calls,
+        "usage": [made.usage.prompt_tokens, made.usage.completion_tokens], "cost": made.cost,
+        "search": None if made.search is None else made.search.as_json(False), "incomplete": list(made.incomplete),
+    }  # fmt: skip

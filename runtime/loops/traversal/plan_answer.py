@@ -1,0 +1,446 @@
+"""Reads what a model answered, leniently: a plan, ranked next actions, or ``COMPLETE:``; fences and prose around it do not matter.
+
+Nothing here runs or checks a plan. What can't be read is said in a clause that goes back to the model.
+"""
+
+import json
+import re
+from collections.abc import Iterator, Mapping
+from math import isfinite
+from typing import Any
+
+from attrs import frozen
+
+from ....adapters.llm.answers import unfenced
+from ....lang.diagnostic import has_errors
+from ....lang.literals import Reading, read
+from ....lang.parse.gasl import parse_gasl
+from ....lang.source import Source
+from ...gasl.records import cut, storable
+
+__all__ = [
+    "MOST_ACTIONS",
+    "NO_REASON",
+    "Completed",
+    "Contradictory",
+    "Draft",
+    "Proposed",
+    "Unreadable",
+    "answer_schema",
+    "read_answer",
+    "tidied",
+]
+
+
+# Takes off what stands around an answer: what the model thought before it, ``COMPLETE:``, quotes and marks around all of it.
+
+
+_COMPLETE = re.compile(r"(?P<marks>[\s*_#>\"'`]*)COMPLETE:")
+_PAIRS = ("```", "**", "__", '"', "'", "`", "*", "_")
+_THOUGHT = re.compile(
+    r"<(/?)(think|thinking|thought|thoughts|reasoning|analysis|scratchpad|reflection)>", re.IGNORECASE
+)
+_ANSWER = re.compile(r'\{|\[\s*["{]|COMPLETE:')
+"""Where an answer may begin."""
+_ROUNDS = 16
+"""Thoughts before an answer that are left out."""
+
+
+def without_thoughts(text: str) -> str:
+    """Return ``text`` without what stands in ``<think>...</think>`` and the like before the answer begins.
+
+    Thoughts that never end are the rest of the text; where the tag that begins them is missing, they are its beginning.
+    """
+    for _ in range(_ROUNDS):
+        begins, tag = _ANSWER.search(text), _THOUGHT.search(text)
+        if tag is None or (begins is not None and begins.start() < tag.start() and not _ends_thoughts(text, tag)):
+            break
+        if tag[1]:
+            text = text[tag.end() :].lstrip()
+            continue
+        ends = (each for each in _THOUGHT.finditer(text, tag.end()) if each[1] and each[2].lower() == tag[2].lower())
+        end = next(ends, None)
+        text = text[: tag.start()] + ("" if end is None else text[end.end() :].lstrip())
+    return text
+
+
+def _ends_thoughts(text: str, tag: "re.Match[str]") -> bool:
+    """Say whether all before a closing tag, which nothing opens, are thoughts: no answer begins the text, and one follows."""
+    return bool(tag[1]) and _ANSWER.match(text) is None and _ANSWER.search(text, tag.end()) is not None
+
+
+def behind_complete(text: str) -> str | None:
+    """Return what stands behind the ``COMPLETE:`` that ``text`` begins with, without marks around it; None where it does not."""
+    found = _COMPLETE.match(text)
+    if found is None:
+        return None
+    if text.startswith('"'):
+        try:
+            inner = json.loads(text)
+        except ValueError:
+            pass
+        else:
+            return behind_complete(inner)
+    answer = text[found.end() :].rstrip()
+    marks = re.sub(r"[\s#>]", "", found["marks"])
+    if marks:
+        answer = answer.removeprefix(marks) if answer.startswith(marks) else answer.removesuffix(marks[::-1])
+    if answer.count("```") % 2:
+        answer = answer.removesuffix("```")
+    return _unmarked(answer)
+
+
+def _unmarked(text: str) -> str:
+    """Return ``text`` without the pairs of marks that stand around the whole of it: ``"Ada" and "Ben"`` has none."""
+    text = text.strip()
+    for mark in _PAIRS:
+        inner = text[len(mark) : -len(mark)]
+        if inner and text.startswith(mark) and text.endswith(mark) and mark not in inner:
+            return _unmarked(inner)
+    return text
+
+
+DECISIONS = ("continue", "refine", "pivot", "terminate")
+MOST_ACTIONS = 8
+"""Plans of one answer that are looked at, the most confident ones."""
+_MOST_COMMANDS = 200
+_LONGEST = 200_000
+"""Characters of an answer that are looked at."""
+_TRIES = 3
+"""Braces in prose from which an object is tried."""
+_SENTENCE = 1_000
+_CITED = 100
+NO_REASON = "no reason was given"
+
+_ENDS = ("complete", "COMPLETE", "final_answer", "answer")
+"""Names under which an object has the answer."""
+_ENDING = (*DECISIONS[3:], "terminated", "complete", "completed", "stop", "end", "finish", "finished", "done")
+_BEGINNING = ("", "start", "begin", "plan")
+"""Decisions that say nothing about the last step."""
+_EITHER = (
+    'answer {"complete": "the answer", "evidence": [...]} alone to end, '
+    'or a plan with the decision "continue", "refine" or "pivot" alone to go on'
+)
+_LATE = re.compile(r"^[ \t*_#>`]*COMPLETE:(.*\S.*)$", re.MULTILINE)
+"""``COMPLETE:`` in a line of its own."""
+_PLACEHOLDER = re.compile(r"<[^<>]{0,60}>|\.{3}|…|the answer[.:]?", re.IGNORECASE)
+
+
+@frozen
+class Completed:
+    """The answer to the question, and what the model says that it rests on."""
+
+    answer: str
+    cited: tuple[str, ...] = ()
+    why: str = ""
+
+
+@frozen
+class Draft:
+    """A plan that was proposed: ``plan`` has the plan object's keys, as far as they were there."""
+
+    plan: Mapping[str, Any]
+    confidence: float = 1.0
+    rationale: str = ""
+
+
+@frozen
+class Proposed:
+    """What the model wants to do next, the most confident first. ``decision`` is "" where it said none.
+
+    ``left_out`` says of plans that are not among ``drafts`` why, in clauses; ``remark`` of a decision that is unknown.
+    """
+
+    drafts: tuple[Draft, ...]
+    hypothesis: str = ""
+    decision: str = ""
+    why: str = ""
+    left_out: tuple[str, ...] = ()
+    remark: str = ""
+
+
+@frozen
+class Unreadable:
+    """The answer is none of the three; ``reason`` is a clause."""
+
+    reason: str
+
+
+@frozen
+class Contradictory:
+    """The answer ends the question and goes on in one; ``reason`` says so, and what to write instead."""
+
+    reason: str
+
+
+Said = Completed | Proposed | Unreadable | Contradictory
+
+
+def read_answer(text: str) -> Said:
+    """Read an answer. ``COMPLETE:`` counts where the answer begins with it: in the middle of prose it is prose."""
+    if len(text) > _LONGEST:
+        return Unreadable(f"it has {len(text):,} characters; {_LONGEST:,} is the most")
+    text = str(storable(text))
+    bare = unfenced(without_thoughts(text.strip().removeprefix("\ufeff"))).strip()
+    if (told := behind_complete(bare)) is not None:
+        return _behind(told)
+    reason = "it holds neither a JSON object with a plan nor COMPLETE: at its beginning"
+    for value in _values(bare):
+        said = _said(value)
+        if isinstance(said, Proposed) and (late := _LATE.search(bare)) and not _PLACEHOLDER.fullmatch(late[1].strip()):
+            return Contradictory(f"it plans commands and ends with COMPLETE: behind them; {_EITHER}")
+        if not isinstance(said, Unreadable):
+            return said
+        reason = said.reason
+    if len(bare) <= 20_000 and bare and not bare.startswith(("{", "[")):
+        program = parse_gasl(Source(bare, "<answer>"))
+        if program.statements and not has_errors(program.diagnostics):
+            return Proposed((Draft({"commands": [bare]}),))
+    return Unreadable(reason)
+
+
+def _behind(told: str) -> Said:
+    """Return what stands behind ``COMPLETE:``: the answer, or the object that has it."""
+    for value in _values(told) if "{" in told else ():
+        said = _said(value)
+        if isinstance(said, Proposed | Contradictory):
+            return Contradictory(f"it begins with COMPLETE: and plans commands behind it; {_EITHER}")
+        if isinstance(said, Completed) and told.strip().startswith("{"):
+            return said
+    return _completed(told)
+
+
+def tidied(text: str) -> str:
+    """Return what ``text`` says as JSON that fits ``answer_schema``, where it can be read; else the text as it is.
+
+    Raises ``ValueError`` with a clause for the model where the text ends the question and goes on in one.
+    """
+    said = read_answer(text)
+    if isinstance(said, Contradictory):
+        raise ValueError(said.reason)
+    if isinstance(said, Unreadable) or (isinstance(said, Proposed) and said.left_out):
+        return text
+    if isinstance(said, Completed):
+        return json.dumps({"complete": said.answer, "evidence": list(said.cited)}, ensure_ascii=False)
+    thoughts = {"decision": said.decision, "why": said.why, "hypothesis": said.hypothesis}
+    made: dict[str, Any] = {name: text for name, text in thoughts.items() if text}
+    if len(said.drafts) == 1:
+        made |= said.drafts[0].plan
+        made.setdefault("why", said.drafts[0].rationale or said.hypothesis or NO_REASON)
+    else:
+        made["next_actions"] = [
+            {"plan": draft.plan["commands"], "confidence": draft.confidence, "rationale": draft.rationale}
+            for draft in said.drafts
+        ]
+    return json.dumps(made, ensure_ascii=False)
+
+
+def _values(text: str) -> Iterator[Any]:
+    """Yield the values that may be meant: the whole text's (or that of its fence), then objects in prose."""
+    found = read(text)
+    if isinstance(found, Reading):
+        yield found.value
+        return
+    begin = -1
+    for _ in range(_TRIES):
+        begin = text.find("{", begin + 1)
+        if begin < 0:
+            return
+        end = _closing(text, begin)
+        found = read(text[begin:end])
+        if isinstance(found, Reading) and isinstance(found.value, dict):
+            yield found.value
+        elif end == len(text) and text[begin + 1 :].lstrip()[:1] == '"':
+            return  # an object that is faulty, or cut off: what stands in it is not what was meant
+        begin = end - 1 if end < len(text) else begin
+
+
+def _closing(text: str, begin: int) -> int:
+    """Return where the object that begins at ``begin`` ends; the text's end where it does not."""
+    depth, quoted, at = 0, False, begin
+    while at < len(text):
+        character = text[at]
+        if quoted:
+            if character == "\\":
+                at += 1
+            elif character == '"':
+                quoted = False
+        elif character == '"':
+            quoted = True
+        elif character in "{[":
+            depth += 1
+        elif character in "}]":
+            depth -= 1
+            if depth <= 0:
+                return at + 1
+        at += 1
+    return len(text)
+
+
+def _said(value: Any) -> Said:
+    if isinstance(value, str):
+        told = behind_complete(value)
+        return Unreadable("it is a text, not an object with a plan") if told is None else _completed(told)
+    if isinstance(value, list):
+        if value and all(isinstance(each, Mapping) and ("plan" in each or "confidence" in each) for each in value):
+            value = {"next_actions": value}
+        else:
+            value = {"commands": value}
+    if not isinstance(value, Mapping):
+        return Unreadable("it is no object with a plan")
+    value = {str(name): inner for name, inner in value.items()}
+    if set(value) == {"answer"} and isinstance(value["answer"], Mapping | list):
+        return _said(value["answer"])
+    actions, decision = value.get("next_actions"), str(value.get("decision") or "").strip().strip(".!\"'*").lower()
+    drafts = [_draft(each) for each in actions] if isinstance(actions, list) else [_draft(value)]
+    kept = [draft for draft in drafts if isinstance(draft, Draft)]
+    ends = {name: value[name] for name in _ENDS if value.get(name) not in (None, False, "", [], {})}
+    if kept and ends:
+        return Contradictory(f'it ends the question by "{next(iter(ends))}" and plans commands; {_EITHER}')
+    if kept and decision in _ENDING:
+        return Contradictory(f'its decision is "{decision}" and it plans commands; {_EITHER}')
+    unclear = next((f"{name} takes a text, the answer" for name in _ENDS if value.get(name) is not None), "")
+    for name, said in ends.items():
+        if answer := _answer(said):
+            if decision in DECISIONS and decision not in _ENDING:
+                return Contradictory(f'its decision is "{decision}" and it ends the question by "{name}"; {_EITHER}')
+            return _completed(answer, _cited(value.get("evidence")), _text(value.get("why")))
+    if not kept:
+        long = [draft.reason for draft in drafts if isinstance(draft, Unreadable)]
+        if decision in _ENDING and not unclear:
+            unclear = (
+                f'its decision is "{decision}" and it has no answer: {{"complete": "the answer", "evidence": [...]}}'
+            )
+        return Unreadable(next(iter(long), unclear or 'it has no commands: a plan is {"why": ..., "commands": [...]}'))
+    lost = [_lost(at, actions, draft) for at, draft in enumerate(drafts) if not isinstance(draft, Draft)]
+    kept.sort(key=lambda draft: -draft.confidence)
+    known = decision in DECISIONS
+    remark = "" if known or decision in _BEGINNING else (
+        f'the decision "{cut(decision, 60)}" is unknown (continue, refine, pivot): the outcome of the last step decides'
+    )  # fmt: skip
+    return Proposed(
+        tuple(kept),
+        _text(value.get("hypothesis")),
+        decision if known else "",
+        _text(value.get("why")),
+        tuple(lost),
+        remark,
+    )
+
+
+def _lost(at: int, actions: Any, draft: "Unreadable | None") -> str:
+    """Say why one of several next actions is no plan."""
+    if isinstance(draft, Unreadable):
+        return draft.reason
+    if isinstance(actions[at], Mapping) and any(actions[at].get(name) for name in _ENDS):
+        return f"next_actions[{at}] is an answer; an answer stands alone"
+    return f"next_actions[{at}] has no commands"
+
+
+def _answer(value: Any) -> str:
+    """Return the answer that a value is: a text, a number, or a list of these; "" where it is nothing of that."""
+    if isinstance(value, str):
+        told = behind_complete(value)
+        return value.strip() if told is None else told
+    if isinstance(value, int | float) and not isinstance(value, bool):
+        return str(value)
+    if isinstance(value, list) and not any(isinstance(each, list) for each in value):
+        listed = [_answer(each) for each in value]
+        return ", ".join(listed) if all(listed) else ""
+    return ""
+
+
+def _cited(value: Any) -> tuple[str, ...]:
+    listed = [value] if isinstance(value, str) else value
+    return tuple(str(each) for each in listed[:_CITED]) if isinstance(listed, list) else ()
+
+
+def _completed(answer: str, cited: tuple[str, ...] = (), why: str = "") -> Completed | Unreadable:
+    answer = answer.strip()
+    if not answer or _PLACEHOLDER.fullmatch(answer):
+        return Unreadable("COMPLETE: has no answer behind it")
+    return Completed(answer, tuple(cut(each, 200) for each in cited), why)
+
+
+def _draft(value: Any) -> Draft | Unreadable | None:
+    """Return the plan that an object holds, under ``plan`` or as its own keys; None where there are no commands."""
+    if not isinstance(value, Mapping):
+        value = {"plan": value}
+    rationale, plan = _text(value.get("rationale")), value.get("plan", value)
+    if isinstance(plan, str):
+        plan = [plan]
+    if isinstance(plan, list):
+        plan = {"commands": plan}
+    if not isinstance(plan, Mapping):
+        return None
+    commands = plan.get("commands")
+    if isinstance(commands, str):
+        commands = [commands]
+    if not isinstance(commands, list):
+        return None
+    if len(commands) > _MOST_COMMANDS:
+        return Unreadable(f"a plan has at most {_MOST_COMMANDS} commands; this one has {len(commands):,}")
+    listed = [_command(each) for each in commands]
+    listed = [each for each in listed if each != ""]
+    if not listed:
+        return None
+    made: dict[str, Any] = {"commands": listed}
+    for name in ("plan_id", "why"):
+        if text := _text(plan.get(name)):
+            made[name] = text[:200] if name == "plan_id" else text
+    if isinstance(plan.get("config"), Mapping) and plan["config"]:
+        made["config"] = dict(plan["config"])
+    return Draft(made, _confidence(value["confidence"]) if "confidence" in value else 1.0, rationale)
+
+
+def _command(value: Any) -> Any:
+    """Return a command as a plan has it; what is no command stays for the check to tell."""
+    if isinstance(value, str):
+        return value.strip()
+    if isinstance(value, Mapping) and isinstance(value.get("command"), str):
+        kept = {"command": value["command"].strip()}
+        return {**kept, "why": _text(value["why"])} if isinstance(value.get("why"), str) else kept
+    return value
+
+
+def _confidence(value: Any) -> float:
+    if isinstance(value, str) and value.strip().rstrip("%").replace(".", "", 1).isdecimal():
+        value = float(value.strip().rstrip("%"))
+    if isinstance(value, bool) or not isinstance(value, int | float) or not isfinite(value) or value < 0:
+        return 0.5
+    return float(value) if value <= 1 else min(1.0, value / 100)
+
+
+def _text(value: Any) -> str:
+    return cut(" ".join(value.split()), _SENTENCE) if isinstance(value, str) else ""
+
+
+def answer_schema() -> dict[str, Any]:
+    """Return the JSON Schema of an answer: a plan object, or next actions, or the end. Made from ``PLAN_SCHEMA``."""
+    from ....lang.documents.plan import PLAN_SCHEMA  # brings pydantic
+
+    plan = PLAN_SCHEMA["properties"]
+    commands = {**plan["commands"], "maxItems": 30}  # what a grammar is made from must not count to 10,000
+    thoughts = {
+        "decision": {"type": "string", "enum": list(DECISIONS[:3])},
+        "why": plan["why"],
+        "hypothesis": {"type": "string", "description": "What is supposed and tested."},
+    }
+    action = _object({"plan": commands, "confidence": {"type": "number"}, "rationale": {"type": "string"}})
+    several = {"type": "array", "items": action, "minItems": 1}
+    config = {name: value for name, value in plan["config"].items() if name != "default"}
+    forms = [
+        _object(
+            {**thoughts, "plan_id": {"type": "string"}, "commands": commands, "config": config}, ("why", "commands")
+        ),
+        _object({**thoughts, "next_actions": several}, ("next_actions",)),
+        _object(
+            {"complete": {"type": "string"}, "evidence": {"type": "array", "items": {"type": "string"}}}, ("complete",)
+        ),
+    ]
+    return {"anyOf": forms, "$defs": PLAN_SCHEMA.get("$defs", {})}
+
+
+def _object(properties: Mapping[str, Any], required: "tuple[str, ...] | None" = None) -> dict[str, Any]:
+    named = list(properties) if required is None else list(required)
+    return {"type": "object", "properties": dict(properties), "required": named, "additionalProperties": False}

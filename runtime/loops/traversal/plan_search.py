@@ -1,0 +1,377 @@
+"""A question answered by a search over plans, and the state that it found made the question's own: one commit, after a kill too.
+
+The state changes only where an answer was found. A search that a bound ended is grown again by the next attempt, from the answers of
+models that are kept, and goes on behind its last plan: that needs the state to be the one that it began with.
+"""
+
+import asyncio
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from attrs import asdict, define, field, frozen
+from blake3 import blake3
+
+from ....adapters.state import StateStore
+from ....lang.literals import Reading, read
+from ...events import (
+    BudgetReached,
+    CallFinished,
+    CallRetried,
+    CallStarted,
+    Event,
+    Events,
+    HypothesisFormed,
+    RepairAsked,
+    Warned,
+)
+from ...gasl import GASLExecutor
+from ...gasl.prepare import is_document
+from ...gasl.records import plan_status
+from ...results import Failed, StepFailed
+from ..search import Action as Branch
+from ..search import Budget, Judged, Node, Value, adopt, search
+from ..search.nodes import way_to
+from ..search.search_run import Searched
+from .plan_answer import NO_REASON, Completed
+from .plan_check import Action, renamed
+from .plan_run import repeated, repetitions
+from .planner import Asker, Paid, Place, Planner, Proposal
+from .question_store import AskRecorder
+from .traversal_results import Explored, Searching, Step, Stopped, Supposed
+
+__all__ = ["Branching", "Explorer", "Found", "found_before", "is_adopted", "keep", "sentence"]
+
+
+# What a search over plans asks: the planner proposes in each state of the tree, plans run on forks, the judge says how far it is.
+# All answers of models are kept under the way to where they were asked for: the plans that lead there, by what they do. The state's
+# hash would not do: an answer's time stands in the state. So a search that is run once more, after a kill or with a larger budget,
+# finds everything that was paid for, and grows the same tree.
+
+
+_TOLD = (BudgetReached, CallFinished, CallRetried, CallStarted, RepairAsked, Warned)
+
+
+def beside(events: Events) -> Events:
+    """Return a stream for plans that run side by side: ``events`` hears of calls and warnings, not of each command."""
+
+    def told(event: Event) -> None:
+        if isinstance(event, _TOLD):
+            events.emit(event)
+
+    made = Events()
+    if events:
+        made.subscribe(told)
+    return made
+
+
+@define
+class Branching:
+    """``search``'s proposer and opener for one question.
+
+    ``base`` is the loop's executor, whose state is the search's first; ``earlier`` are the steps that were done in it. ``began`` names
+    what the ways begin with: graph and state. ``wanted``: how many plans the planner is asked for at once.
+    """
+
+    planner: Planner
+    base: GASLExecutor
+    clients: Mapping[str, Paid]
+    earlier: tuple[Step, ...]
+    began: str
+    wanted: int
+    record: AskRecorder | None = None
+    lost: Failed | None = field(default=None, init=False)
+    """The last failure of a call for a proposal."""
+    refused: list[str] = field(factory=list, init=False)
+    """Of the states without a plan that can run, what was wrong."""
+    ungrounded: list[Proposal] = field(factory=list, init=False)
+    """The answers that rest on nothing: they end no branch, and are told where there is no other."""
+    proposals: dict[int, Proposal] = field(factory=dict, init=False)
+    """By the number of the state that they are for."""
+    _actions: dict[str, tuple[Action, Supposed]] = field(factory=dict, init=False)
+    _events: Events = field(init=False)
+
+    def __attrs_post_init__(self) -> None:
+        self._events = beside(self.base.events)
+
+    async def propose(self, node: Node) -> Sequence[Branch]:
+        """Return what the planner would do next in a state, or its answer. Raises ``StepFailed``."""
+        steps = self.steps(node)
+        executor = self._executor(node.fork(), self.clients)  # it runs nothing: plans are checked with it
+        number, at = len(steps) + 1, Place(self._way(node), node.number)
+        try:
+            proposal = await self.planner.propose(executor, number, steps, at=at, branches=self.wanted)
+        except StepFailed as error:
+            self.lost = error.failed
+            raise
+        self.proposals[node.number] = proposal
+        if proposal.completed is not None and not proposal.grounds.fault:
+            return [Branch(answer=proposal.completed.answer, rationale=proposal.completed.why)]
+        if not proposal.actions:
+            if proposal.completed is not None:
+                self.ungrounded.append(proposal)
+            else:
+                self.refused.append(proposal.faults)
+            if self.record is not None:
+                asker = self.planner.asker
+                self.record.in_vain([asker.kept_at(number, turn, at) for turn in range(proposal.repairs + 1)])
+        used = {str(step.plan.get("plan_id")) for step in steps}
+        made, tried, repeats = [], _in_vain(node), repetitions(steps) >= 2
+        for action in proposal.actions:
+            action = renamed(action, used, len(steps) + 1)
+            branch = Branch(dict(action.plan), action.confidence, action.rationale)
+            if branch.does in tried or (repeats and repeated(action, node.snapshot.hash, steps)):
+                continue
+            self._actions.setdefault(branch.does, (action, proposal.supposed))
+            made.append(branch)
+        return made
+
+    def open(self, state: StateStore, node: Node, action: Branch) -> GASLExecutor:
+        """Return the executor of a plan: what its models answer is kept under the plan's way."""
+        way = self._way(node, action.does)
+        taken, supposed = self._taken(action)
+        events = self.base.events
+        if events:
+            at, others = len(self.earlier) + node.depth + 1, len(node.branches) - 1
+            events.emit(
+                HypothesisFormed(at, supposed.hypothesis, taken.plan_id, taken.commands, action.confidence, others)
+            )
+        return self._executor(state, {name: client.at(way) for name, client in self.clients.items()})
+
+    def steps(self, node: Node) -> list[Step]:
+        """Return the steps of the loop and those on the way to a state, as the planner and a person are told of them."""
+        steps = list(self.earlier)
+        for each in way_to(node):
+            if each.parent is None or each.action is None or each.action.answer is not None:
+                continue
+            taken, supposed = self._taken(each.action)
+            ran = next((record.plan_id for record in each.records), taken.plan_id)
+            proposal = self.proposals.get(each.parent.number)
+            steps.append(
+                Step(
+                    len(steps) + 1, supposed if proposal is None else proposal.supposed, plan_status(each.records),
+                    {**taken.plan, "plan_id": ran}, tuple(each.entries), each.action.confidence, each.action.rationale, taken.mended,
+                    tuple(other.action.as_json() for other in each.parent.branches if other.child is not each),
+                    0 if proposal is None else proposal.repairs, seconds=sum(record.duration for record in each.records),
+                    state=each.snapshot.hash,
+                )
+            )  # fmt: skip
+        return steps
+
+    def _taken(self, action: Branch) -> tuple[Action, Supposed]:
+        """Return what is known of a branch's plan; of one that is not the planner's, but a rollout's own, what it says itself."""
+        found = self._actions.get(action.does)
+        if found is None:
+            made = action.as_plan("rollout")
+            if isinstance(made, str):
+                said = read(made) if is_document(made) else None
+                made = (
+                    said.value
+                    if isinstance(said, Reading) and isinstance(said.value, Mapping)
+                    else {"commands": [made]}
+                )
+            listed = made.get("commands")
+            commands = list(listed) if isinstance(listed, list | tuple) else [str(listed)]
+            plan = {"plan_id": "rollout", "why": action.rationale or NO_REASON, **made, "commands": commands}
+            found = Action(plan, action.confidence, action.rationale), Supposed("continue", action.rationale)
+            self._actions[action.does] = found
+        return found
+
+    def _way(self, node: Node, *more: str) -> str:
+        told = "\n".join([self.began, *(action.does for action in node.path), *more])
+        return blake3(told.encode("utf-8", "backslashreplace")).hexdigest(length=16)
+
+    def _executor(self, state: StateStore, clients: Mapping[str, Paid]) -> GASLExecutor:
+        base, session = self.base, self.base.session
+        return GASLExecutor(
+            base.adapter, clients.get(""), state, self.planner.given.copy(),
+            models={name: client for name, client in clients.items() if name}, caps=session.caps, ceiling=session.ceiling,
+            options=session.options, max_concurrency=session.max_concurrency, chunks=session.chunks, events=self._events,
+        )  # fmt: skip
+
+
+def _in_vain(node: Node) -> set[str]:
+    """Return what was tried on the way to a state since it last changed: once more it would come to the same."""
+    tried = set[str]()
+    while node.parent is not None and node.action is not None and node.parent.snapshot.hash == node.snapshot.hash:
+        tried.add(node.action.does)
+        node = node.parent
+    return tried
+
+
+@frozen
+class Held:
+    """A judge that is asked only where there is something new to judge: an answer, or findings that were not there before."""
+
+    judge: Value
+
+    async def value(self, node: Node) -> float:
+        """Return what the judge says; 0 where nothing is found, the value of before where nothing changed."""
+        if node.answer is None:
+            if not any(each.size for each in node.snapshot.declared()):
+                return 0.0
+            parent = node.parent
+            if parent is not None and parent.value is not None and parent.snapshot.hash == node.snapshot.hash:
+                return parent.value
+        return await self.judge.value(node)
+
+
+@frozen
+class Found:
+    """What a search came to: ``proposal`` is the one with the answer, None where there is none: ``stopped`` and ``reason`` say why,
+    or ``ungrounded`` is the one whose answer rests on nothing.
+
+    ``steps`` are those on the way to the best state, with the loop's before them; ``best`` is None where it is the state's already.
+    """
+
+    steps: tuple[Step, ...]
+    explored: Explored
+    proposal: Proposal | None = None
+    best: Node | None = field(default=None, repr=False)
+    stopped: Stopped = ""
+    reason: str = ""
+    warnings: tuple[str, ...] = ()
+    ungrounded: Proposal | None = None
+
+
+@define
+class Explorer:
+    """One search. ``left``: how many plans it may execute; ``stop`` ends what is under way."""
+
+    question: str
+    branching: Branching
+    asker: Asker
+    searching: Searching
+    left: int
+    stop: asyncio.Event
+
+    async def run(self, record: AskRecorder | None) -> Found:
+        """Search, keep the tree, and return what was found; the state is as it was."""
+        base, wanted = self.branching.base, self.searching
+        judge = wanted.value
+        if judge is None:
+            judge = Held(Judged(self.asker.caller, self.question, self.asker.spent, model=self.asker.model))
+        searched = await search(
+            base.state, self.branching, self.branching, judge, settings=wanted.settings, rollout=wanted.rollout,
+            budget=Budget(max_steps=self.left, max_calls=None, cancel=self.stop), events=base.events,
+        )  # fmt: skip
+        return self._found(searched, record)
+
+    def _found(self, searched: Searched, record: AskRecorder | None) -> Found:
+        best, warnings = searched.best, list(searched.warnings)
+        if self.searching.value is None and any(each.value is None for each in searched.nodes):
+            warnings.append("without a judge the value can be told by rule: --value filled")
+        tree = searched.tree
+        if record is not None and (unkept := record.keep_tree(tree)):
+            warnings.append(unkept)
+        explored = Explored(searched.settings.strategy, searched.stopped, best.value, searched.steps, tree)
+        steps = tuple(self.branching.steps(best))
+        proposal, unjudged = self._answered(best), self._unjudged(searched)
+        if proposal is None or searched.stopped == "model" or unjudged:
+            stopped, reason = self._why(searched)
+            if unjudged and stopped == "budget":
+                reason = f"there is an answer, and its value is still to be asked for: {reason}"
+            ungrounded = next(reversed(self.branching.ungrounded), None)
+            if ungrounded is not None and ungrounded.completed is not None and stopped not in ("exhausted", "refused"):
+                warnings.append(f"an answer was left out: {ungrounded.grounds.fault}")
+                ungrounded = None
+            return Found(steps, explored, None, best, stopped, reason, tuple(warnings), ungrounded)
+        enough = searched.settings.enough
+        if enough is not None and best.worth < enough:
+            told = "could not be told" if best.value is None else f"is {best.value:.2f}"
+            warnings.append(f"the value of this answer {told}; {enough:g} would be enough")
+        return Found(steps, explored, proposal, best, warnings=tuple(warnings))
+
+    def _answered(self, best: Node) -> Proposal | None:
+        """Return the proposal whose answer the best state has; one that a rollout said itself is as good as the planner's."""
+        if best.answer is None or best.parent is None:
+            return None
+        made = self.branching.proposals.get(best.parent.number)
+        if made is not None and made.completed is not None and made.completed.answer == best.answer:
+            return made
+        why = "" if best.action is None else best.action.rationale
+        return Proposal(Supposed("terminate", why), Completed(best.answer, why=why))
+
+    def _unjudged(self, searched: Searched) -> bool:
+        """Say whether the budget, or the time, ended before the value of an answer was told: the next attempt asks for it."""
+        if searched.stopped not in ("budget", "cancelled") or searched.status == "found":
+            return False
+        return any(each.answer is not None and each.value is None for each in searched.nodes)
+
+    def _why(self, searched: Searched) -> tuple[Stopped, str]:
+        """Say why a search came to no answer. A cancellation is told by who cancelled."""
+        lost, plans = self.branching.lost, f"{searched.steps} plan{'' if searched.steps == 1 else 's'}"
+        match searched.stopped:
+            case "steps":
+                return "steps", f"there was no answer after {plans}"
+            case "budget":
+                return "budget", sentence(lost) if lost is not None else "the budget is used up"
+            case "model":
+                told = lost or next(iter(self._failures(searched)), None)
+                if told is None:
+                    return "model", "a model can't be asked"
+                return "model", sentence(told)
+            case "exhausted":
+                refused = self.branching.refused
+                if not searched.steps and refused:
+                    return "refused", f"the model gave no plan that can run: {refused[-1].splitlines()[0]}"
+                if not searched.steps and lost is not None:
+                    return "model", sentence(lost)
+                return (
+                    "exhausted",
+                    f"nothing is left to try after {plans}",
+                )
+        return "", ""
+
+    def _failures(self, searched: Searched) -> list[Any]:
+        return [branch for node in searched.nodes for branch in node.branches if branch.status == "failed"]
+
+
+def sentence(told: Any) -> str:
+    """Say why a model could not be asked, or a branch failed, with what to do about it."""
+    hint = getattr(told, "hint", "")
+    return f"{told.message} ({hint})" if hint else str(told.message)
+
+
+def keep(found: Found, earlier: int, state: StateStore, record: AskRecorder | None) -> None:
+    """Make the state the one that was found; the first ``earlier`` steps are not the search's. Raises ``StoreError``."""
+    proposal, best = found.proposal, found.best
+    if proposal is None or best is None or proposal.completed is None:
+        return
+    if record is not None:
+        fresh = found.steps[earlier:]
+        record.found(
+            {
+                "history": len(state.history), "state": state.hash, "commands": _commands(fresh),
+                "steps": [step.as_json() for step in fresh], "supposed": asdict(proposal.supposed),
+                "answer": proposal.completed.answer, "cited": list(proposal.completed.cited), "search": found.explored.as_json(False),
+            }
+        )  # fmt: skip
+    adopt(state, best)
+    state.sync()
+
+
+def _commands(steps: "tuple[Step, ...]") -> list[list[Any]]:
+    return [_named(entry) for step in steps for entry in step.entries]
+
+
+def _named(entry: Mapping[str, Any]) -> list[Any]:
+    return [entry.get("plan_id"), entry.get("command"), entry.get("started_at")]
+
+
+def is_adopted(told: Mapping[str, Any], state: StateStore) -> bool:
+    """Say whether a state has become what a search found, by the ``found`` record of it."""
+    begin, commands = told["history"], told["commands"]
+    since = state.history[begin : begin + len(commands)]
+    return bool([_named(entry) for entry in since] == commands)
+
+
+def found_before(told: Mapping[str, Any], record: AskRecorder) -> Found:
+    """Return what an attempt found that ended before it could say so. Raises ``KeyError`` and ``TypeError`` for a damaged record."""
+    completed = Completed(str(told["answer"]), tuple(told["cited"]))
+    steps = (*record.kept.steps, *(Step.of(each) for each in told["steps"]))
+    by_number = {step.number: step for step in steps}  # some of them may have been kept as done already
+    return Found(
+        tuple(by_number[number] for number in sorted(by_number)),
+        Explored(**told["search"], tree=record.kept.tree),
+        Proposal(Supposed(**told["supposed"]), completed),
+    )

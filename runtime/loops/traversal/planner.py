@@ -1,0 +1,395 @@
+"""One turn of the planner: a prompt, an answer, what is wrong with it, and the answer that was put right.
+
+See ``docs/design/loops.md#traversal``.
+"""
+
+import asyncio
+import re
+from collections import Counter
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from time import perf_counter
+from typing import Any
+
+from attrs import define, field, frozen
+from blake3 import blake3
+
+from ....adapters.llm import LLM, Completion, LLMError, Usage
+from ....adapters.llm.middleware import Own, as_client
+from ....lang.constrain import constrain
+from ...events import RepairAsked
+from ...gasl import GASLExecutor
+from ...gasl.recorded_answers import request_of
+from ...gasl.variables import ContextStore
+from ...models.caller import Caller, Request
+from ...models.usage import Counted, Spent
+from ...results import NO_USAGE, Failed, Outcome, Record, StepFailed
+from .findings import Grounds, grounds
+from .plan_answer import (
+    MOST_ACTIONS,
+    Completed,
+    Contradictory,
+    Proposed,
+    Unreadable,
+    answer_schema,
+    read_answer,
+    tidied,
+)
+from .plan_check import Action, Refusal, check_draft
+from .plan_run import repeated, repetitions
+from .prompt import Refused, build_prompt
+from .traversal_results import Bounds, Step, Supposed
+
+__all__ = ["SMALL_TOKENS", "Asker", "Paid", "Place", "Planner", "Proposal", "small_grammar"]
+
+
+# A small model's answer under a grammar: the JSON of a plan whose commands are GASL, or of the end, so short that it is always
+# whole.
+# The commands' rules are those of ``lang.constrain``, a few of them, and bounded: one blank stands between words, lists have one
+# element, texts in commands are quoted as JSON wants it. Fields are the graph's own. What can't be bound to a grammar (that a field
+# is compared with what it has, or that a plan answers the question) is left to the checks. Larger models are asked by schema: see
+# ``reading``.
+
+
+SMALL_TOKENS = 640
+"""Tokens that an answer under the grammar does not reach: it has at most some 600 characters, and most tokens have several."""
+_TEXT = 80
+"""Characters of a hypothesis, of a reason and of an answer."""
+_MOST_FIELDS = 40
+_FIELD = re.compile(r"[A-Za-z_][A-Za-z0-9_]{0,30}")
+_RULES = ("find", "where", "order", "limit", "count", "rank", "select_where")
+_TERMINALS = ("FIND", "WHERE", "ORDER", "_BY", "DIRECTED", "LIMIT", "COUNT", "RANK", "SELECT", "_AS", "TEXTUAL")
+_FORM = r"""
+start: "{{\"hypothesis\": \"" TEXT "\", \"why\": \"" TEXT "\", \"commands\": [" commands "]}}"
+     | "{{\"complete\": \"" TEXT "\", \"evidence\": [\"found\"]}}"
+commands: "\"DECLARE found AS LIST\", \"" find "\", " more "\"UPDATE found WITH some\""
+more: ("\"" (rank | select_where | count) "\", ")?
+condition: path OPERATOR (STRING | INT) | path TEXTUAL STRING
+sorting: path DIRECTED
+name: "some "
+KIND: "nodes "
+path: FIELD
+TEXT: /[A-Za-z0-9][A-Za-z0-9 ,.'\-]{{0,{text}}}/
+FIELD: /({fields}) /
+OPERATOR: /(=|!=|>|<|>=|<=) /
+STRING: /\\"[A-Za-z0-9][A-Za-z0-9 .'_\-]{{0,30}}\\" /
+INT: /[1-9][0-9]{{0,3}} /
+"""
+_DEFINITION = re.compile(r"^(\w+):(.*(?:\n[ \t]+.*)*)\n", re.MULTILINE)
+
+
+def small_grammar(fields: Iterable[str]) -> str:
+    """Return the grammar of a small model's answer about a graph whose nodes have these fields, as ``Options.grammar`` takes it."""
+    known = [name for name in fields if _FIELD.fullmatch(name)][:_MOST_FIELDS]
+    named = "|".join(dict.fromkeys(("id", "degree", "in_degree", "out_degree", *known)))
+    given = dict(_DEFINITION.findall(constrain("gasl", "llguidance")))
+    lines = [_FORM.format(fields=named, text=_TEXT - 1).strip()]
+    lines += [f"{rule}:{_one(given[rule])}" for rule in _RULES]
+    lines += [f"{terminal}:{given[terminal]}" for terminal in _TERMINALS]
+    return "\n".join((*lines, ""))
+
+
+def _one(body: str) -> str:
+    """Return a rule's body without its repetitions: ``x (_COMMA _BLANK? x)*`` is ``x``."""
+    return re.sub(r" \(_COMMA _BLANK\? \w+\)\*", "", body)
+
+
+# Asking the planner, and every model of its plans: counted as it is sent, and kept, so that nothing is paid for twice.
+# A planner's answer is kept under its place (step, turn) alone: a step that is taken up again after a kill finds the answer that it
+# acted on, although the state that its prompt would show has changed since. A call of a plan's own commands is kept under its
+# request. In a search the place is the way to the state: the plans that lead there.
+
+
+PLANNER = "planner"
+"""What events and records call the planner's calls."""
+_TURNS = 100
+_TOKENS = 2_000
+"""Tokens of an answer, where the caller says nothing else: a plan of some thirty commands."""
+
+
+def place_of(step: int, turn: int) -> int:
+    """Return the number of a planner's call: a step has its first one and its repairs, fewer than a hundred (``MOST_REPAIRS``)."""
+    return step * _TURNS + turn
+
+
+@frozen
+class Place:
+    """Where a search asks: ``way`` names the state by the plans that lead there, ``number`` is the state's in the tree."""
+
+    way: str
+    number: int
+
+
+@define
+class Asker:
+    """Asks the planner. ``model`` is a name of the caller's (None: its own); ``options`` are the port's, for its calls alone.
+
+    ``as_json``: the answer's schema is asked for; without, the answer is text that is read leniently in any case. ``grammar`` is asked
+    for in the schema's place: for a model that keeps to it, and would come to nothing under a schema. ``spec`` is the model's, as the
+    user wrote it: what another model answered is not recalled.
+    """
+
+    caller: Caller
+    question: str
+    model: str | None = None
+    options: Mapping[str, Any] = field(factory=dict)
+    as_json: bool = True
+    grammar: str = ""
+    spec: str = ""
+    spent: Spent = field(factory=Spent)
+    _schema: dict[str, Any] | None = field(default=None, init=False)
+    _asking: Caller | None = field(default=None, init=False)
+
+    async def ask(self, step: int, turn: int, prompt: str, at: Place | None = None) -> str:
+        """Return the answer's text; raise ``StepFailed``. ``at``: where a search asks, which has no steps."""
+        record = self.caller.record
+        place = place_of(step if at is None else at.number, turn)
+        _, kept_at, digest = self.kept_at(step, turn, at)
+        if record is not None and (earlier := record.recall(PLANNER, kept_at, digest)) is not None:
+            return earlier.output
+        tally, began = Spent(), perf_counter()
+        try:
+            outcome = await self._asked(place, prompt, tally)
+        except StepFailed as error:
+            tally.add(0, error.usage, error.cost)
+            raise
+        finally:
+            self.spent.add(tally.calls, tally.usage, tally.cost)
+        if record is not None:
+            kept = Outcome(
+                outcome.output, outcome.output, tally.usage, tally.cost, tally.calls, tally.calls, "", False, digest
+            )
+            self.caller.item_done(PLANNER, kept_at, kept, perf_counter() - began)
+        return outcome.output
+
+    def kept_at(self, step: int, turn: int, at: Place | None = None) -> tuple[str, int, str]:
+        """Return where an answer is kept: step, item and input's hash of its record."""
+        # A state's number depends on the search's settings, its way does not.
+        kept, way = (place_of(step, turn), "") if at is None else (turn, at.way)
+        named = f"{PLANNER} {kept} {way}{self.question}" + (f"\n{self.spec}" if self.spec else "")
+        return PLANNER, kept, blake3(named.encode("utf-8", "backslashreplace")).hexdigest(length=16)
+
+    async def _asked(self, place: int, prompt: str, tally: Spent) -> Outcome:
+        if self._asking is None:
+            run = self.caller
+            client = run.client(Request("", model=self.model))
+            self._asking = Caller(
+                Counted(as_client(client), isinstance(client, Own)), {}, run.events, run.trace, run.limit, warn=run.warn
+            )
+            self._asking.gate = run.gate
+        most = SMALL_TOKENS if self.grammar else _TOKENS
+        options: dict[str, Any] = {"max_tokens": most, **self.options, "tally": tally}
+        if self.grammar and self.as_json:
+            options["grammar"] = self.grammar
+        elif self.as_json:
+            self._schema = self._schema or answer_schema()
+            options |= {"schema": self._schema, "tidy": tidied}
+        outcome = await self._asking.ask(PLANNER, Request(prompt, options=options), place)
+        tally.add(0, outcome.usage, outcome.cost)
+        return outcome
+
+
+class Paid(Own):
+    """A model that commands of plans ask: what it answered in the step under way is found again, and not asked again.
+
+    ``name`` is the plans' name for it ("" is their own). ``spent`` counts what is asked.
+    """
+
+    def __init__(self, inner: Any, name: str, record: Record | None, spent: Spent) -> None:
+        self._inner: LLM = as_client(inner)
+        self._name = name
+        self._record = record
+        self._spent = spent
+        self._counts: Counter[str] = Counter()
+        self._label = ""
+
+    def begin(self, step: int) -> None:
+        """Count equal requests from 0 again: the step's plan runs, or runs once more to bind its variables."""
+        self._label = f"step {step}"
+        self._counts.clear()
+
+    def at(self, way: str) -> "Paid":
+        """Return the same model for a plan of a search, of which others may be under way beside it; ``way`` names it."""
+        made = Paid(self._inner, self._name, self._record, self._spent)
+        made._label = f"way {way}"
+        return made
+
+    async def generate(self, prompt: str, **options: Any) -> Completion:
+        """Return the kept answer, or the inner client's; raise what it raises."""
+        request = request_of(self._name, prompt, options) if self._record is not None else None
+        if self._record is None or request is None:
+            return await self._ask(prompt, options)
+        turn = self._counts[request]
+        self._counts[request] += 1
+        label, digest = self._label, f"{request}:{self._name}"
+        earlier = self._record.recall(label, turn, digest)
+        if earlier is not None and isinstance(earlier.value, Mapping):
+            kept = earlier.value
+            return Completion(
+                earlier.output, str(kept.get("finish_reason", "stop")), Usage(), 0, str(kept.get("model", "")), True,
+                bool(kept.get("repaired", False)),
+            )  # fmt: skip
+        began = perf_counter()
+        answer = await self._ask(prompt, options)
+        told = {"finish_reason": answer.finish_reason, "model": answer.model, "repaired": answer.repaired}
+        outcome = Outcome(
+            answer.text, told, answer.usage, answer.cost, 1, answer.attempts, answer.finish_reason, False, digest
+        )
+        self._record.item_done(label, turn, outcome, perf_counter() - began)
+        return answer
+
+    async def _ask(self, prompt: str, options: dict[str, Any]) -> Completion:
+        try:
+            answer = await self._inner.generate(prompt, **options)
+        except asyncio.CancelledError:  # it was sent, and may be charged for
+            self._spent.add(1, NO_USAGE, None)
+            raise
+        except LLMError as error:
+            self._spent.add(error.attempts, error.usage, None)
+            raise
+        self._spent.add(answer.attempts, answer.usage, answer.cost)
+        return answer
+
+    async def aclose(self) -> None:
+        """Do nothing: who opened the inner client closes it."""
+
+
+def failed_for_good(failed: Failed) -> bool:
+    """Say whether asking once more, in other words, is of no use: the model's own answer was not what failed."""
+    return failed.kind not in ("bad_answer", "truncated", "empty", "refused")
+
+
+@frozen
+class Proposal:
+    """What the planner came to: the end, or plans that may run, the most confident first, or neither (``faults`` say why).
+
+    ``supposed``: what it made of the last step, and what it supposes now. ``left_out`` are the plans that can't run, in words;
+    ``remark`` is what else a person should know. ``grounds`` is what the answer rests on.
+    """
+
+    supposed: Supposed
+    completed: Completed | None = None
+    actions: tuple[Action, ...] = ()
+    left_out: tuple[str, ...] = ()
+    faults: str = ""
+    repairs: int = 0
+    remark: str = ""
+    stalled: str = ""
+    """Why the loop ends without an answer: the model proposes the same plan again and again."""
+    grounds: Grounds = field(factory=Grounds)
+
+
+@define
+class Planner:
+    """Asks for what to do next, and for answers to be put right, at most ``bounds.max_repairs`` times a step.
+
+    ``given`` are the variables that every plan begins with, ``earlier`` is the number of steps in attempts before. Search asks it on
+    forks: it reads the executor that it is handed.
+    """
+
+    asker: Asker
+    question: str
+    bounds: Bounds
+    given: ContextStore = field(factory=ContextStore)
+    notify: Callable[[RepairAsked], None] | None = None
+    earlier: int = 0
+
+    def prompt(
+        self, executor: GASLExecutor, steps: Sequence[Step], refused: Refused | None = None, branches: int = 1
+    ) -> str:
+        """Return the prompt for the step behind ``steps``; ``branches``: how many plans are wanted side by side."""
+        return build_prompt(
+            self.question, executor.adapter.schema, executor.session.caps, executor.state, steps, refused,
+            self.bounds.prompt_characters, branches,
+        )  # fmt: skip
+
+    async def propose(
+        self,
+        executor: GASLExecutor,
+        number: int,
+        steps: Sequence[Step],
+        *,
+        at: Place | None = None,
+        branches: int = 1,
+    ) -> Proposal:
+        """Return what to do in step ``number``, behind ``steps``. Raises ``StepFailed`` where the model can't be asked.
+
+        ``at`` is where a search asks, ``branches`` how many plans it would try side by side.
+        """
+        refused: Refused | None = None
+        last: tuple[dict[str, Any], ...] = ()  # what is wrong with the last answer
+        supposed, told_again, ungrounded = decided(None, steps), False, False
+        turn, most = -1, self.bounds.max_repairs
+        while turn < most:
+            turn += 1
+            if refused is not None and self.notify is not None:
+                self.notify(
+                    RepairAsked("ask", "plan", turn, refused.answer, last, number, "" if last else refused.faults)
+                )
+            try:
+                text = await self.asker.ask(number, turn, self.prompt(executor, steps, refused, branches), at)
+            except StepFailed as error:
+                if failed_for_good(error.failed):
+                    raise
+                last = ()
+                refused = Refused("", error.failed.message)
+                continue
+            said = read_answer(text)
+            if isinstance(said, Completed):
+                found = grounds(said, executor.state, steps)
+                if found.advice and not ungrounded and self.bounds.max_repairs:  # once in a step, beside the repairs
+                    last, ungrounded, most = (), True, most + (turn == most)
+                    why = f"{found.fault}; {found.advice}" if found.fault else found.advice
+                    refused = Refused(text, why)
+                    continue
+                return Proposal(Supposed("terminate", said.why), said, repairs=turn, grounds=found)
+            if isinstance(said, Unreadable | Contradictory):
+                last = ()
+                fault = "it can't be read" if isinstance(said, Unreadable) else "it contradicts itself"
+                refused = Refused(text, f"{fault}: {said.reason}")
+                continue
+            supposed = decided(said, steps)
+            checked = [
+                check_draft(draft, said.why or said.hypothesis, executor.session, self.given, f"step-{number}")
+                for draft in said.drafts[:MOST_ACTIONS]
+            ]
+            actions = tuple(each for each in checked if isinstance(each, Action))
+            if at is None and actions and (not told_again or self._stalls(steps)):
+                again = [repeated(each, executor.state.hash, steps) for each in actions]
+                if all(again) and self._stalls(steps):
+                    return Proposal(supposed, repairs=turn, stalled=_STALLED.format(again[0].partition(":")[0]))
+                if all(again) and turn < most:  # once in a step: a model that keeps to its plan may have it
+                    last, told_again, refused = (), True, Refused(text, again[0])
+                    continue
+                if not all(again):
+                    actions = tuple(each for each, told in zip(actions, again, strict=True) if not told)
+            bad = [each for each in checked if isinstance(each, Refusal)]
+            if actions:
+                more = len(said.drafts) - MOST_ACTIONS
+                left_out = (*said.left_out, *(each.told for each in bad))
+                if more > 0:
+                    left_out += (f"{more} of {len(said.drafts)}: {MOST_ACTIONS} are tried at most, the surest ones",)
+                return Proposal(supposed, None, actions, left_out, repairs=turn, remark=said.remark)
+            last = bad[0].diagnostics
+            refused = Refused(text, bad[0].told)
+        return Proposal(supposed, faults=refused.faults if refused is not None else "", repairs=turn)
+
+    def _stalls(self, steps: Sequence[Step]) -> bool:
+        """Say whether a plan that was run before would be the third repetition in a row: told, run all the same, and proposed again."""
+        return repetitions(steps[self.earlier :]) >= (1 if self.bounds.max_repairs else 2)
+
+
+_STALLED = "no progress: the same plan was proposed three times more ({})"
+_BY_RULE = {"success": "continue", "partial": "refine"}
+
+
+def decided(said: Proposed | None, steps: Sequence[Step]) -> Supposed:
+    """Return the decision that leads to the next plan: the model's, or, where it said none, what the last outcome comes to."""
+    why, hypothesis = (said.why, said.hypothesis) if said is not None else ("", "")
+    if not steps:
+        return Supposed("start", why, hypothesis)
+    hypothesis = hypothesis or steps[-1].supposed.hypothesis
+    if said is not None and said.decision:
+        return Supposed(said.decision, why, hypothesis)  # type: ignore[arg-type]
+    status = steps[-1].status
+    rule = _BY_RULE.get(status, "pivot")
+    return Supposed(rule, why or f"the last plan ended with {status}", hypothesis, "rule")  # type: ignore[arg-type]

@@ -1,0 +1,329 @@
+"""Durable questions: each has a folder in the state's, so that a loop that was killed goes on, and pays nothing twice.
+
+``STATE/asks/RUN/run.jsonl`` is as ``runtime.runs.journal`` makes it. Its records::
+
+    {"record": "run_started", "kind": "ask", "run", "time", "script", "input_hash", "versions", "model", "name", ...}
+    {"record": "item_done", "step", "item", "input_hash", "output", "value", "usage", "cost", "calls", "seconds"}
+    {"record": "in_vain", "answers": [[step, item, input_hash], ...]}
+    {"record": "step_begun", "number", "supposed", "action", "alternatives", "mended", "repairs", "history", "state"}
+    {"record": "step_done", "step": {...}}
+    {"record": "found", "history", "state", "commands", "steps", "supposed", "answer", "cited", "search"}
+    {"record": "run_finished", "status", "answer", "cited", "supposed", ...}
+
+``script`` is the question, ``input_hash`` the graph's. ``in_vain`` names planner's answers that came to nothing: the next attempt asks
+for them anew. ``step_begun`` is written before the plan's first command: ``history`` and
+``state`` are the history's length and the state's hash then, from which ``executing`` knows what of the plan was done. ``found`` is
+written before the state becomes the one that a search found; whether it became that is to be seen in the state's history.
+
+A record that something in the state rests on is on the disk before the state changes; answers of models are not waited for: a power
+cut may cost some of them, and no more. ``STATE/asks/RUN/tree.json`` is the tree of the search that ran last.
+"""
+
+import json
+import os
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import suppress
+from pathlib import Path
+from typing import Any
+
+from attrs import define, field
+
+from ...results import Outcome, Recorded, Run, StepResult
+from ...runs.directories import ASK, FILE, RunError, begin, hash_of, read_run, resumed, versions
+from ...runs.journal import Journal
+from ..search import Tree, TreeError
+from .traversal_results import Step
+
+__all__ = ["FOLDER", "AskRecorder", "Kept", "asks", "last_asked", "open_asks"]
+
+FOLDER = "asks"
+"""The folder of questions in a state's folder."""
+TREE = "tree.json"
+_RUN = re.compile(r"\d{8}-\d{6}-[0-9a-f]{4}")
+_LONGEST_HEAD = 1_000_000
+_ELSEWHERE = "the state is to be in a folder that can be read and written, and has room"
+
+
+@define
+class Kept:
+    """A question as it was kept. ``finished`` is the end's record, None where it goes on; ``begun`` a step that was cut short,
+    ``found`` what a search found, where it is not known whether the state has it.
+    """
+
+    run_id: str
+    path: Path
+    head: dict[str, Any]
+    damage: list[str] = field(factory=list)
+    size: int = 0
+    answers: dict[tuple[str, int | None, str], Recorded] = field(factory=dict, repr=False)
+    steps: list[Step] = field(factory=list)
+    begun: dict[str, Any] | None = None
+    found: dict[str, Any] | None = None
+    finished: dict[str, Any] | None = None
+
+    @property
+    def question(self) -> str:
+        """What was asked."""
+        return str(self.head["script"])
+
+    @property
+    def is_over(self) -> bool:
+        """Say whether there is an answer: what ended otherwise goes on."""
+        return self.finished is not None and self.finished.get("status") == "complete"
+
+    @property
+    def tree(self) -> Tree | None:
+        """The tree of the search that ran last; None where there was none, or it can't be read."""
+        try:
+            return Tree.from_json((self.path / TREE).read_text(encoding="utf-8"))
+        except (OSError, UnicodeError, TreeError):
+            return None
+
+    def resume(self) -> "AskRecorder":
+        """Open it for more. Raises ``RunError`` where it is under way elsewhere, or can't be written.
+
+        A damaged record is asked, or done, again: what of a plan is in the state is known by the state itself.
+        """
+
+        def recorder(journal: Journal, again: bool) -> AskRecorder:
+            return AskRecorder(self.run_id, journal, load(self.path) if again else self)
+
+        return resumed(self, (), True, recorder)
+
+
+def load(path: Path) -> Kept:
+    """Read a question's folder. Raises ``RunError``."""
+    return read_run(path, None, ASK, lambda folder, head: Kept(head["run"], folder, head), _take)
+
+
+def _take(kept: Kept, record: dict[str, Any]) -> bool:
+    try:
+        match record["record"]:
+            case "item_done":
+                key = (record["step"], record["item"], record["input_hash"])
+                kept.answers[key] = Recorded(str(record["output"]), record.get("value", record["output"]))
+            case "in_vain":
+                for step, item, input_hash in record["answers"]:
+                    kept.answers.pop((step, item, input_hash), None)
+            case "step_begun":
+                kept.begun = record
+            case "step_done":
+                step = Step.of(record["step"])
+                if step.number == len(kept.steps) + 1:
+                    kept.steps.append(step)
+                kept.begun = None
+            case "found":
+                kept.found = record
+            case "run_finished":
+                kept.finished, kept.found = record, None
+            case "run_resumed":
+                kept.finished = None
+    except (KeyError, TypeError, ValueError):
+        return False
+    return True
+
+
+def asks(state: Path) -> list[Kept]:
+    """Return the questions that were asked of a state, the latest first. Those that can't be read are passed over."""
+    return [each for _, each in _read(state) if isinstance(each, Kept)]
+
+
+def _read(state: Path) -> Iterator[tuple[Path, "Kept | str"]]:
+    """Yield each question's folder, the latest first, with what is kept in it, or why it can't be read. Raises ``RunError``."""
+    try:
+        # Two of one second have names in no order; the time of the folder tells them apart.
+        folders = sorted(
+            (state / FOLDER).iterdir(), key=lambda each: (each.name[:15], each.stat().st_mtime_ns), reverse=True
+        )
+    except (FileNotFoundError, NotADirectoryError):  # there are none
+        return
+    except OSError as error:
+        raise RunError(f"{state / FOLDER} can't be read: {error.strerror or error}", _ELSEWHERE) from error
+    for folder in folders:
+        try:
+            yield folder, load(folder)
+        except RunError as error:
+            yield folder, error.message
+        except OSError as error:  # a folder that may not be looked into
+            yield folder, error.strerror or str(error)
+
+
+def last_asked(state: Path, question: str) -> Kept | None:
+    """Return the latest attempt at a question, None where it was never asked of this state.
+
+    Raises ``RunError`` where a later folder can't be read that may be this question's: to ask again would be to pay again, and to run
+    again in the state what is done in it.
+    """
+    for folder, kept in _read(state):
+        if isinstance(kept, Kept):
+            if kept.question == question:
+                return kept
+        elif _may_be(folder, question):
+            path = folder / FILE
+            why = kept.removeprefix(f"{path} ") if path.is_file() else "there is no such file"
+            message = f"{path} can't be read, and may hold this question's answer: {why}"
+            raise RunError(message, f"--again asks anew; or put a copy of the file back, or move {folder} away")
+    return None
+
+
+def _may_be(folder: Path, question: str) -> bool:
+    """Say whether a folder that can't be read may be this question's: not one that never had a record, or that names another."""
+    if not _RUN.fullmatch(folder.name):
+        return False
+    try:
+        with open(folder / FILE, "rb") as file:
+            head = file.readline(_LONGEST_HEAD)
+        if (
+            not head.endswith(b"\n") and len(head) < _LONGEST_HEAD
+        ):  # a kill before the first record, and nothing was paid
+            return _has_more(folder)
+        told = json.loads(head)
+    except FileNotFoundError:
+        return _has_more(folder)
+    except NotADirectoryError:
+        return False
+    except (OSError, ValueError, RecursionError):
+        return True
+    script = told.get("script") if isinstance(told, Mapping) else None
+    if not isinstance(script, str) or script == question:
+        return True
+    # One byte that is wrong can't be in the question and in its hash too.
+    return bool(told.get("script_hash") != hash_of(script.encode("utf-8", "backslashreplace")))
+
+
+def _has_more(folder: Path) -> bool:
+    return any(each.name != FILE for each in folder.iterdir()) if folder.is_dir() else False
+
+
+def open_asks(
+    state: Path,
+    question: str,
+    *,
+    graph: str = "",
+    model: str = "",
+    again: bool = False,
+    options: Mapping[str, Any] | None = None,
+) -> "AskRecorder | Kept":
+    """Return the recorder of a question: of the one that was asked before, or of a new one; of one that has its answer the ``Kept``.
+
+    ``graph`` is the graph's hash, ``model`` a spec as the user wrote it. ``again``: begin anew, whatever there is. Raises ``RunError``.
+    """
+    before = None if again else last_asked(state, question)
+    if before is not None:
+        return before if before.is_over else before.resume()
+    if (state / FOLDER).exists() and not (state / FOLDER).is_dir():
+        raise RunError(f"{state / FOLDER} is a file, and questions are kept in a folder of this name", "move it away")
+    head = {
+        "kind": ASK, "script_hash": hash_of(question.encode()), "input_hash": graph, "versions": versions(), "model": model,
+        "name": question[:100], "script": question, "mode": "", "options": dict(options or {}),
+    }  # fmt: skip
+    try:
+        run_id, path, journal = begin(state / FOLDER, head, {})
+    except RunError as error:
+        raise RunError(error.message, _ELSEWHERE) from error
+    return AskRecorder(run_id, journal, Kept(run_id, path, head))
+
+
+@define
+class AskRecorder:
+    """Writes a question's records; implements ``results.Record``. One process at a time (flock).
+
+    A record that can't be written (a full disk) stops the recording, not the loop: ``damage`` says why.
+    """
+
+    run_id: str
+    _journal: Journal
+    kept: Kept
+    _settled: bool = field(default=False, init=False)  # whether the folders' entries are on the disk
+
+    @property
+    def damage(self) -> str:
+        """Why it could not be kept to its end; empty when all is well."""
+        return self._journal.damage
+
+    def recall(self, step: str, item: int | None, input_hash: str) -> Recorded | None:
+        """Return the earlier answer, or None."""
+        return self.kept.answers.get((step, item, input_hash))
+
+    def item_done(self, step: str, item: int | None, outcome: Outcome, seconds: float) -> None:
+        """Keep an answer of a model."""
+        key = (step, item, outcome.input_hash)
+        self.kept.answers[key] = Recorded(outcome.output, outcome.value)
+        self.append(
+            {
+                "record": "item_done", "step": step, "item": item, "input_hash": outcome.input_hash, "output": outcome.output,
+                "value": outcome.value, "calls": outcome.calls, "cost": outcome.cost, "seconds": round(seconds, 3),
+                "usage": [outcome.usage.prompt_tokens, outcome.usage.completion_tokens],
+            }
+        )  # fmt: skip
+
+    def in_vain(self, places: Sequence[tuple[str, int, str]]) -> None:
+        """Keep that answers (step, item, input's hash) came to nothing: this attempt is done with them, the next one asks anew."""
+        self.append({"record": "in_vain", "answers": [list(place) for place in places]})
+
+    def step_begun(self, told: Mapping[str, Any]) -> None:
+        """Keep what is about to be run, before anything of it is."""
+        self.append({"record": "step_begun", **told})
+        self.sync()
+
+    def found(self, told: Mapping[str, Any]) -> None:
+        """Keep what the state is about to become, before it does."""
+        self.append({"record": "found", **told})
+        self.sync()
+
+    def keep_tree(self, tree: Tree) -> str:
+        """Put a search's tree in the place of the one before; return why it can't be kept, "" where it is."""
+        path = self.kept.path / TREE
+        made = path.with_suffix(".new")
+        try:
+            with open(os.open(made, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600), "w", encoding="utf-8") as file:
+                file.write(tree.dumps())
+            os.replace(made, path)
+        except (OSError, UnicodeError) as error:
+            with suppress(OSError):
+                made.unlink()
+            return f"the tree can't be kept in {path}: {error}"
+        return ""
+
+    def turn_done(self, step: Step) -> None:
+        """Keep what came of a step."""
+        self.append({"record": "step_done", "step": step.as_json()})
+
+    def ended(self, told: Mapping[str, Any]) -> None:
+        """Keep how it ended, and let go of it."""
+        self.append({"record": "run_finished", **told})
+        self.sync()
+        self.close()
+
+    def step_done(self, result: StepResult, outcome: Outcome | None) -> None:
+        """Do nothing: a script's steps are not here."""
+
+    def finished(self, run: Run) -> None:
+        """Do nothing: see ``ended``."""
+
+    def append(self, record: Mapping[str, Any]) -> None:
+        """Write one record."""
+        self._journal.append(record)
+
+    def sync(self) -> None:
+        """Wait until the question, as far as it is kept, is on the disk, its folders too."""
+        self._journal.sync()
+        if not self._settled:
+            self._settled = True
+            for folder in (self.kept.path, self.kept.path.parent, self.kept.path.parent.parent):
+                _settle(folder)
+
+    def close(self) -> None:
+        """Close the file and give up the lock."""
+        self._journal.close()
+
+
+def _settle(folder: Path) -> None:
+    """Wait until what a folder names is on the disk, where the system offers that."""
+    with suppress(OSError):  # a file system without it: it is no worse than before
+        handle = os.open(folder, os.O_RDONLY)
+        try:
+            os.fsync(handle)
+        finally:
+            os.close(handle)

@@ -1,0 +1,302 @@
+"""What a loop gives: its steps with what was supposed, done and decided, and how it ended."""
+
+from collections.abc import Mapping
+from os import PathLike
+from pathlib import Path
+from typing import Any, Literal, get_args
+
+from attrs import asdict, evolve, field, fields_dict, frozen
+
+from ....adapters.llm import Usage
+from ...errors import RequestError, shown
+from ...limits import seconds
+from ..search import Filled, Rollout, Settings, Tree
+from ..search.policies import Valued
+
+__all__ = [
+    "LOCAL_CHARACTERS",
+    "MOST_CHARACTERS",
+    "Asked",
+    "Bounds",
+    "Explored",
+    "Finding",
+    "Searching",
+    "Step",
+    "Stopped",
+    "Supposed",
+    "checked_folder",
+    "checked_question",
+    "searching",
+]
+
+Decision = Literal["start", "continue", "refine", "pivot", "terminate"]
+Stopped = Literal["", "steps", "budget", "time", "cancelled", "model", "refused", "exhausted", "no_progress"]
+
+
+@frozen
+class Supposed:
+    """What a step begins with: what was made of the step before, and what is supposed now.
+
+    ``by`` is "model" where the model decided, "rule" where it said nothing and the outcome of the step before decided.
+    """
+
+    decision: Decision
+    why: str = ""
+    hypothesis: str = ""
+    by: Literal["model", "rule"] = "model"
+
+
+@frozen
+class Step:
+    """One turn of the loop. ``status`` is the plan's as a whole, or "refused" where no plan could be run: ``faults`` say why.
+
+    ``plan`` is the plan object, ``entries`` the records of its commands as the history has them. ``alternatives`` are the next
+    actions that were not taken. ``repairs`` counts answers that went back to the model. ``state`` is the state's hash behind it, ""
+    where it is not known.
+    """
+
+    number: int
+    supposed: Supposed
+    status: str
+    plan: Mapping[str, Any] = field(factory=dict)
+    entries: tuple[Mapping[str, Any], ...] = ()
+    confidence: float = 1.0
+    rationale: str = ""
+    mended: tuple[str, ...] = ()
+    alternatives: tuple[Mapping[str, Any], ...] = ()
+    repairs: int = 0
+    faults: str = ""
+    seconds: float = 0.0
+    state: str = ""
+
+    @property
+    def commands(self) -> tuple[str, ...]:
+        """The plan's commands as texts."""
+        listed = self.plan.get("commands", ())
+        return tuple(str(each["command"]) if isinstance(each, Mapping) else str(each) for each in listed)
+
+    def as_json(self) -> dict[str, Any]:
+        """Return the step as a JSON object."""
+        told = asdict(self, recurse=False)
+        return {
+            **told, "supposed": asdict(self.supposed), "plan": dict(self.plan), "entries": [dict(each) for each in self.entries],
+            "mended": list(self.mended), "alternatives": [dict(each) for each in self.alternatives],
+        }  # fmt: skip
+
+    @classmethod
+    def of(cls, kept: Mapping[str, Any]) -> "Step":
+        """Return the step that ``as_json`` gave."""
+        lists = {name: tuple(kept[name]) for name in ("entries", "mended", "alternatives")}
+        return cls(**{**kept, **lists, "supposed": Supposed(**kept["supposed"])})
+
+
+@frozen
+class Finding:
+    """One thing that the state holds, and the evidence beside it (``adapters.state.Evidence``), in brief."""
+
+    key: str
+    item: Any
+    evidence: tuple[Mapping[str, Any], ...] = ()
+
+    def as_json(self) -> dict[str, Any]:
+        """Return the finding as a JSON object."""
+        return {"key": self.key, "item": self.item, "evidence": [dict(each) for each in self.evidence]}
+
+
+@frozen
+class Explored:
+    """How a search went: ``value`` is that of the best state (None where it could not be told), ``plans`` were executed.
+
+    ``stopped`` is the search's own reason, see ``search.budget.Stopped``. ``tree`` is None where it was not kept.
+    """
+
+    strategy: str
+    stopped: str
+    value: float | None
+    plans: int
+    tree: Tree | None = field(default=None, repr=False)
+
+    def as_json(self, tree: bool = True) -> dict[str, Any]:
+        """Return it as a JSON object; ``tree``: with the whole tree."""
+        told = {"strategy": self.strategy, "stopped": self.stopped, "value": self.value, "plans": self.plans}
+        return {**told, "tree": None if self.tree is None else self.tree.as_json()} if tree else told
+
+
+@frozen
+class Asked:
+    """How a question was answered, or why not.
+
+    ``status``: complete; ungrounded (there is an answer, and it rests on nothing: ``reason`` says why); stopped (a bound ended it:
+    ``stopped`` says which; asking again goes on); failed (the model can't be asked, or no plan of it could be run); cancelled.
+    ``supposed`` is the last decision. ``usage``, ``calls`` and ``cost`` are of this attempt, the models' work in plans included;
+    ``earlier``: the steps before it were done in an attempt before.
+
+    ``cited`` are the citations of the answer that name something in the state or in a command's result, ``uncited`` those that name
+    nothing.
+
+    ``search`` is there where plans were searched: ``steps`` are then those on the way to the best state.
+    """
+
+    question: str
+    status: Literal["complete", "ungrounded", "stopped", "failed", "cancelled"]
+    answer: str = ""
+    stopped: Stopped = ""
+    reason: str = ""
+    supposed: Supposed | None = None
+    cited: tuple[str, ...] = ()
+    evidence: tuple[Finding, ...] = ()
+    steps: tuple[Step, ...] = ()
+    earlier: int = 0
+    usage: Usage = field(factory=Usage)
+    calls: int = 0
+    cost: float | None = None
+    seconds: float = 0.0
+    warnings: tuple[str, ...] = ()
+    incomplete: tuple[str, ...] = field(default=(), kw_only=True)
+    """Why what the answer rests on is not the whole: a cap cut a search short, say."""
+    run_id: str = ""
+    state: str = ""
+    """The state's hash."""
+    search: Explored | None = None
+    unkept: str = ""
+    """Why the question could not be kept to its end; "" where it is, or was not to be."""
+    uncited: tuple[str, ...] = ()
+
+    @property
+    def tree(self) -> Tree | None:
+        """The tree of the search, where there was one."""
+        return None if self.search is None else self.search.tree
+
+    def as_json(self) -> dict[str, Any]:
+        """Return the result as the JSON document of ``--format json``."""
+        return {
+            "question": self.question,
+            "status": self.status,
+            "answer": self.answer if self.status in ("complete", "ungrounded") else None,
+            "stopped": self.stopped,
+            "reason": self.reason,
+            "decision": None if self.supposed is None else asdict(self.supposed),
+            "cited": list(self.cited),
+            "uncited": list(self.uncited),
+            "evidence": [each.as_json() for each in self.evidence],
+            "steps": [each.as_json() for each in self.steps],
+            "earlier": self.earlier,
+            "usage": {
+                "calls": self.calls, "prompt_tokens": self.usage.prompt_tokens,
+                "completion_tokens": self.usage.completion_tokens, "cost": self.cost, "seconds": round(self.seconds, 3),
+            },
+            "warnings": list(self.warnings),
+            "incomplete": list(self.incomplete),
+            "run": self.run_id,
+            "state": self.state,
+            "search": None if self.search is None else self.search.as_json(),
+        }  # fmt: skip
+
+
+# What bounds a loop, and how one is refused before it begins.
+
+
+Worth = Literal["judge", "filled"]
+"""What says how good a state is: a model, or the share of declared keys that hold something."""
+
+MOST_CHARACTERS = 24_000
+"""Characters of a whole prompt, whatever graph and state are: some 6,000 tokens."""
+LOCAL_CHARACTERS = 9_000
+"""The same for the local model, which reads slowly, and has room for 8,192 tokens with its answer."""
+MOST_REPAIRS = 20
+"""Times that an answer goes back in one step: a step has so many places for what is kept of it."""
+_LEAST = 6_000
+_LONGEST = 10_000
+"""Characters of a question."""
+
+
+def _whole(least: int, most: int | None = None) -> Any:
+    def check(bounds: "Bounds", attribute: Any, value: Any) -> None:
+        if type(value) is not int or value < least:
+            raise RequestError(attribute.name, f"{shown(value)} is no whole number of at least {least:,}")
+        if most is not None and value > most:
+            raise RequestError(attribute.name, f"{shown(value)} is too many: at most {most:,}")
+
+    return check
+
+
+@frozen
+class Bounds:
+    """What ends a loop besides its answer. Calls, tokens and money are bounded where the models are opened.
+
+    ``max_steps`` counts those of earlier attempts too. ``max_repairs``: how often a refused answer goes back to the model, in one
+    step. ``prompt_characters`` is the most that one prompt has. ``time_limit`` is in seconds, of one attempt.
+    """
+
+    max_steps: int = field(default=12, validator=_whole(1))
+    max_repairs: int = field(default=2, validator=_whole(0, MOST_REPAIRS))
+    prompt_characters: int = field(default=MOST_CHARACTERS, validator=_whole(_LEAST))
+    time_limit: float | None = field(default=None, converter=seconds)
+
+
+def checked_question(question: Any) -> str:
+    """Return the question without blanks around it. Raises ``RequestError``."""
+    if not isinstance(question, str) or not question.strip():
+        raise RequestError("question", "there is no question", 'such as "Who connects the most people?"')
+    if len(question) > _LONGEST:
+        raise RequestError("question", f"it has {len(question):,} characters; {_LONGEST:,} is the most")
+    return question.strip().encode("utf-8", "replace").decode()
+
+
+def checked_folder(state: "str | Path | None") -> Path | None:
+    """Return the folder that a state is kept in. Raises ``RequestError`` for a file, and for "", which would be the current folder."""
+    if state is None:
+        return None
+    if not isinstance(state, str | PathLike):
+        raise RequestError("state", f"a folder is wanted, not {type(state).__name__}")
+    if not str(state):
+        raise RequestError("state", "it is empty", "a folder; . is the current one")
+    folder = Path(state)
+    if folder.is_file():
+        hint = f"knotwork state fork {folder} DIR makes a folder of an exported state"
+        raise RequestError("state", f"{folder} is a file, not a folder in which the state can be kept", hint)
+    return folder
+
+
+_SETTINGS = Settings(branching=3, max_depth=8, enough=0.8, answers=True, outcomes=True)
+"""Those of a search for an answer, where the caller says nothing else."""
+
+
+@frozen
+class Searching:
+    """How plans are searched. ``value``: a ``Value``, or a function of a node; None asks a model."""
+
+    settings: Settings = _SETTINGS
+    value: Valued | None = None
+    rollout: Rollout | None = None
+
+
+def searching(search: Any, value: Any = None, rollout: Rollout | None = None) -> Searching | None:
+    """Return how a caller wants plans to be searched; None where not at all. Raises ``RequestError``.
+
+    ``search`` is a strategy, ``Settings`` or settings by name. ``value`` is a ``Worth``, a ``Value`` or a function of a node.
+    """
+    if search is None:
+        if value is not None or rollout is not None:
+            raise RequestError("value" if value is not None else "rollout", "it is for a search, and none is asked for")
+        return None
+    given = {"strategy": search} if isinstance(search, str) else search
+    if isinstance(given, Mapping):
+        unknown = sorted(set(map(str, given)) - (set(fields_dict(Settings)) - {"answers", "outcomes"}))
+        if unknown:
+            raise RequestError("search", f"there is no setting {', '.join(unknown)}")
+        try:
+            given = evolve(_SETTINGS, **given)
+        except (TypeError, ValueError) as error:
+            raise RequestError("search", str(error)) from None
+    if not isinstance(given, Settings):
+        raise RequestError("search", f"{shown(search)} is no strategy, and no settings of a search")
+    if isinstance(value, str):
+        if value not in get_args(Worth):
+            raise RequestError("value", f"{shown(value)} is none of {', '.join(get_args(Worth))}")
+        value = Filled() if value == "filled" else None
+    elif value is not None and not callable(value) and not hasattr(value, "value"):
+        raise RequestError("value", f"{shown(value)} says nothing of a state", "a function of a node, or `value(node)`")
+    if rollout is not None and not hasattr(rollout, "choose"):
+        raise RequestError("rollout", f"{shown(rollout)} chooses nothing", "`async choose(node, known, random)`")
+    return Searching(evolve(given, answers=True, outcomes=True), value, rollout)

@@ -1,0 +1,1 @@
+"""Prompt scripts at work: checked trees run against models."""

@@ -1,0 +1,286 @@
+"""One run under way: its steps' work, results, warnings and events, and what they come to."""
+
+import asyncio
+from collections.abc import Container, Iterable, Mapping
+from pathlib import Path
+from time import perf_counter
+from typing import TYPE_CHECKING, Any
+
+from attrs import define, evolve, field
+
+from ...adapters.llm import LLM, Usage
+from ...lang.diagnostic import Diagnostic, has_errors
+from ...lang.trees.lwt import Call, Mode, Step
+from ..events import Events, RunFinished, StepFinished, StepSkipped, StepStarted, Warned
+from ..models.caller import Caller
+from ..results import Before, Failed, Outcome, Record, Run, Status, StepFailed, StepResult, Trace, add_costs
+from ..scheduler import Policy, Scheduler
+from ..templates import Scope
+from .operations import OPERATIONS, Context, Operation, find
+
+if TYPE_CHECKING:
+    from .operations.operation import Workshop
+
+__all__ = ["Execution"]
+
+
+@define
+class Execution:
+    """One run under way: what its steps share, and what came of them so far."""
+
+    scope: Scope
+    caller: Caller
+    events: Events | None
+    scheduler: Scheduler = field(init=False)
+    results: dict[str, StepResult] = field(factory=dict)
+    warnings: list[str] = field(factory=list)
+    record: Record | None = None
+    workshop: "Workshop | None" = None
+    folder: Path | None = None
+    spec: str = ""
+    began: float = field(factory=perf_counter)
+    _steps: dict[str, Step] = field(factory=dict)
+    _inputs: dict[str, tuple[str, ...]] = field(factory=dict)
+    _operations: dict[str, Operation] = field(factory=lambda: dict(OPERATIONS))
+    _paths: dict[str, float] = field(factory=dict)  # the longest chain of steps that ends with each, in seconds
+    _under_way: set[str] = field(factory=set)
+    _discarded: list[StepResult] = field(factory=list)  # of steps that ran again, or are not in the script after all
+    _broken_before: int = 0  # subscribers that broke in an earlier run with the same events
+
+    @classmethod
+    def of(
+        cls, input: Any, llm: LLM | None, models: Mapping[str, LLM] | None, mode: Mode, schedule: Policy, limit: int,
+        events: Events | None, record: Record | None, prompts: bool, workshop: "Workshop | None" = None,
+        folder: Path | None = None, spec: str = "", strict_types: bool = False,
+    ) -> "Execution":  # fmt: skip
+        """Put a run together."""
+        if limit < 1:
+            raise ValueError("max_concurrency must be at least 1")
+        trace = Trace(prompts={} if prompts else None)
+        results: dict[str, StepResult] = {}
+        steps: dict[str, Step] = {}
+        scope = Scope("", input, results, trace, lambda step, message: None, mode, steps=steps)
+        made = cls(
+            scope,
+            Caller(llm, models or {}, events, trace, limit, record, strict_types),
+            events,
+            results,
+            record=record,
+            workshop=workshop,
+            folder=folder,
+            spec=spec,
+            steps=steps,
+        )
+        made.scope.warn = made.caller.warn = made.warn
+        made._broken_before = len(events.broken) if events is not None else 0
+        made.scheduler = Scheduler(made.work, made.skip, limit, schedule)
+        return made
+
+    def warn(self, step: str, message: str) -> None:
+        """Keep a warning and tell the subscribers."""
+        self.warnings.append(f"({step}): {message}" if step else message)
+        if self.events:
+            self.events.emit(Warned(step, message))
+
+    def add(self, step: Step, inputs: tuple[str, ...]) -> None:
+        """Have ``step`` run after ``inputs``."""
+        self._steps[step.id] = step
+        self._inputs[step.id] = inputs
+        self.scheduler.add(step.id, inputs)
+
+    def know(self, before: Before) -> None:
+        """Let steps refer to what ran before, under names that no step of this run has."""
+        self.results.update(before.results)
+        self._steps.update({name: step for name, step in before.steps.items() if name in before.results})
+
+    def unneeded(self, step: str, final: str) -> None:
+        """Leave ``step`` out, and say so."""
+        reason = f"({final}) does not need it"
+        self._steps.pop(step, None)
+        self.warn(step, f"skipped: {reason}")
+        self._skipped(step, reason)
+
+    def has_begun(self, step: str) -> bool:
+        """Say whether ``step`` is under way or has a result."""
+        return step in self._under_way or step in self.results
+
+    def call_of(self, step: str) -> Call:
+        """Return the call of a step that was added, as it was then."""
+        return self._steps[step].call
+
+    def forgo(self, steps: Iterable[str], final: str) -> None:
+        """Leave out steps that were added and are not needed, those under way or done apart."""
+        gone = [step for step in steps if not self.has_begun(step)]
+        self.scheduler.drop(gone)
+        for step in gone:
+            self.unneeded(step, final)
+
+    def exclude(self, step: str, final: str) -> None:
+        """Keep the result of a step that ran and is not needed, out of what makes the status."""
+        self.warn(step, f"it ran before it was known that ({final}) does not need it")
+        self._steps.pop(step, None)
+
+    def renew(self, kept: Container[str]) -> None:
+        """Go on with a scheduler that knows the results of ``kept`` only. Nothing may be under way.
+
+        What other steps gave is dropped, and still counted in what the run cost.
+        """
+        before = self.scheduler
+        self.scheduler = Scheduler(self.work, self.skip, before.limit, before.policy)
+        for step, result in list(self.results.items()):
+            if step in kept and (result.status != "skipped" or result.unmet):
+                self.scheduler.settle(step, is_good=result.is_good)
+            else:
+                self._discard(step)
+
+    def _discard(self, step: str) -> None:
+        result = self.results.pop(step)
+        self._paths.pop(step, None)
+        self._steps.pop(step, None)
+        self.scope.readings.pop(step, None)
+        self.scope.trace.forget(step)
+        if result.status != "skipped":
+            self._discarded.append(result)
+            self.warn(step, "it ran before the whole script was there, which has it otherwise; what it gave is dropped")
+
+    async def work(self, step_id: str) -> bool:
+        """Run one step and keep its result. A failure is a result."""
+        step, began = self._steps[step_id], perf_counter()
+        scope, outcome = self.scope.of(step_id), None
+        try:
+            if step.call.options and (unmet := self._unmet(step, scope)):
+                self._left_out(step_id, unmet)
+                return True  # nothing failed: what refers to it runs, and sees null
+            if self.events:
+                self.events.emit(StepStarted(step_id))
+            self._under_way.add(step_id)
+            operation = self._operations.get(step.call.operation) or self._find(step.call.operation)
+            outcome = await operation.run(
+                step.call, Context(step_id, scope, self.caller, self.workshop, self.folder, self.spec)
+            )
+        except StepFailed as error:
+            result = self._failure(step, error, began)
+        except Exception as error:  # a plugin's runner may raise anything; it fails its step, not the run
+            reason = Failed("error", f"{step.call.operation} raised {type(error).__name__}: {error}")
+            result = self._failure(step, StepFailed(reason), began)
+        else:
+            result = StepResult(
+                step_id, "done", outcome.output, outcome.value, None, "", began - self.began, perf_counter() - began,
+                outcome.calls, outcome.usage, outcome.cost, outcome.reused, outcome.failed_items,
+            )  # fmt: skip
+        self._under_way.discard(step_id)
+        self._settle(result, outcome)
+        return outcome is not None
+
+    def skip(self, step: str, reason: str) -> None:
+        """Keep a step that will not run because of another."""
+        self._skipped(step, reason)
+
+    async def run_steps(self, cancel: asyncio.Event | None) -> None:
+        """Run until every step is settled, or ``cancel`` is set. Subscribers hear of an end by cancellation too."""
+        try:
+            await self.scheduler.run(cancel)
+        except (asyncio.CancelledError, Exception):
+            self._leave()
+            if self.events:
+                self.events.emit(RunFinished("cancelled"))
+            raise
+        if self.scheduler.cancelled:
+            self._leave()
+
+    def finish(self, order: tuple[str, ...], final: str, rule: str, diagnostics: tuple[Diagnostic, ...]) -> Run:
+        """Sum up: the status, what it cost, how long it took."""
+        self.caller.tell_damage()
+        if self.events is not None:
+            self.warnings.extend(self.events.broken[self._broken_before :])
+        results = self.results
+        cost, asked = None, [result for result in (*results.values(), *self._discarded) if result.calls]
+        for result in asked:
+            cost = add_costs(cost, result.cost)
+        usage = Usage(sum(r.usage.prompt_tokens for r in asked), sum(r.usage.completion_tokens for r in asked))
+        made = Run(
+            self._status(final, has_errors(diagnostics)), final, rule, {step: results[step] for step in order if step in results},
+            perf_counter() - self.began, max(self._paths.values(), default=0.0), usage, cost,
+            sum(result.calls for result in asked),
+            self.scope.trace, diagnostics, tuple(self.warnings), self.record.run_id if self.record else "",
+        )  # fmt: skip
+        if self.record is not None:
+            self.record.finished(made)
+        if self.events:
+            self.events.emit(RunFinished(made.status))
+        return made
+
+    def _status(self, final: str, flawed: bool) -> Status:
+        if self.scheduler.cancelled:
+            return "cancelled"
+        result = self.results.get(final)
+        if result is None or not result.is_good:
+            return "failed"
+        attempted = (r for step, r in self.results.items() if step in self._steps)
+        return "partial" if flawed or any(not r.is_good or r.failed_items for r in attempted) else "complete"
+
+    def _find(self, name: str) -> Operation:
+        self._operations[name] = found = find(name)
+        return found
+
+    def _unmet(self, step: Step, scope: Scope) -> str:
+        """Return why ``step`` does not run: its condition is false. Empty where it has none, or it holds."""
+        condition = step.call.option("when")
+        if condition is None:
+            return ""
+        if step.call.operation not in OPERATIONS:
+            operation = self._operations.get(step.call.operation) or self._find(step.call.operation)
+            if "when" in operation.signature.options:
+                return ""  # the plugin's own, from before this was everybody's
+        from .operations.basic import unmet  # few scripts have a condition, and it brings a grammar
+
+        try:
+            return unmet(condition, scope)
+        except StepFailed:
+            if self.events:
+                self.events.emit(StepStarted(step.id))  # what ends has begun
+            raise
+
+    def _left_out(self, step: str, reason: str) -> None:
+        """Keep a step that its condition left out: no failure, and a value of null."""
+        self._paths[step] = max((self._paths.get(name, 0.0) for name in self._inputs[step]), default=0.0)
+        self.results[step] = result = StepResult(step, "skipped", "null", reason=reason, unmet=True)
+        if self.record is not None:
+            self.record.step_done(result, None)
+            self.caller.tell_damage()
+        if self.events:
+            self.events.emit(StepSkipped(step, reason))
+
+    def _failure(self, step: Step, error: StepFailed, began: float) -> StepResult:
+        failed = error.failed if error.failed.span is not None else evolve(error.failed, span=step.span)
+        reason = f"{failed.message} ({failed.hint})" if failed.hint else failed.message
+        return StepResult(
+            step.id, "failed", failed=failed, reason=reason, started=began - self.began,
+            seconds=perf_counter() - began, calls=error.calls, usage=error.usage, cost=error.cost,
+        )  # fmt: skip
+
+    def _settle(self, result: StepResult, outcome: Outcome | None) -> None:
+        step = result.id
+        self.results[step] = result
+        before = 0.0
+        for name in self._inputs[step]:
+            before = max(before, self._paths.get(name, 0.0))
+        self._paths[step] = before + result.seconds
+        if self.record is not None:
+            self.record.step_done(result, outcome)
+            self.caller.tell_damage()
+        if self.events:
+            self.events.emit(StepFinished(step, result.status, result.seconds, result.reason, result.reused))
+        for failed in result.failed_items:
+            self.warn(step, failed.message if failed.item is None else f"item {failed.item} failed: {failed.message}")
+
+    def _skipped(self, step: str, reason: str) -> None:
+        self.results[step] = StepResult(step, "skipped", reason=reason)
+        if self.events:
+            self.events.emit(StepSkipped(step, reason))
+
+    def _leave(self) -> None:
+        """Give every step without a result one that says that the run was cancelled."""
+        for step in self._steps:
+            if step not in self.results:
+                self._skipped(step, "cancelled while it ran" if step in self._under_way else "cancelled")

@@ -1,0 +1,96 @@
+"""The operations that a script may call, seen from the run: a registry of runners, and those that are built in.
+
+A runner is ``async (call, context) -> Outcome`` and raises ``StepFailed``. A plugin offers an ``Operation`` under the
+entry point group ``knotwork.operations``, by the name that scripts call; it is loaded when a script names it.
+"""
+
+from collections.abc import Mapping
+
+from ....lang.catalogue.operations import BUILTIN, Signature
+from ....lang.diagnostic import nearest
+from ....lang.trees.lwt import Call
+from ...results import Failed, Outcome, StepFailed
+from .basic import run_const, run_each, run_llm
+from .operation import Context, Operation, constant, read_options
+
+__all__ = ["OPERATIONS", "Context", "Operation", "constant", "find", "read_options", "signatures"]
+
+
+async def _run_gasl(call: Call, context: Context) -> Outcome:
+    """Run a program. It brings the executor of graph programs, which other scripts do without."""
+    from .gasl_step import run_gasl
+
+    return await run_gasl(call, context)
+
+
+async def _run_expr(call: Call, context: Context) -> Outcome:
+    """Compute an expression. It brings a grammar, which other scripts do without."""
+    from .basic import run_expr
+
+    return await run_expr(call, context)
+
+
+async def _run_seed(call: Call, context: Context) -> Outcome:
+    """Run a Formula Seed. It brings the engine of seeds, which other scripts do without."""
+    from .seed_step import run_seed
+
+    return await run_seed(call, context)
+
+
+async def _run_answer(call: Call, context: Context) -> Outcome:
+    """Write an answer until it is good enough. It brings the loop of such answers, which other scripts do without."""
+    from .answer_step import run_answer
+
+    return await run_answer(call, context)
+
+
+OPERATIONS: Mapping[str, Operation] = {
+    "LLM": Operation(BUILTIN["LLM"], run_llm),
+    "CONST": Operation(BUILTIN["CONST"], run_const),
+    "EXPR": Operation(BUILTIN["EXPR"], _run_expr),
+    "EACH": Operation(BUILTIN["EACH"], run_each),
+    "GASL": Operation(BUILTIN["GASL"], _run_gasl),
+    "SEED": Operation(BUILTIN["SEED"], _run_seed),
+    "ANSWER": Operation(BUILTIN["ANSWER"], _run_answer),
+}
+"""The built-in operations by name."""
+
+GROUP = "knotwork.operations"
+"""The entry point group of plugins."""
+
+
+def find(name: str) -> Operation:
+    """Return the operation called ``name``: a built-in one, else a plugin's. Raises ``StepFailed``."""
+    found = OPERATIONS.get(name) or _plugin(name)
+    if found is None:
+        like = nearest(name, OPERATIONS)
+        raise StepFailed(Failed("operation", f"there is no operation {name}", f"did you mean {like}?" if like else ""))
+    return found
+
+
+def _plugin(name: str) -> Operation | None:
+    from importlib.metadata import entry_points
+
+    for point in entry_points(group=GROUP, name=name):
+        try:
+            loaded = point.load()
+        except Exception as error:  # a plugin's import may raise anything
+            message = f"the plugin for {name} ({point.value}) can't be loaded: {type(error).__name__}: {error}"
+            raise StepFailed(Failed("operation", message)) from error
+        if isinstance(loaded, Operation):
+            return loaded
+        raise StepFailed(Failed("operation", f"the plugin for {name} ({point.value}) is no Operation"))
+    return None
+
+
+def signatures(names: "set[str]") -> dict[str, Signature]:
+    """Return the signatures of the built-in operations and of the plugins among ``names``: what a check goes by."""
+    known = {name: operation.signature for name, operation in OPERATIONS.items()}
+    for name in sorted(names - known.keys()):
+        try:
+            plugin = _plugin(name)
+        except StepFailed:
+            continue
+        if plugin is not None:
+            known[name] = plugin.signature
+    return known

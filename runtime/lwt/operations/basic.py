@@ -1,0 +1,239 @@
+"""LLM: one completion; and CONST, which needs none."""
+
+import asyncio
+from collections.abc import Mapping
+from typing import Any
+
+from attrs import define, evolve, field, frozen
+
+from ....adapters.llm import Usage
+from ....lang.catalogue.operations import BUILTIN, COMMON_OPTIONS
+from ....lang.embedded import Embedded, Inside, embedded_expression
+from ....lang.evaluate.expr import ExprError, evaluate, truth
+from ....lang.parse.expr import parse_expr
+from ....lang.source import Span
+from ....lang.trees.lwt import Call, ListValue, ObjectValue, Reference, Template, Text, Value
+from ...models.caller import Request
+from ...results import NO_USAGE, Failed, Outcome, StepFailed, add_costs
+from ...templates import Scope, render, resolve, text_of, value_of, written
+from .operation import Context, constant, read_options
+
+__all__ = ["computed", "given", "prompted", "run_const", "run_each", "run_expr", "run_llm", "unmet"]
+
+
+@frozen
+class Prompted:
+    """An LLM call read once: what is rendered for each request, and what stays the same."""
+
+    prompt: Template
+    system: Template | None
+    request: Request
+
+    def at(self, scope: Scope) -> Request:
+        """Return the request that the templates come to where ``scope`` says what references see."""
+        prompt = render(self.prompt, scope)
+        request = self.request
+        if self.system is not None:
+            options = {**request.options, "system": render(self.system, scope)}
+            return Request(prompt, request.kind, request.model, options)
+        return Request(prompt, request.kind, request.model, request.options)
+
+
+_LLM = BUILTIN["LLM"]
+
+
+def prompted(call: Call) -> Prompted:
+    """Read an LLM call. Raises ``StepFailed``."""
+    if len(call.arguments) != 1 or not isinstance(call.arguments[0], Template):
+        raise StepFailed(Failed("operation", "LLM takes one prompt", f"for example {_LLM.example}", call.span))
+    options = read_options(call, _LLM) if call.options else {}
+    kind, model, system = options.pop("type", "text"), options.pop("model", None), options.pop("system", None)
+    return Prompted(call.arguments[0], system, Request("", kind, model, options))
+
+
+async def run_llm(call: Call, context: Context) -> Outcome:
+    """Ask the model once."""
+    if not call.options and len(call.arguments) == 1 and isinstance(prompt := call.arguments[0], Template):
+        request = Request(render(prompt, context.scope))  # most calls: nothing but a prompt
+    else:
+        request = prompted(call).at(context.scope)
+    return await context.caller.ask(context.step, request)
+
+
+async def run_const(call: Call, context: Context) -> Outcome:
+    """Give the constant."""
+    if len(call.arguments) != 1:
+        raise StepFailed(Failed("operation", "CONST takes one value", span=call.span))
+    value = constant(call.arguments[0])
+    return Outcome(text_of(value), value)
+
+
+# EACH: one call for each element of a list.
+
+
+_ITEMS_IN_FLIGHT = 8
+"""``max_concurrency`` of EACH where the script gives none (LWT, "Operations")."""
+
+
+async def run_each(call: Call, context: Context) -> Outcome:
+    """Ask for every item, several at a time; the values stand in the order of the list."""
+    items, inner, options = _each_parts(call, context.scope)
+    on_error = options.get("on_error", "fail")
+    total = _Total([None] * len(items))
+    left = iter(range(len(items)))
+
+    async def work() -> None:
+        for done, index in enumerate(left, 1):
+            await _one_item(inner, context, index, items[index], total)
+            if total.failures and on_error == "fail":
+                return  # what is in flight ends and is kept for --resume; nothing new begins
+            if done % 32 == 0:
+                await asyncio.sleep(0)
+
+    async with asyncio.TaskGroup() as group:
+        for _ in range(min(len(items), options.get("max_concurrency", _ITEMS_IN_FLIGHT))):
+            group.create_task(work())
+    failures = [total.failures[index] for index in sorted(total.failures)]
+    if failures and on_error == "fail":
+        first = failures[0]
+        more = f" (and {len(failures) - 1} more failed)" if len(failures) > 1 else ""
+        failed = evolve(first, message=f"item {first.item}: {first.message}{more}")
+        raise StepFailed(failed, usage=total.usage, cost=total.cost, calls=total.calls)
+    values = total.values
+    if on_error == "drop":
+        values = [value for value in values if not isinstance(value, Failed)]
+    return Outcome(
+        text_of(values), values, total.usage, total.cost, total.calls, total.attempts, "", 
+        bool(items) and total.reused == len(items), "", tuple(failures),
+    )  # fmt: skip
+
+
+@define
+class _Total:
+    """What EACH's items gave and cost so far."""
+
+    values: list[Any]
+    failures: dict[int, Failed] = field(factory=dict)
+    usage: Usage = NO_USAGE
+    cost: float | None = None
+    calls: int = 0
+    attempts: int = 0
+    reused: int = 0
+
+
+def _each_parts(call: Call, scope: Scope) -> "tuple[list[Any], Prompted, dict[str, Any]]":
+    arguments = call.arguments
+    if len(arguments) != 2 or not isinstance(arguments[0], Reference) or not isinstance(arguments[1], Call):
+        hint = f"for example {BUILTIN['EACH'].example}"
+        raise StepFailed(Failed("operation", "EACH takes a reference to a list and a call", hint, call.span))
+    if arguments[1].operation != "LLM":
+        raise StepFailed(Failed("operation", "EACH can only run LLM for each item", span=arguments[1].span))
+    return _list_of(arguments[0], scope), prompted(arguments[1]), read_options(call, BUILTIN["EACH"])
+
+
+def _list_of(reference: Reference, scope: Scope) -> list[Any]:
+    """Return the list that ``reference`` leads to. What is no list fails in either mode: there is nothing to map."""
+    from ....lang.literals import Reading, kind_of, read
+
+    value = resolve(reference, scope)
+    if isinstance(value, str):
+        found = read(value)
+        if isinstance(found, Reading):
+            scope.note(reference, len(reference.accessors), found.how)
+            value = found.value
+    if isinstance(value, list | tuple):
+        return list(value)
+    raise StepFailed(Failed("reference", f"EACH needs a list; there is {kind_of(value)}", span=reference.span))
+
+
+async def _one_item(inner: Prompted, context: Context, index: int, item: Any, total: _Total) -> None:
+    loop = asyncio.get_running_loop()
+    began = loop.time()
+    try:
+        request = inner.at(context.scope.at(index, item))
+        outcome = await context.caller.ask(context.step, request, index)
+    except StepFailed as error:
+        failed = evolve(error.failed, item=index)
+        total.failures[index] = total.values[index] = failed
+        total.usage, total.cost = total.usage + error.usage, add_costs(total.cost, error.cost)
+        total.calls += error.calls
+        return
+    total.values[index] = outcome.value
+    total.usage, total.cost = total.usage + outcome.usage, add_costs(total.cost, outcome.cost)
+    total.calls, total.attempts = total.calls + outcome.calls, total.attempts + outcome.attempts
+    if outcome.reused:
+        total.reused += 1
+    else:
+        context.caller.item_done(context.step, index, outcome, loop.time() - began)
+
+
+# EXPR: a value computed from other steps' values; and ``when=``, the condition of any step. Neither makes a call.
+
+
+_EXPR = BUILTIN["EXPR"]
+_LONGEST = 200
+"""Characters of a condition that are told."""
+
+
+async def run_expr(call: Call, context: Context) -> Outcome:
+    """Compute the expression. It is computed anew when a run is resumed, from the values that were kept."""
+    value = computed(call, context.scope)
+    return Outcome(text_of(value), value)
+
+
+def computed(call: Call, scope: Scope) -> Any:
+    """Return the value of an EXPR call. Raises ``StepFailed``."""
+    if len(call.arguments) != 1 or not isinstance(template := call.arguments[0], Template):
+        raise StepFailed(Failed("operation", "EXPR takes one expression", f"for example {_EXPR.example}", call.span))
+    if template.constant is None:
+        hint = 'give the value a name: EXPR("n + 1", n={(a)})'
+        raise StepFailed(Failed("operation", "an expression refers to values by their names", hint, template.span))
+    names = {
+        option.name: given(option.value, scope) for option in call.options if option.name not in COMMON_OPTIONS
+    }  # fmt: skip
+    return _evaluated(embedded_expression(template), names, template.span, scope)
+
+
+def given(value: Value, scope: Scope) -> Any:
+    """Return what an option that takes references and constants is given, in lists and objects too. Raises ``StepFailed``."""
+    if isinstance(value, Reference):
+        return value_of(value, scope)
+    if isinstance(value, ListValue):
+        return [given(item, scope) for item in value.items]
+    if isinstance(value, ObjectValue):
+        return {str(constant(key)): given(entry, scope) for key, entry in value.entries}
+    return constant(value)
+
+
+def unmet(condition: Value, scope: Scope) -> str:
+    """Say why a step with this condition does not run; nothing where it holds. Raises ``StepFailed``."""
+    if not isinstance(condition, Template):
+        raise StepFailed(Failed("operation", "when= takes a string, an expression", span=condition.span))
+    inner = embedded_expression(condition)
+    inside = next((part.reference for part in inner.parts if isinstance(part, Inside)), None)
+    if inside is not None:
+        hint = "leave out the quotes around the reference"
+        raise StepFailed(Failed("operation", "a reference in a condition is a value, not a text", hint, inside.span))
+    value = _evaluated(inner, {name: value_of(part, scope) for name, part in inner.variables}, condition.span, scope)
+    if truth(value):
+        return ""
+    said = "".join(part.value if isinstance(part, Text) else written(part) for part in condition.parts)
+    return f"its condition is false: {' '.join(said.split()) if len(said) <= _LONGEST else f'{said[:_LONGEST]}…'}"
+
+
+def _evaluated(inner: Embedded, names: Mapping[str, Any], span: Span, scope: Scope) -> Any:
+    """Return the value of an expression of the script, or fail with what is wrong in the script's words."""
+    text = inner.text(lambda _: "")
+    read = scope.expressions.get(text)
+    if read is None:  # the check reads what it checks; a script that is still arriving has none
+        read = scope.expressions[text] = parse_expr(text)
+    if read.expr is None:
+        first = next((d for d in read.diagnostics if d.severity == "error"), None)
+        message = "there is no expression" if first is None else f"{first.message} ({first.code})"
+        hint = "" if first is None else "; ".join(first.hints)
+        raise StepFailed(Failed("expression", inner.in_words_of_script(message), inner.in_words_of_script(hint), span))
+    try:
+        return evaluate(read.expr, names)
+    except ExprError as error:
+        said = inner.in_words_of_script
+        raise StepFailed(Failed("expression", said(error.message), said(error.hint), span)) from None

@@ -1,0 +1,180 @@
+"""GASL: a program on the run's graph and state, as a step of a script."""
+
+import json
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+from attrs import evolve, field, frozen
+
+from ....adapters.llm import Usage
+from ....lang.catalogue.operations import BUILTIN
+from ....lang.embedded import Embedded, embedded
+from ....lang.trees.lwt import Call, Reference, Template, references
+from ...gasl import ParseError
+from ...gasl.records import ExecutionRecord, last_with_value
+from ...gasl.variables import ContextStore, Value
+from ...results import Failed, Outcome, StepFailed, plain
+from ...templates import Scope, resolve, text_of
+from .operation import Context, read_beside, read_options
+
+__all__ = ["run_gasl"]
+
+_GASL = BUILTIN["GASL"]
+_REASONS = 3
+"""Reasons that a value's mark names."""
+
+
+@frozen
+class _Program:
+    """A program's text, and its variables' values."""
+
+    text: str
+    variables: dict[str, Any]
+    told: Callable[[str], str] = str
+    """Says a message about it in the words of the script."""
+    incomplete: Mapping[str, tuple[str, ...]] = field(factory=dict)
+    """Why variables do not hold the whole answer."""
+    inside: tuple[str, ...] = ()
+    """What its text rests on that is incomplete, a message for each step whose output stands inside a string or a name."""
+
+    def digest(self) -> str:
+        """Return a hash of all that it says."""
+        from blake3 import blake3
+
+        return blake3(json.dumps(["GASL", self.text, self.variables], sort_keys=True).encode()).hexdigest(length=16)
+
+    def context(self) -> ContextStore:
+        """Return the variables that it begins with."""
+        made = ContextStore()
+        for name, value in self.variables.items():
+            made.set(name, Value(value, incomplete=self.incomplete.get(name, ())))
+        return made
+
+
+async def run_gasl(call: Call, context: Context) -> Outcome:
+    """Run the program as one transaction; the output is the value of its last command that has one."""
+    shop = context.workshop
+    if shop is None:
+        hint = "--graph FILE on the command line, graph= in Python"
+        raise StepFailed(Failed("operation", "GASL needs a graph, and the run has none", hint, call.span))
+    program = _program(call, context)
+    digest, record = program.digest(), context.caller.record
+    if record is not None and (earlier := record.recall(context.step, None, digest)) is not None:
+        return earlier.again(digest)
+    async with shop.turn:
+        # A run that was killed after the state had it, and before the step was kept, comes by here again: its change is made
+        # once. What the commands give is computed anew, on a copy.
+        plan_id = _plan_id(shop.run_id, context.step)
+        again = bool(shop.run_id) and plan_id in shop.committed()
+        executor = shop.open(shop.state.fork() if again else shop.state, program.context())
+        try:
+            records = await executor.arun_plan(_plan(plan_id, context.step, program.text))
+        except ParseError as error:
+            raise StepFailed(_refused(error, call, program.told)) from None
+    made = _outcome(records, call, program.told)
+    inside = tuple(Failed("partial", message, span=call.span) for message in program.inside)
+    return evolve(made, input_hash=digest, failed_items=(*made.failed_items, *inside))
+
+
+def _plan_id(run_id: str, step: str) -> str:
+    """Name the plan so that the history has the name whole: it cuts long ones."""
+    from blake3 import blake3
+
+    name = step if len(step) <= 100 else f"{step[:60]}~{blake3(step.encode()).hexdigest(length=16)}"
+    return f"{run_id}/{name}"
+
+
+def _plan(plan_id: str, step: str, text: str) -> dict[str, Any]:
+    """Return the plan: the commands in a block, so that the state has all of them or none."""
+    return {
+        "plan_id": plan_id,
+        "why": f"step ({step}) of a script",
+        "commands": ["TRY", text, "END"],
+        "config": {"continue_on_empty": True},
+    }
+
+
+def _program(call: Call, context: Context) -> _Program:
+    scope, options = context.scope, read_options(call, _GASL)
+    if "file" in options:
+        if call.arguments:
+            raise StepFailed(Failed("operation", "GASL takes its commands or file=, not both", span=call.span))
+        text = read_beside(options["file"], context.folder, ".gasl", call, "write the commands in the call")
+        return _Program(text, {})
+    if len(call.arguments) != 1 or not isinstance(template := call.arguments[0], Template):
+        raise StepFailed(Failed("operation", "GASL takes commands", f"for example {_GASL.example}", call.span))
+    inner: Embedded = embedded(template)
+
+    inside: dict[str, str] = {}
+
+    def written(reference: Reference) -> str:
+        if reasons := _lacking(reference.name, scope):
+            inside[reference.name] = f"rests on {{({reference.name})}}, which is incomplete: {'; '.join(reasons)}"
+        return text_of(resolve(reference, scope), reference)
+
+    values = {name: plain(resolve(reference, scope)) for name, reference in inner.variables}
+    marks = {name: reasons for name, reference in inner.variables if (reasons := _lacking(reference.name, scope))}
+    text = inner.text(written)
+    return _Program(text, values, inner.in_words_of_script, marks, tuple(inside.values()))
+
+
+def _lacking(step: str, scope: Scope) -> tuple[str, ...]:
+    """Return why what a step gave is not the whole answer: what it lacks itself, else what the steps lack that it refers to."""
+    found: dict[str, None] = {}
+    pending, seen = [step], {step}
+    while pending:
+        name = pending.pop()
+        result = scope.results.get(name)
+        if result is not None and result.failed_items:
+            found.update(dict.fromkeys(each.message for each in result.failed_items))
+        elif result is not None and name in scope.steps:
+            inputs = {each.name for each in references(scope.steps[name])} - seen
+            seen |= inputs
+            pending += sorted(inputs)
+    reasons = tuple(found)
+    more = (f"{len(reasons) - _REASONS:,} more",) if len(reasons) > _REASONS else ()
+    return (*reasons[:_REASONS], *more)
+
+
+def _refused(error: ParseError, call: Call, told: Callable[[str], str]) -> Failed:
+    first = next((d for d in error.diagnostics if d.severity == "error"), None)
+    if first is None:
+        return Failed("operation", told(error.message), told(error.hint), call.span)
+    return Failed("operation", told(f"{first.message} ({first.code})"), told("; ".join(first.hints)), call.span)
+
+
+def _outcome(records: Sequence[ExecutionRecord], call: Call, told: Callable[[str], str]) -> Outcome:
+    flat = list(_flat(records))
+    tokens = [record.metrics.get("tokens") or {} for record in flat]
+    usage = Usage(sum(t.get("prompt", 0) for t in tokens), sum(t.get("completion", 0) for t in tokens))
+    costs = [cost for record in flat if (cost := record.metrics.get("cost")) is not None]
+    calls, cost = sum(int(record.metrics.get("calls") or 0) for record in flat), sum(costs) if costs else None
+    failed = next((record for record in flat if not record.ok), None)
+    if records and not records[-1].ok:
+        why = failed or records[-1]
+        error = why.error or {}
+        message = f"{why.command}: {error.get('message', why.status)}" if why.command else str(error.get("message"))
+        reason = Failed(why.status, told(message), told(str(error.get("hint") or "")), call.span)
+        raise StepFailed(reason, usage=usage, cost=cost, calls=calls)
+    last = last_with_value(records)
+    value = None if last is None else last.value
+    missing = tuple(
+        Failed(
+            "partial",
+            told(f"{record.command}: {(record.error or {}).get('message', 'only a part of it')}"),
+            span=call.span,
+        )
+        for record in flat
+        if record.status == "partial" and not record.nested
+    )
+    return Outcome(text_of(value), value, usage, cost, calls, failed_items=missing)
+
+
+def _flat(records: Sequence[ExecutionRecord]) -> Sequence[ExecutionRecord]:
+    found: list[ExecutionRecord] = []
+    stack = list(reversed(records))
+    while stack:
+        record = stack.pop()
+        found.append(record)
+        stack.extend(reversed(record.nested))
+    return found

@@ -1,0 +1,257 @@
+"""SEED: a Formula Seed as a step of a script, with the run's models, limits, events and record."""
+
+import json
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from time import perf_counter
+from typing import Any
+
+from attrs import define
+from blake3 import blake3
+
+from ....adapters.llm import LLM, BudgetExceeded, Completion, LLMError, Notice, Usage
+from ....adapters.llm.middleware import Own
+from ....lang.catalogue.operations import BUILTIN
+from ....lang.diagnostic import Diagnostic, has_errors
+from ....lang.documents.seed import read_seed
+from ....lang.linter.seed import check
+from ....lang.source import Source
+from ....lang.trees.lwt import Call, Script, Template
+from ....lang.trees.node import walk
+from ....lang.trees.seed import FormulaSeed
+from ...events import BudgetReached, CallFinished, CallRetried, CallStarted
+from ...models.caller import Request
+from ...results import Failed, Outcome, StepFailed
+from ...seeds.extraction import Read
+from ...seeds.reviews import ContextError, FilterError, Review, read_context
+from ...seeds.seed_results import Extraction, SeedResult
+from ...seeds.seed_run import Totals, run_one
+from ...seeds.seed_store import more_of, recalled
+from ...templates import text_of
+from .basic import given
+from .operation import Context, read_beside, read_options
+
+__all__ = ["faults_of_files", "run_seed"]
+
+_SEED = BUILTIN["SEED"]
+
+
+async def run_seed(call: Call, context: Context) -> Outcome:
+    """Run the seed for its context; the output is the object of its outputs. What is kept of the run is not paid for again."""
+    options = read_options(call, _SEED)
+    if missing := [f"{name}=" for name in _SEED.required if name not in options]:
+        message = f"SEED lacks {' and '.join(missing)}"
+        raise StepFailed(Failed("operation", message, f"for example {_SEED.example}", call.span))
+    name = options["file"]
+    text = read_beside(name, context.folder, ".json", call)
+    seed = _checked(Source(text, name), call)
+    try:
+        about = read_context(given(options["context"], context.scope))
+    except ContextError as error:
+        raise StepFailed(Failed("input", str(error), span=call.span)) from None
+    digest, record = _digest(text, about.values, options), context.caller.record
+    if record is not None and (earlier := record.recall(context.step, None, digest)) is not None:
+        return earlier.again(digest)
+    kept, asking = _Kept(context), _Asking.of(context, options.get("model"))
+    try:
+        result = await run_one(
+            seed, about, asking, model=context.spec, max_concurrency=context.caller.limit, record=kept,
+            strict_types=context.caller.strict_types,
+        )  # fmt: skip
+    except FilterError as error:
+        raise StepFailed(Failed("operation", f"{name}: {error}", span=call.span)) from None
+    for found in result.extractions:
+        for field, said in found.coerced.items():
+            context.caller.note(
+                context.step, found.review, field, "coerced", said, json.dumps(found.extraction.get(field))
+            )
+    return _outcome(result, name, digest, kept, call)
+
+
+def _checked(source: Source, call: Call) -> FormulaSeed:
+    """Return the seed, or fail with the first thing that is wrong with it, and its place."""
+    seed, found = seed_of(source)
+    if seed is not None:
+        return seed
+    first = next(diagnostic for diagnostic in found if diagnostic.severity == "error")
+    line = f":{source.position(first.span.start)[0]}" if first.span is not None else ""
+    hint = "; ".join((*first.hints, f"knotwork check {source.name} tells all of it"))
+    raise StepFailed(Failed("operation", f"{source.name}{line}: {first.message} ({first.code})", hint, call.span))
+
+
+def seed_of(source: Source) -> tuple[FormulaSeed | None, list[Diagnostic]]:
+    """Read and check a seed; None where it has errors."""
+    read = read_seed(source)
+    found = check(read.seed) if read.seed is not None else list(read.diagnostics)
+    return (None, found) if has_errors(found) else (read.seed, found)
+
+
+def _digest(text: str, about: Mapping[str, Any], options: Mapping[str, Any]) -> str:
+    """Return a hash of all that goes into the step."""
+    said = json.dumps(["SEED", text, text_of(dict(about)), options.get("model")])
+    return blake3(said.encode()).hexdigest(length=16)
+
+
+def _outcome(result: SeedResult, name: str, digest: str, kept: "_Kept", call: Call) -> Outcome:
+    errors = [Failed("partial", f"{name}: {each.step + ': ' if each.step else ''}{each.message}", each.hint, call.span)
+              for each in result.errors]  # fmt: skip
+    lost = result.counts.failed
+    if result.status == "failed":
+        failed = next((each for each in result.extractions if each.failed), None)
+        reason = errors[0].message if errors else f"{name}: {failed.failed}" if failed else f"{name} gives no output"
+        hint = errors[0].hint if errors else ""
+        raise StepFailed(
+            Failed("seed", reason, hint, call.span), usage=result.usage, cost=result.cost, calls=result.calls
+        )
+    if lost and not errors:
+        first = next(each for each in result.extractions if each.failed)
+        errors.append(
+            Failed("partial", f"{name}: {lost} of {result.counts.kept} reviews failed; {first.failed}", span=call.span)
+        )
+    value = dict(result.outputs)
+    whole = result.status == "complete"  # a partial one is tried again when the run is resumed
+    return Outcome(
+        text_of(value), value, result.usage, result.cost, result.calls, result.calls,
+        reused=bool(kept.recalled) and not result.calls, input_hash=digest if whole else "",
+        failed_items=() if whole else tuple(errors),
+    )  # fmt: skip
+
+
+@define
+class _Kept:
+    """Keeps extractions among the run's own records: an item a review. Implements ``formulas.running.Keeping``."""
+
+    context: Context
+    recalled: int = 0
+    run_id: str = ""
+    damage: str = ""
+    """The run tells its damage itself."""
+
+    def recall(self, context: int, review: Review, digest: str) -> Extraction | None:
+        """Return the extraction that the run has already."""
+        record = self.context.caller.record
+        found = record.recall(self.context.step, review.index, digest) if record is not None else None
+        if found is None or not isinstance(found.value, dict):
+            return None
+        self.recalled += 1
+        return recalled(review, found.value.get("extraction", {}), found.value.get("invalid", {}), found.value)
+
+    def extracted(self, context: int, read: Read) -> None:
+        """Keep an extraction; one that failed is to be tried again."""
+        made, spent = read.extraction, read.spent
+        if made.failed:
+            return
+        value = {"extraction": dict(made.extraction), "invalid": dict(made.invalid), **more_of(made)}
+        outcome = Outcome("", value, spent.usage, spent.cost, spent.calls, spent.calls, "", False, read.digest)
+        self.context.caller.item_done(self.context.step, made.review, outcome, 0.0)
+
+    def context_done(self, result: SeedResult) -> None:
+        """Do nothing: the end of the step is kept as that of any other."""
+
+    def finished(self, totals: Totals) -> None:
+        """Do nothing: the run goes on."""
+
+
+@define
+class _Asking:
+    """A model of the run, as the seed sees it: at most as many calls at once as the run may make, and the run hears of each.
+
+    What a client raises goes on as it is: the seed knows what an answer that does not fit is worth.
+    """
+
+    context: Context
+    client: LLM
+    asked: int = 0
+
+    @classmethod
+    def of(cls, context: Context, model: str | None) -> "_Asking":
+        """Return the model under this name, or the run's own. Raises ``StepFailed``."""
+        return cls(context, context.caller.client(Request("", model=model)))
+
+    async def generate(self, prompt: str, **options: Any) -> Completion:
+        """Ask, when it is this call's turn."""
+        caller, step = self.context.caller, self.context.step
+        events, prompts = caller.events, caller.trace.prompts
+        if prompts is not None:
+            prompts[f"{step}[{self.asked}]"] = prompt
+            self.asked += 1
+        async with caller.gate:
+            if not events:
+                return await self._completion(prompt, options)
+
+            def notify(notice: Notice) -> None:
+                events.emit(CallRetried(step, notice.kind, notice.attempt, notice.reason))
+
+            events.emit(CallStarted(step, prompt))
+            began = perf_counter()
+            try:
+                answer = await self._completion(prompt, {**options, "notify": notify})
+            except Exception as error:  # a client may raise anything; the seed makes a failed review of it
+                kind, usage, sent = "error", Usage(), 1
+                if isinstance(error, LLMError):
+                    kind, usage, sent = error.kind, error.usage, error.attempts
+                if isinstance(error, BudgetExceeded):
+                    sent -= 1  # the one that was not
+                    events.emit(BudgetReached(step, error.message, error.limit))
+                events.emit(_finished(step, Completion("", "", usage, sent), perf_counter() - began, kind))
+                raise
+            events.emit(_finished(step, answer, perf_counter() - began, ""))
+            return answer
+
+    async def _completion(self, prompt: str, options: Mapping[str, Any]) -> Completion:
+        try:
+            answer: Any = await self.client.generate(prompt, **options)
+        except BudgetExceeded as error:
+            if isinstance(self.client, Own):  # it counts what was sent only; whoever asks this client expects one more
+                error.attempts += 1
+            raise
+        return answer if isinstance(answer, Completion) else Completion(str(answer))
+
+
+def _finished(step: str, answer: Completion, seconds: float, kind: str) -> CallFinished:
+    usage = answer.usage
+    return CallFinished(
+        step, answer.text, usage.prompt_tokens, usage.completion_tokens, answer.cost, answer.cached, seconds, kind,
+        attempts=answer.attempts,
+    )  # fmt: skip
+
+
+# The files that a script's steps name, looked at before anything runs.
+
+
+_SUFFIXES = {"GASL": ".gasl", "SEED": ".json"}
+
+
+def faults_of_files(script: Script, folder: Path) -> Iterator[Diagnostic]:
+    """Yield what is wrong with the files that the script names, each at its ``file=``: LWT049. ``folder`` is the script's."""
+    for step in script.steps:
+        for call in walk(step):
+            if not isinstance(call, Call) or call.operation not in _SUFFIXES:
+                continue
+            file = call.option("file")
+            if not isinstance(file, Template) or not (name := file.constant):
+                continue
+            try:
+                source = Source(read_beside(name, folder, _SUFFIXES[call.operation], call), name)
+            except StepFailed as error:
+                hints = (error.failed.hint,) if error.failed.hint else ()
+                yield Diagnostic("LWT049", "error", error.failed.message, file.span, hints)
+                continue
+            found = _faults(call.operation, source)
+            if has_errors(found):
+                errors = [diagnostic for diagnostic in found if diagnostic.severity == "error"]
+                first, more = errors[0], len(errors) - 1
+                line = f":{source.position(first.span.start)[0]}" if first.span is not None else ""
+                message = f"{name}{line}: {first.message} ({first.code})"
+                told = f"`knotwork check {name}` tells {f'this and {more} more' if more else 'more'}"
+                yield Diagnostic("LWT049", "error", message, file.span, (*first.hints, told))
+
+
+def _faults(operation: str, source: Source) -> list[Diagnostic]:
+    if operation == "GASL":
+        from ....lang.linter.gasl import check as check_gasl
+        from ....lang.parse.gasl import parse_gasl
+
+        return check_gasl(parse_gasl(source))
+
+    return seed_of(source)[1]

@@ -1,0 +1,277 @@
+"""Reads a run's folder, of whatever kind, for the page: its head, its events, how it ended, what it came to.
+
+Of runs whose events were not kept the records alone are told (``recalled``): answers without prompts.
+"""
+
+import json
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from ..runs.directories import ASK, COMPILE, FILE, RANK, SEED, RunError, whole_records
+from ..runs.event_log import LOG, read_log
+from ..runs.journal import Damage
+from .account import Account
+from .narrative import tell
+
+__all__ = ["events_of", "read_account", "records_of"]
+
+
+# Events made from a run's records, where the events themselves were not kept: answers without prompts, what they cost, statuses.
+
+
+_PHASES = ("plan", "expand")
+
+
+def records_of(folder: Path) -> list[dict[str, Any]]:
+    """Return the records of the run in ``folder``, its head first; damaged ones are left out. Raises ``RunError``."""
+    found = [each[1] for each in whole_records(folder) if not isinstance(each, Damage)]
+    if not found:
+        raise RunError(f"{folder / FILE} has no whole record", "start the run anew")
+    return [record for record in found if isinstance(record.get("record"), str)]
+
+
+def events_of(kind: str, records: Sequence[Mapping[str, Any]]) -> Iterator[dict[str, Any]]:
+    """Yield what the records of a run of ``kind`` say, as events. What is not as it is written is passed over."""
+    if kind in (ASK, SEED):
+        yield from _of_question(records) if kind == ASK else _of_seed(records)
+        return
+    whole = {record.get("step") for record in records if record["record"] == "step_done"}
+    started: set[tuple[int, str]] = set()
+    for record in records[1:]:
+        if record["record"] not in ("step_done", "item_done"):
+            continue
+        name = str(record.get("step", ""))
+        request, phase, step = _place(kind, name)
+        if kind == RANK and not step:  # what a request came to
+            detail = str(record.get("reason", ""))
+            told = "done" if record.get("status") == "done" else "failed"
+            yield {
+                "event": "phase.finished", "loop": kind, "phase": "execute", "status": told, "request": request,
+                "detail": detail.removeprefix("ranking: "),
+            }  # fmt: skip
+            continue
+        if kind in (RANK, COMPILE) and (request, phase) not in started:
+            started.add((request, phase))
+            yield {"event": "phase.started", "loop": kind, "phase": phase, "request": request}
+        counted = record["record"] == "step_done" or name not in whole  # EACH's step has what its items cost
+        if record.get("input_hash") or record.get("attempts") or kind == COMPILE:  # others asked nobody
+            yield _call(record, step, request, counted=counted)
+        if kind == COMPILE or (kind == RANK and phase in _PHASES):
+            status = "done" if record.get("status", "done") == "done" else "failed"
+            yield {
+                "event": "phase.finished", "loop": "", "phase": phase, "status": status, "request": request,
+                "detail": str(record.get("reason", "")),
+            }  # fmt: skip
+        elif record["record"] == "step_done":
+            yield {
+                "event": "step.finished", "step": step, "status": record.get("status"), "reason": record.get("reason", ""),
+                "seconds": 0.0, "reused": record.get("reused", False), "request": request,
+            }  # fmt: skip
+
+
+def _place(kind: str, name: str) -> tuple[int, str, str]:
+    """Return request, phase and step of a record."""
+    if kind == COMPILE:
+        return 0, name, name
+    if kind != RANK:
+        return 0, "", name
+    label, _, step = name.partition(".")
+    request = int(label[1:]) if label[1:].isascii() and label[1:].isdecimal() else 0
+    return request, step if step in _PHASES else "execute", step
+
+
+def _call(record: Mapping[str, Any], step: str, request: int, *, counted: bool) -> dict[str, Any]:
+    """Return the end of a call; one that is not ``counted`` has figures that another record has, too."""
+    usage = record.get("usage")
+    tokens = usage if isinstance(usage, list) and len(usage) == 2 else [0, 0]
+    return {
+        "event": "call.finished", "step": step, "item": record.get("item"), "text": record.get("output"), "request": request,
+        "prompt_tokens": tokens[0], "completion_tokens": tokens[1], "cost": record.get("cost"), "counted": counted,
+        "calls": 0 if record.get("reused") else record.get("calls", record.get("attempts")), "seconds": record.get("seconds", 0.0),
+    }  # fmt: skip
+
+
+def _of_seed(records: Sequence[Mapping[str, Any]]) -> Iterator[dict[str, Any]]:
+    for record in records[1:]:
+        if record["record"] == "extraction_done":
+            place = f"context {record.get('context')}, review {record.get('review')}"
+            said = json.dumps(record.get("extraction"), ensure_ascii=False)
+            yield {**_call(record, place, 0, counted=True), "text": said, "error": record.get("failed") or ""}
+
+
+def _of_question(records: Sequence[Mapping[str, Any]]) -> Iterator[dict[str, Any]]:
+    for record in records[1:]:
+        match record["record"]:
+            case "item_done":
+                yield _call(record, str(record.get("step", "")), 0, counted=True)
+            case "step_begun":
+                supposed, action = _part(record, "supposed"), _part(record, "action")
+                plan = _part(action, "plan")
+                others = record.get("alternatives")
+                step = {"step": record.get("number")}
+                yield {
+                    "event": "decision.made",
+                    **step,
+                    **{name: supposed.get(name) for name in ("decision", "why", "by")},
+                }
+                yield {
+                    "event": "hypothesis.formed", **step, "hypothesis": supposed.get("hypothesis"), "plan": plan.get("plan_id"),
+                    "commands": plan.get("commands"), "confidence": action.get("confidence"),
+                    "alternatives": len(others) if isinstance(others, list) else 0,
+                }  # fmt: skip
+            case "step_done":
+                done = _part(record, "step")
+                entries = done.get("entries")
+                for entry in entries if isinstance(entries, list) else ():
+                    if isinstance(entry, Mapping):
+                        yield {
+                            "event": "command.finished", "step": str(entry.get("step", "")), "command": entry.get("command"),
+                            "status": entry.get("status"), "seconds": entry.get("duration"),
+                            "count": _part(entry, "summary").get("count"), "message": _part(entry, "error").get("message"),
+                        }  # fmt: skip
+                yield {"event": "plan.finished", "status": done.get("status")}
+
+
+def _part(record: Mapping[str, Any], name: str) -> Mapping[str, Any]:
+    value = record.get(name)
+    return value if isinstance(value, Mapping) else {}
+
+
+_TREE = "tree.json"
+"""As ``hdt.keeping`` calls it."""
+_BRANCH = b'{"event": "branch.'
+_RUNNING = "running or interrupted"
+_EVIDENCE = 50
+_LARGEST = 64 * 1024 * 1024
+"""Bytes of a file beside the records that is read."""
+
+
+def read_account(folder: Path) -> Account:
+    """Return what there is to tell of the run in ``folder``. Raises ``RunError``."""
+    records = records_of(folder)
+    head = records[0]
+    account = Account(
+        str(head.get("kind") or "script"), str(head["run"]), str(folder), _subject(head), str(head["model"]),
+        str(head["time"])[:19].replace("T", " "),
+    )  # fmt: skip
+    account.logged = (folder / LOG).is_file()
+    try:
+        searched = account.kind == ASK and _searched(folder)
+        tell(account, read_log(folder) if account.logged else events_of(account.kind, records), searched=searched)
+    except OSError as error:
+        raise RunError(f"{folder / LOG} can't be read: {error.strerror or error}") from error
+    titles = [section.title for section in account.sections.values() if section.title]
+    if account.kind == RANK and titles:
+        over = "" if account.subject == RANK else f": {account.subject}"
+        account.subject = titles[0] if len(titles) == 1 else f"{len(titles):,} requests{over}"
+    for record in records[1:]:
+        _take(account, record)
+    account.status = account.status or _RUNNING
+    if account.kind == ASK:
+        _draw(account, folder)
+    _documents(account, head, folder, records)
+    return account
+
+
+def _draw(account: Account, folder: Path) -> None:
+    """Add the tree of a search, where one was kept that can be read."""
+    from ..loops.search.trees import Tree, TreeError  # brings all that searches, which other runs do not need
+    from .search_tree import draw_tree, rows
+
+    text = _file(folder / _TREE)
+    if text is None:
+        return
+    try:
+        tree = Tree.from_json(text)
+    except TreeError:
+        return
+    account.tree, account.tree_left_out = rows(tree)
+    account.drawn = draw_tree(tree)
+
+
+def _subject(head: Mapping[str, Any]) -> str:
+    """Return what the run is about: the question, or its name, which begins with the command that the page says already."""
+    return str(head["script"] if head.get("kind") == ASK else head["name"].removeprefix(f"{head.get('kind')} "))
+
+
+def _take(account: Account, record: Mapping[str, Any]) -> None:
+    match record.get("record"):
+        case "run_resumed":
+            account.status = ""
+        case "run_finished":
+            account.status = str(record.get("status") or "")
+            account.reason = str(record.get("reason") or "")
+            account.answer = account.answer or str(record.get("answer") or "")
+            account.evidence = _evidence(record.get("evidence"))
+
+
+def _evidence(found: Any) -> list[tuple[str, str, str]]:
+    """Return key, finding and what it rests on, of the evidence that an answer cites."""
+    told: list[tuple[str, str, str]] = []
+    for each in found[:_EVIDENCE] if isinstance(found, list) else ():
+        if isinstance(each, Mapping):
+            rests = [
+                str(value)
+                for piece in each.get("evidence") or ()
+                if isinstance(piece, Mapping)
+                for value in [
+                    piece.get("nodes")
+                    or piece.get("edges")
+                    or piece.get("source_id")
+                    or piece.get("cited")
+                    or piece.get("command")
+                ]
+                if value
+            ]
+            item = json.dumps(each.get("item"), ensure_ascii=False, default=str)
+            told.append((str(each.get("key", "")), item[:600], ", ".join(rests)[:600]))
+    return told
+
+
+def _documents(account: Account, head: Mapping[str, Any], folder: Path, records: list[dict[str, Any]]) -> None:
+    """Add what stands beside the records: what went in, and what came out as a text."""
+    room = account.room
+    if account.kind == COMPILE:
+        account.documents.append(room.block("The task", str(head["script"])))
+        account.documents += [
+            room.block("The seed", str(record.get("text", ""))) for record in records if record["record"] == "seed_done"
+        ][-1:]
+    elif account.kind == RANK:
+        _add(account, "The items", folder / "items.json")
+    elif account.kind == "script":
+        account.documents.append(room.block("The script", str(head["script"])))
+        _add(account, "The input", folder / "input.json")
+        last = [record for record in records if record["record"] == "step_done" and record.get("status") == "done"]
+        if last and account.status in ("complete", "partial"):
+            account.answer = str(last[-1].get("output", ""))[:10_000]
+    elif account.kind == SEED:
+        done = [record for record in records if record["record"] == "context_done"]
+        account.documents.append(room.block("The seed", str(head["script"])))
+        account.facts.append(("contexts that came to an end", f"{len(done):,}"))
+
+
+def _add(account: Account, label: str, path: Path) -> None:
+    text = _file(path)
+    if text is not None and text != "null":
+        account.documents.append(account.room.block(label, text))
+
+
+def _file(path: Path) -> str | None:
+    try:
+        if path.stat().st_size > _LARGEST:
+            return None
+        return path.read_text(encoding="utf-8", errors="replace")
+    except OSError:
+        return None
+
+
+def _searched(folder: Path) -> bool:
+    """Say whether the question was answered by a search: its log has branches."""
+    if (folder / _TREE).exists():
+        return True
+    try:
+        with open(folder / LOG, "rb") as file:
+            return any(line.startswith(_BRANCH) for line in file)
+    except FileNotFoundError:
+        return False

@@ -1,0 +1,291 @@
+"""The last step of a run, without a model: from extractions to a result, with its status. See ``docs/design/seed.md#compute``."""
+
+import json
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+from attrs import define, field, frozen
+
+from ...adapters.llm import Usage
+from ...lang.evaluate.seed.explanation import explain
+from ...lang.evaluate.seed.fused.engine import Compute
+from ...lang.evaluate.seed.interpreter import StepError
+from ...lang.evaluate.seed.step_dependencies import Reads, reads_of_outputs
+from ...lang.source import NOWHERE
+from ...lang.trees.seed import Extracted, FormulaSeed
+from .extraction_prompts import (
+    Ask,
+    answer_schema,
+    build_choice_prompt,
+    build_extraction_prompt,
+    fill_extraction_prompt,
+    parts_of,
+    way_of_asking,
+)
+from .reviews import Context, Keeper, KeywordCount, read_context
+from .seed_results import Counts, Extraction, ResultError, SeedResult, Status
+
+if TYPE_CHECKING:
+    from ...adapters.llm.budget import Price
+
+__all__ = ["Computing", "Estimate", "Provenance", "estimate"]
+
+_ALLOW = "the result is complete all the same where allow_invalid (a share of the kept reviews) allows that many"
+
+
+@frozen
+class Provenance:
+    """Where an output is from: the steps behind it (itself first), and the extractions and reviews that they used.
+
+    ``extractions`` are places among the extractions that did not fail, ``reviews`` the indices of their reviews;
+    ``explanation`` tells each step's part. ``parts`` has, for reviews that were read in parts, by review and field the places in the
+    text of the parts that decided.
+    """
+
+    name: str
+    value: Any
+    steps: tuple[str, ...]
+    extractions: tuple[int, ...]
+    reviews: tuple[int, ...]
+    explanation: Any
+    parts: Mapping[int, Mapping[str, tuple[tuple[int, int], ...]]] = field(factory=dict)
+
+
+@frozen
+class Computing:
+    """Computes results of one seed."""
+
+    seed: FormulaSeed
+    allow_invalid: float
+    _compute: Compute
+    _reads: Reads
+
+    @classmethod
+    def of(cls, seed: FormulaSeed, allow_invalid: float | None = None) -> "Computing":
+        """Prepare what computes ``seed``. ``allow_invalid``: the share of kept reviews that may lack a field (None: the seed's own).
+
+        Raises ``ValueError`` for a share that is none.
+        """
+        share = seed.allow_invalid if allow_invalid is None else allow_invalid
+        if isinstance(share, bool) or not isinstance(share, int | float) or not 0 <= share <= 1:
+            raise ValueError(f"allow_invalid is {share!r:.40}, not a share from 0 to 1")
+        return cls(seed, share, Compute.of(seed), reads_of_outputs(seed))
+
+    def result(
+        self,
+        context: Mapping[str, Any],
+        extractions: Sequence[Extraction],
+        *,
+        name: str = "",
+        index: int = 0,
+        reviews: int | None = None,
+        errors: Sequence[ResultError] = (),
+        warnings: Sequence[str] = (),
+        usage: Usage | None = None,
+        cost: float | None = None,
+        calls: int = 0,
+    ) -> SeedResult:
+        """Return the result for one context: its extractions as they are, and what is computed over those that did not fail.
+
+        ``reviews`` is how many the context has (None: as many as there are extractions). Where no review that was kept could
+        be extracted there are no outputs: what is computed over nothing would be a wrong answer, not none.
+        """
+        good = [found for found in extractions if not found.failed]
+        counts = Counts.of(extractions, len(extractions) if reviews is None else reviews)
+        faults = list(errors)
+        values: Mapping[str, Any] = {}
+        unknown: Mapping[str, int] = {}
+        if extractions and not good:
+            faults.append(ResultError("", "extraction", _none_extracted(extractions)))
+        elif not faults:
+            computed = self._compute.run([found.row for found in good], context)
+            values, unknown = computed.values, computed.unknown
+            faults += map(_result_error, computed.errors)
+            faults += self._missing(extractions)
+        outputs = {output: values[output] for output in self.seed.outputs if output in values}
+        made = SeedResult(
+            name, index, self._status(outputs, counts, faults), outputs, values, counts, tuple(faults), tuple(extractions),
+            usage or Usage(), cost, calls, tuple(warnings), unknown,
+        )  # fmt: skip
+        return made.with_provenance(lambda asked: self._provenance(asked, good, context))
+
+    def _status(self, outputs: Mapping[str, Any], counts: Counts, errors: Sequence[ResultError]) -> Status:
+        if not outputs and (errors or self.seed.outputs):
+            return "failed"
+        return "complete" if not errors and len(outputs) == len(set(self.seed.outputs)) else "partial"
+
+    def _missing(self, extractions: Sequence[Extraction]) -> Iterator[ResultError]:
+        """Give an error for each field that the outputs use and that more of the kept reviews lack than is allowed."""
+        kept, failed = len(extractions), sum(1 for found in extractions if found.failed)
+        lacking = {
+            **{name: (f"the field {name}", sum(name in found.invalid for found in extractions)) for name in sorted(self._reads.fields)},
+            **{
+                f"meta.{name}": (f"meta.{name}", sum(name in found.invalid_meta for found in extractions if not found.failed))
+                for name in sorted(self._reads.meta)
+            },
+        }  # fmt: skip
+        told = False
+        for what, invalid in lacking.values():
+            if invalid and (invalid + failed) / kept > self.allow_invalid:
+                told = True
+                parts = [f"{invalid:,} invalid", *([f"{failed:,} failed"] if failed else [])]
+                yield ResultError("", "invalid", self._share(what, invalid + failed, kept, parts), _ALLOW)
+        if failed and not told and failed / kept > self.allow_invalid:
+            first = next(found.failed for found in extractions if found.failed)
+            message = f"{failed:,} of {kept:,} kept reviews failed ({failed / kept:.1%}){self._allowed()}: {first}"
+            yield ResultError("", "review", message, _ALLOW)
+
+    def _share(self, what: str, lacking: int, kept: int, parts: Sequence[str]) -> str:
+        share = f"{lacking:,} of {kept:,} kept reviews ({lacking / kept:.1%})"
+        return f"{what} is missing for {share}{self._allowed()}: {', '.join(parts)}"
+
+    def _allowed(self) -> str:
+        return f", where {self.allow_invalid:.1%} are allowed" if self.allow_invalid else ""
+
+    def _provenance(self, name: str, good: Sequence[Extraction], context: Mapping[str, Any]) -> Provenance:
+        told = explain(self.seed, [found.row for found in good], context, name)
+        used = sorted({row for step in told.steps for part in step.selections for row, _ in part.used})
+        return Provenance(
+            name, told.value, tuple(step.name for step in told.steps), tuple(used),
+            tuple(good[row].review for row in used), told,
+            {
+                good[row].review: {
+                    name: tuple(good[row].parts[part] for part in parts if part < len(good[row].parts))
+                    for name, parts in good[row].decided.items()
+                }
+                for row in used if good[row].parts
+            },
+        )  # fmt: skip
+
+
+def _none_extracted(extractions: Sequence[Extraction]) -> str:
+    if len(extractions) > 1:
+        return f"none of the {len(extractions):,} reviews that were kept could be extracted: {extractions[0].failed}"
+    return f"the one review that was kept could not be extracted: {extractions[0].failed}"
+
+
+def _result_error(error: StepError) -> ResultError:
+    span = None if error.span == NOWHERE else (error.span.start, error.span.end)
+    return ResultError(error.step, error.kind, error.message, error.hint, error.root, span)
+
+
+# What a run would ask and cost, before any call: the filter's part is counted, the model's is an estimate.
+# Tokens are characters divided by four, which is rough and said so; a call's own usage is what counts afterwards. Repairs and calls
+# that are asked again are not in it.
+
+
+_CHARACTERS = 4
+"""Of a token, roughly."""
+_ANSWERED = {"int": 4, "float": 6, "bool": 5, "text": 120, "list": 80}
+"""Characters of a value that is no enum's, roughly."""
+
+
+@define
+class Estimate:
+    """What a run comes to. ``kept`` of ``reviews`` in ``contexts`` go to the model in ``calls`` calls; ``calls_at_most`` where
+    two readings always differ. Of the ``characters`` of kept reviews ``cut_characters``, of ``cut`` reviews, would not be read; ``split``
+    reviews go in parts. Tokens are estimates. ``cost`` is in US dollars, None without a price.
+    """
+
+    contexts: int = 0
+    reviews: int = 0
+    kept: int = 0
+    unusable: int = 0
+    """Reviews that have no text that can be read: each fails alone."""
+    characters: int = 0
+    cut: int = 0
+    cut_characters: int = 0
+    split: int = 0
+    keywords: list[KeywordCount] = field(factory=list)
+    calls: int = 0
+    calls_at_most: int = 0
+    prompt_tokens: int = 0
+    completion_tokens: int = 0
+    cost: float | None = None
+    warnings: list[str] = field(factory=list)
+
+    def as_json(self) -> dict[str, Any]:
+        """Return the estimate as a JSON object."""
+        return {
+            "contexts": self.contexts, "reviews": self.reviews, "kept": self.kept, "unusable": self.unusable,
+            "characters": self.characters, "cut": self.cut, "cut_characters": self.cut_characters, "split": self.split,
+            "keywords": [{"keyword": each.keyword, "kept": each.kept} for each in self.keywords],
+            "calls": self.calls, "calls_at_most": self.calls_at_most, "prompt_tokens": self.prompt_tokens,
+            "completion_tokens": self.completion_tokens, "tokens": "estimated at 4 characters each", "cost": self.cost,
+            "warnings": list(self.warnings),
+        }  # fmt: skip
+
+
+def estimate(
+    seed: FormulaSeed,
+    contexts: Iterable[Any],
+    *,
+    price: "Price | None" = None,
+    ask: Ask = "auto",
+    model: str = "",
+) -> Estimate:
+    """Estimate a run of ``seed`` over ``contexts``, which are read one by one. Raises ``ContextError`` and ``FilterError``."""
+    keeper, made = Keeper.of(seed), Estimate()
+    counts = [0] * len(seed.keep.keywords)
+    apart = way_of_asking(seed, ask, model) == "choices"
+    counting = _Counting(seed, apart, made)
+    for index, data in enumerate(contexts):
+        context = data if isinstance(data, Context) else read_context(data, index)
+        made.contexts += 1
+        made.reviews += len(context.reviews)
+        made.warnings += [f"context {index}: {warning}" for warning in context.warnings]
+        for review in context.reviews:
+            if review.fault:
+                made.unusable += 1
+                continue
+            matching = keeper.matching(review.text)
+            for place, matches in enumerate(matching):
+                counts[place] += matches
+            if matching and not any(matching):
+                continue
+            made.kept += 1
+            made.characters += len(review.text)
+            parts = parts_of(review.text, seed.review_handling, apart)
+            made.cut += parts.cut > 0
+            made.cut_characters += parts.cut
+            made.split += len(parts.texts) > 1
+            for chunk in parts.texts:
+                filled = None if seed.prompt is None else fill_extraction_prompt(seed.prompt, chunk, review)
+                counting.chunk(chunk, filled)
+    made.keywords = [KeywordCount(*pair) for pair in zip(seed.keep.keywords, counts, strict=True)]
+    if price is not None:
+        made.cost = price.of(Usage(made.prompt_tokens, made.completion_tokens))
+    return made
+
+
+@define
+class _Counting:
+    """Adds up what the chunks of reviews come to."""
+
+    seed: FormulaSeed
+    apart: bool
+    made: Estimate
+
+    def chunk(self, text: str, filled: str | None) -> None:
+        fields = self.seed.fields
+        chosen = [each for each in fields if self.apart and each.type == "enum"]
+        others = [each for each in fields if each not in chosen]
+        sent = [(len(build_choice_prompt(each, text)), max(map(len, each.values), default=1)) for each in chosen]
+        if others:
+            prompt = build_extraction_prompt(others, text) if filled is None else filled
+            schema = len(json.dumps(answer_schema(others)))
+            sent.append((len(prompt) + schema, _answer_length(others)))
+        for asked, answered in sent * self.seed.passes:
+            self.made.prompt_tokens += -(-asked // _CHARACTERS)
+            self.made.completion_tokens += -(-answered // _CHARACTERS)
+        calls = len(sent) * self.seed.passes
+        self.made.calls += calls
+        self.made.calls_at_most += calls + (self.seed.passes == 2 and bool(sent))
+
+
+def _answer_length(fields: list[Extracted]) -> int:
+    length = 2
+    for each in fields:
+        value = max(map(len, each.values), default=0) + 2 if each.type == "enum" else _ANSWERED[each.type]
+        length += len(each.name) + 6 + value
+    return length

@@ -1,0 +1,399 @@
+"""From a review to its extraction: what is known is not asked, what is asked is checked, what does not fit is told.
+
+See ``docs/design/seed.md#extraction``.
+"""
+
+import asyncio
+from collections.abc import Callable, Coroutine, Iterable, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import orjson
+from attrs import define, evolve, field, frozen
+from blake3 import blake3
+
+from ...adapters.llm import BadAnswer, Completion
+from ...adapters.llm.answers import canonical
+from ...adapters.llm.middleware import Client, Layer, asked_for
+from ...adapters.sqlite_store import Shelf, Table
+from ...lang.trees.seed import Extracted, FormulaSeed
+from ..events import Events
+from ..models.caller import HOPELESS, Caller, Request
+from ..models.usage import Spent, checked
+from ..results import Failed, StepFailed, Trace
+from .extraction_prompts import (
+    TEMPLATE,
+    Ask,
+    Parts,
+    Said,
+    agreed,
+    answer_schema,
+    build_choice_prompt,
+    build_extraction_prompt,
+    build_reconcile_prompt,
+    fill_extraction_prompt,
+    merged,
+    parts_of,
+    read_answer,
+    read_choice,
+    tidied,
+    way_of_asking,
+)
+from .reviews import Review
+from .seed_results import Extraction
+
+__all__ = ["Extractor", "Kept", "Read", "Remembered", "extraction_of"]
+
+
+# The extraction cache: what a model said of a field in a review, by model, field and review. See ``docs/design/seed.md#engine``.
+# It stands beside the call cache and is finer: a seed with another formula asks nothing, one with another field asks for that field
+# alone. Only values that fit enter.
+
+
+_TABLE = Table(
+    what="the extraction cache",
+    make="CREATE TABLE IF NOT EXISTS extractions_1"
+    " (key BLOB PRIMARY KEY, value BLOB NOT NULL, digest BLOB NOT NULL, at TEXT DEFAULT CURRENT_TIMESTAMP) WITHOUT ROWID",
+    find="SELECT value, digest FROM extractions_1 WHERE key = ?",
+    insert="INSERT OR REPLACE INTO extractions_1 (key, value, digest) VALUES (?, ?, ?)",
+    probe="SELECT count(*) FROM (SELECT 1 FROM extractions_1 LIMIT 1)",
+)
+
+
+MOST_PENDING = 500
+"""Values that wait to be written while others are being written. Whoever has more waits until the disk has caught up."""
+
+
+@frozen
+class Kept:
+    """A field's value, what was written where it was read otherwise ("" else), and the parts of a long review that decided."""
+
+    value: Any
+    coerced: str = ""
+    parts: tuple[int, ...] = ()
+
+
+class Remembered:
+    """The cache in the file ``path``. ``identity`` is the model's spec; ``warn`` gets the one warning of a broken file.
+
+    Beyond ``MOST_PENDING`` values that wait, only those of callers under way are in memory, and as many as are being written.
+    """
+
+    def __init__(
+        self, path: Path, identity: str, *, warn: Callable[[str], None] | None = None, busy: float = 2.0
+    ) -> None:
+        self._shelf = Shelf(path, _TABLE, warn=warn, busy=busy)
+        self._identity = identity.encode("utf-8", "replace") + b"\0"
+        self._pending: list[tuple[bytes, bytes, bytes]] = []
+        self._writing: asyncio.Task[None] | None = None
+        self._taken = asyncio.Event()  # set whenever the writer has taken what waited
+
+    @property
+    def pending(self) -> int:
+        """How many values wait to be written."""
+        return len(self._pending)
+
+    async def opened(self) -> None:
+        """Wait until the file is open, or given up."""
+        await self._shelf.opened()
+
+    def find(self, keys: Mapping[str, bytes]) -> dict[str, Kept]:
+        """Return the known values by field; ``keys`` are those of the fields."""
+        found: dict[str, Kept] = {}
+        for name, key in keys.items():
+            own = self._own(key)
+            row = self._shelf.find(own)
+            if row is None:
+                continue
+            value, digest = row
+            if not isinstance(value, bytes) or digest != _digest(own, value):
+                self._shelf.give_up("a value in it is damaged")
+                return {}
+            kept = orjson.loads(value)
+            found[name] = (
+                Kept(kept["value"], kept["coerced"], tuple(kept["parts"])) if isinstance(kept, dict) else Kept(kept)
+            )
+        return found
+
+    async def keep(self, found: Iterable[tuple[bytes, Kept]]) -> None:
+        """Keep values under their keys. They are written together with those that come meanwhile.
+
+        Waits while more than ``MOST_PENDING`` do: a model that is quicker than the disk would fill the memory.
+        """
+        for key, kept in found:
+            told = {
+                "value": kept.value,
+                "coerced": kept.coerced,
+                "parts": kept.parts,
+            }  # a field's value is never an object
+            own, body = self._own(key), orjson.dumps(told if kept.coerced or kept.parts else kept.value)
+            self._pending.append((own, body, _digest(own, body)))
+        if self._pending and (self._writing is None or self._writing.done()):
+            self._writing = asyncio.create_task(self._write())
+        # What was added is written even where this is cancelled: aclose() waits for the writer.
+        while len(self._pending) > MOST_PENDING and self._writing is not None and not self._writing.done():
+            self._taken.clear()
+            await self._taken.wait()
+
+    async def aclose(self) -> None:
+        """Write what is left and close the file."""
+        if self._writing is not None:
+            await self._writing
+        await self._shelf.aclose()
+
+    async def _write(self) -> None:
+        try:
+            while self._pending:
+                rows, self._pending = self._pending, []
+                self._taken.set()
+                await self._shelf.keep(*rows)
+        finally:
+            self._taken.set()
+
+    def _own(self, key: bytes) -> bytes:
+        return blake3(self._identity + key).digest()
+
+
+def _digest(key: bytes, body: bytes) -> bytes:
+    """Return what tells a damaged value: SQLite itself has no checksums."""
+    return blake3(key + body).digest(length=8)
+
+
+@frozen
+class Read:
+    """An extraction, what it cost, and a hash of all that went into it but the model."""
+
+    extraction: Extraction
+    spent: Spent
+    digest: str
+    known: bool = False
+    """Nothing had to be asked for it."""
+
+
+class _Salvaged(Layer):
+    """Hands an answer on that did not fit, also after its repair: the fields in it that do fit count."""
+
+    async def generate(self, prompt: str, **options: Any) -> Completion:
+        try:
+            return await self._inner.generate(prompt, **options)
+        except BadAnswer as error:
+            if not error.text.strip():
+                raise
+            return Completion(error.text, "unfit", error.usage, error.attempts, repaired=True)
+
+
+@define
+class Extractor:
+    """Extracts the fields of a seed from reviews; one for all contexts of a run. At most ``limit`` calls are under way at once.
+
+    After a failure that every other call would share (a budget that is used up, a wrong key) nothing more is asked:
+    ``stopped`` says why.
+    """
+
+    seed: FormulaSeed
+    llm: Any
+    model: str = ""
+    limit: int = 8
+    ask: Ask = "auto"
+    options: Mapping[str, Any] = field(factory=dict)
+    events: Events | None = None
+    remembered: Remembered | None = None
+    strict: bool = False
+    """Whether an answer fits only as it stands: nothing is coerced (``lang.coercion``)."""
+    stopped: Failed | None = field(default=None, init=False)
+    spent: Spent = field(factory=Spent, init=False)
+    """What all extractions cost, those that were cancelled too."""
+    _apart: bool = field(init=False)
+    _caller: Caller = field(init=False)
+    _choices: tuple[Extracted, ...] = field(init=False)
+    _others: tuple[Extracted, ...] = field(init=False)
+    _told: bytes = field(init=False)
+
+    def __attrs_post_init__(self) -> None:
+        client: Client | None = None
+        if self.llm is not None:
+            client = _Salvaged(checked(self.llm))
+        self._caller = Caller(client, {}, self.events, Trace(), self.limit, strict_types=self.strict)
+        apart = way_of_asking(self.seed, self.ask, self.model) == "choices"
+        self._apart = apart
+        fields = self.seed.fields
+        self._choices = tuple(each for each in fields if apart and each.type == "enum")
+        self._others = tuple(each for each in fields if each not in self._choices)
+        asked: dict[str, Any] = {**({} if self.seed.passes == 2 else {"temperature": 0.0}), **self.options}
+        self.options = asked
+        self._told = canonical([TEMPLATE, apart, self.seed.passes, asked_for(asked)])
+
+    async def extract(self, step: str, review: Review) -> Read:
+        """Return the extraction of one review; ``step`` names its context in events. A failure is an extraction as well."""
+        parts = parts_of(review.text, self.seed.review_handling, self._apart)
+        chunks, keys = parts.texts, self._keys(review, parts)
+        digest = blake3(b"".join(keys.values())).hexdigest(length=16)
+        known: dict[str, Any] = {}
+        before: dict[str, Kept] = {}
+        if self.remembered is not None:
+            await self.remembered.opened()
+            found = self.remembered.find(keys)
+            before = {name: kept for name, kept in found.items() if not (self.strict and kept.coerced)}
+            known = {name: kept.value for name, kept in before.items()}
+        missing = [each for each in self.seed.fields if each.name not in known]
+        if self.seed.prompt is not None and missing:
+            missing, known, before = list(self.seed.fields), {}, {}
+        made = extraction_of(review, parts)
+        coerced = {name: kept.coerced for name, kept in before.items() if kept.coerced}
+        decided = {name: kept.parts for name, kept in before.items() if kept.parts}
+        spent = Spent()
+        if not missing:
+            ordered = {each.name: known[each.name] for each in self.seed.fields}
+            return Read(evolve(made, extraction=ordered, coerced=coerced, decided=decided), spent, digest, known=True)
+        try:
+            said = await self._all_chunks(step, review, chunks, missing, spent)
+        except StepFailed as error:
+            if error.failed.kind in HOPELESS and self.stopped is None:
+                self.stopped = error.failed
+            return Read(evolve(made, failed=f"{error.failed.kind}: {error.failed.message}"), spent, digest)
+        finally:
+            self.spent.add(spent.calls, spent.usage, spent.cost)
+        if self.remembered is not None:
+            await self.remembered.keep(
+                (keys[name], Kept(value, said.coerced.get(name, ""), said.parts.get(name, ())))
+                for name, value in said.values.items()
+            )
+        values = {**known, **said.values}
+        ordered = {each.name: values.get(each.name) for each in self.seed.fields}
+        made = evolve(
+            made, extraction=ordered, invalid=said.invalid, coerced={**coerced, **said.coerced}, decided={**decided, **said.parts},
+            read_as=said.read_as,
+        )  # fmt: skip
+        return Read(made, spent, digest)
+
+    def digest(self, review: Review) -> str:
+        """Return the hash of all that goes into the review's extraction but the model."""
+        keys = self._keys(review, parts_of(review.text, self.seed.review_handling, self._apart))
+        return blake3(b"".join(keys.values())).hexdigest(length=16)
+
+    def _keys(self, review: Review, parts: Parts) -> dict[str, bytes]:
+        """Return by field the hash of all that goes into its value but the model: of a prompt of one's own, the whole prompt."""
+        chunks = parts.texts
+        if self.seed.prompt is not None:
+            prompts = [fill_extraction_prompt(self.seed.prompt, chunk, review) for chunk in chunks]
+            shared = blake3(self._told + canonical([*prompts, *map(_definition, self.seed.fields)]))
+        else:
+            shared = blake3(self._told + canonical(chunks))
+        keys = {}
+        for each in self.seed.fields:
+            own = shared.copy()
+            own.update(canonical(_definition(each)))
+            keys[each.name] = own.digest()
+        return keys
+
+    async def _all_chunks(
+        self, step: str, review: Review, chunks: Sequence[str], fields: Sequence[Extracted], spent: Spent
+    ) -> Said:
+        said = await _together([self._passes(step, review, chunk, fields, spent) for chunk in chunks])
+        return merged(fields, said)
+
+    async def _passes(
+        self, step: str, review: Review, text: str, fields: Sequence[Extracted], spent: Spent
+    ) -> Said:  # fmt: skip
+        if self.seed.passes == 1:
+            return await self._once(step, review, text, fields, spent)
+        one, other = await _together(
+            [self._once(step, review, text, fields, spent, sample=sample) for sample in (0, 1)]
+        )
+        both, differ = agreed(fields, one, other)
+        if not differ:
+            return both
+        prompt = build_reconcile_prompt(self._prompt(review, text, differ), differ, one.values, other.values)
+        decided = await self._json(step, review, prompt, differ, spent, sample=2)
+        read_as = both.read_as if both.read_as != "exact" else decided.read_as
+        return Said({**both.values, **decided.values}, decided.invalid, {**both.coerced, **decided.coerced}, read_as)
+
+    async def _once(
+        self, step: str, review: Review, text: str, fields: Sequence[Extracted], spent: Spent, sample: int = 0
+    ) -> Said:
+        """Ask for ``fields`` once: those that are choices one by one, the others together."""
+        asking = [
+            self._choice(step, review, build_choice_prompt(each, text), each, spent, sample)
+            for each in self._choices
+            if each in fields
+        ]
+        others = [each for each in self._others if each in fields]
+        if others:
+            asking.append(self._json(step, review, self._prompt(review, text, others), others, spent, sample))
+        said = await _together(asking)
+        if len(said) == 1:
+            return said[0]
+        values: dict[str, Any] = {}
+        invalid: dict[str, str] = {}
+        coerced: dict[str, str] = {}
+        for each in said:
+            values |= each.values
+            invalid |= each.invalid
+            coerced |= each.coerced
+        return Said(values, invalid, coerced, next((each.read_as for each in said if each.read_as != "exact"), "exact"))
+
+    def _prompt(self, review: Review, text: str, fields: Sequence[Extracted]) -> str:
+        if self.seed.prompt is not None:
+            return fill_extraction_prompt(self.seed.prompt, text, review)
+        return build_extraction_prompt(fields, text)
+
+    async def _json(
+        self, step: str, review: Review, prompt: str, fields: Sequence[Extracted], spent: Spent, sample: int = 0
+    ) -> Said:
+        shape = {"schema": answer_schema(fields), "tidy": tidied(fields, self.strict)}
+        text, raw = await self._text(step, review, prompt, shape, spent, sample)
+        said = read_answer(raw or text, fields, self.strict)
+        if isinstance(said, str) and raw:
+            said = read_answer(text, fields, self.strict)
+        if isinstance(said, str):
+            raise StepFailed(Failed("bad_answer", f"{said} (also after a repair)"))
+        return said
+
+    async def _choice(
+        self, step: str, review: Review, prompt: str, wanted: Extracted, spent: Spent, sample: int
+    ) -> Said:  # fmt: skip
+        text, raw = await self._text(step, review, prompt, {"choices": list(wanted.values)}, spent, sample)
+        said = read_choice(raw or text, wanted, self.strict)
+        return read_choice(text, wanted, self.strict) if said.invalid and raw else said
+
+    async def _text(
+        self, step: str, review: Review, prompt: str, shape: Mapping[str, Any], spent: Spent, sample: int
+    ) -> tuple[str, str]:
+        """Return the answer, and what it was before it was read, "" where it is that."""
+        if self.stopped is not None:
+            raise StepFailed(Failed(self.stopped.kind, f"not asked: {self.stopped.message}", self.stopped.hint))
+        options = {**self.options, **shape, "tally": spent}
+        if sample:
+            options["sample"] = sample
+        try:
+            outcome = await self._caller.ask(step, Request(prompt, options=options), review.index)
+        except StepFailed as error:
+            spent.add(0, error.usage, error.cost)
+            raise
+        spent.add(0, outcome.usage, outcome.cost)
+        return outcome.output, outcome.raw
+
+
+def extraction_of(review: Review, parts: Parts | None = None, failed: str = "") -> Extraction:
+    """Return the extraction of a review of which nothing is known yet."""
+    made = Extraction(review.index, {}, review.meta, failed=failed, excerpt=review.excerpt, id=review.id)
+    made = evolve(made, invalid_meta=review.invalid_meta)
+    if parts is None:
+        return made
+    return evolve(made, cut=parts.cut, parts=parts.spans if len(parts.spans) > 1 else ())
+
+
+def _definition(wanted: Extracted) -> list[Any]:
+    return [wanted.name, wanted.type, [list(pair) for pair in wanted.values.items()], wanted.doc]
+
+
+async def _together(jobs: Sequence[Coroutine[Any, Any, Said]]) -> list[Said]:
+    """Await ``jobs`` at once; where one fails, the others are cancelled and its ``StepFailed`` is raised."""
+    if len(jobs) == 1:
+        return [await jobs[0]]
+    try:
+        async with asyncio.TaskGroup() as group:
+            tasks = [group.create_task(job) for job in jobs]
+    except BaseExceptionGroup as failed:
+        raise failed.exceptions[0] from None
+    return [task.result() for task in tasks]

@@ -1,0 +1,440 @@
+"""Contexts and their reviews: reading them from JSON, checked, with each review's metadata. See ``docs/design/seed.md#extraction``.
+
+A context is ``{"name", ..., "as_of"?, "reviews": [{"text", "stars"?, "useful"?, "date"?, "id"?, ...}]}``. Metadata comes from the
+review and the context's fixed ``as_of`` alone, never from the clock: the same context gives the same result on every day.
+"""
+
+import datetime
+import json
+import math
+import re
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from datetime import date
+from pathlib import Path
+from typing import Any
+
+import orjson
+from attrs import field, frozen
+
+from ...lang.errors import KnotworkError
+from ...lang.literals import kind_of
+from ...lang.trees.seed import FormulaSeed, Keep
+from ..excerpts import clipped
+
+__all__ = [
+    "Context",
+    "ContextError",
+    "Dated",
+    "FilterError",
+    "Keeper",
+    "KeywordCount",
+    "Review",
+    "keyword_counts",
+    "read_context",
+    "read_contexts",
+    "read_date",
+]
+
+
+# The date of a review, as people and exports write it; only forms that can be read in one way.
+# Read: ISO dates and datetimes (``2023-05-17``, ``2023-05-17T08:00:00Z``), year first with other marks (``2023/5/17``), month names
+# (``May 17, 2023``, ``17 May 2023``), day and month in figures where one of them is over 12 (``17.05.2023``, ``5/17/2023``) or
+# where they are equal. ``2023-05`` and ``2023`` give what they say.
+
+
+_LONGEST = 64
+_MONTHS = ("jan", "feb", "mar", "apr", "may", "jun", "jul", "aug", "sep", "oct", "nov", "dec")
+_FULL = (
+    "january", "february", "march", "april", "may", "june", "july", "august", "september", "october", "november", "december",
+)  # fmt: skip
+_TIME = r"(?:,?[ T]+[0-9]{1,2}:[0-9]{2}(?::[0-9]{2})?(?: ?[ap]\.?m\.?)?)?"
+_YEAR_FIRST = re.compile(r"([0-9]{4})[/.-]([0-9]{1,2})[/.-]([0-9]{1,2})" + _TIME, re.IGNORECASE)
+_YEAR_LAST = re.compile(r"([0-9]{1,2})[/.-]([0-9]{1,2})[/.-]([0-9]{4})" + _TIME, re.IGNORECASE)
+_NAMED_FIRST = re.compile(r"([a-z]{3,9})\.? ([0-9]{1,2})(?:st|nd|rd|th)?,? ([0-9]{4})" + _TIME, re.IGNORECASE)
+_NAMED_SECOND = re.compile(r"([0-9]{1,2})(?:st|nd|rd|th|\.)?[ -]([a-z]{3,9})\.?,?[ -]([0-9]{4})" + _TIME, re.IGNORECASE)
+_PARTIAL = re.compile(r"([0-9]{4})(?:-([0-9]{2}))?")
+
+
+@frozen
+class Dated:
+    """What a text says of a date; without a day ``date`` is None."""
+
+    year: int
+    month: int | None = None
+    date: datetime.date | None = None
+
+
+def read_date(text: str) -> Dated | str:
+    """Return what ``text`` says, or why it can't be read: a clause for a message."""
+    text = text.strip()
+    if not text or len(text) > _LONGEST:
+        return "it is no date"
+    if (partial := _PARTIAL.fullmatch(text)) is not None:
+        year, month = int(partial[1]), int(partial[2]) if partial[2] else None
+        if year < 1 or (month is not None and not 1 <= month <= 12):
+            return "there is no such month"
+        return Dated(year, month)
+    try:
+        found = _whole(text)
+    except ValueError:
+        return "there is no such day"
+    return found if isinstance(found, str) else Dated(found.year, found.month, found)
+
+
+def _whole(text: str) -> datetime.date | str:
+    if text[:4].isdecimal() and text.isascii():
+        try:
+            return datetime.datetime.fromisoformat(text).date()
+        except ValueError:  # the forms below may still be
+            pass
+    if (found := _YEAR_FIRST.fullmatch(text)) is not None:
+        return datetime.date(int(found[1]), int(found[2]), int(found[3]))
+    if (found := _YEAR_LAST.fullmatch(text)) is not None:
+        one, other, year = int(found[1]), int(found[2]), int(found[3])
+        if one <= 12 and other <= 12 and one != other:
+            return "the day and the month can't be told apart"
+        return datetime.date(year, min(one, other), max(one, other))
+    if (found := _NAMED_FIRST.fullmatch(text)) is not None and (month := _month(found[1])):
+        return datetime.date(int(found[3]), month, int(found[2]))
+    if (found := _NAMED_SECOND.fullmatch(text)) is not None and (month := _month(found[2])):
+        return datetime.date(int(found[3]), month, int(found[1]))
+    return "it is in no form that is read"
+
+
+def _month(name: str) -> int:
+    """Return the month of an English name or its first three letters (also "sept"), 0 for none."""
+    name = name.lower()
+    if name in _FULL:
+        return _FULL.index(name) + 1
+    name = "sep" if name == "sept" else name
+    return _MONTHS.index(name) + 1 if name in _MONTHS else 0
+
+
+EXCERPT = 120
+"""Characters of a review that a result repeats."""
+_LARGEST = 2**63
+_TOLD = 5
+"""Warnings of one kind that are told in full."""
+
+
+class ContextError(KnotworkError, ValueError):
+    """What was given as a context is none: no object, or it has no list of reviews. The message says which."""
+
+
+@frozen
+class Review:
+    """A review as a seed sees it."""
+
+    index: int
+    text: str
+    meta: Mapping[str, Any]
+    id: str | int | None = None
+    fault: str = ""
+    """Why its text can't be used, "" where it can: nothing is asked about it then, and its extraction is failed."""
+    invalid_meta: Mapping[str, str] = field(factory=dict)
+    """By key of ``meta``, what stands there and can't be used; the key is null."""
+
+    @property
+    def excerpt(self) -> str:
+        """Return the beginning of the text, on one line."""
+        return clipped(self.text, EXCERPT)
+
+
+@frozen
+class Context:
+    """A context that was read. ``values`` is the object itself: what expressions see as ``context``."""
+
+    name: str
+    index: int
+    values: Mapping[str, Any] = field(repr=False)
+    reviews: tuple[Review, ...] = field(repr=False)
+    warnings: tuple[str, ...] = ()
+
+
+def read_context(data: Any, index: int = 0) -> Context:
+    """Read one context; ``index`` is its place among many. Raises ``ContextError``."""
+    where = f"context {index}"
+    if not isinstance(data, Mapping):
+        raise ContextError(f"{where} is {kind_of(data)}, not an object")
+    if not all(isinstance(key, str) for key in data):
+        raise ContextError(f"{where} has a key that is no text")
+    name = data.get("name")
+    warnings: list[str] = []
+    if name is not None and (fault := _text_fault(name)):
+        warnings.append(f'the "name" of {where} is not used: {fault}')
+        name = None
+    name = name or ""
+    if name:
+        where = f"{where} ({clipped(name, 60)})"
+    if "reviews" not in data:
+        raise ContextError(f'{where} has no "reviews"')
+    reviews = data["reviews"]
+    if not isinstance(reviews, list | tuple):
+        raise ContextError(f'"reviews" of {where} is {kind_of(reviews)}, not a list')
+    as_of = _as_of(data.get("as_of"))
+    if isinstance(as_of, str):
+        warnings.append(f'"as_of" of {where} is not used: {as_of}')
+    reading = _Reading(as_of)
+    made = tuple(reading.review(review, place) for place, review in enumerate(reviews))
+    return Context(name, index, data, made, (*warnings, *reading.warnings()))
+
+
+def _as_of(written: Any) -> date | str | None:
+    """Return the day that ages are counted to, None where there is none, or why what stands there is none."""
+    if written is None:
+        return None
+    if isinstance(written, date):
+        return date(written.year, written.month, written.day)
+    if not isinstance(written, str):
+        return f"it is {kind_of(written)}, not a date"
+    found = read_date(written)
+    if isinstance(found, str) or found.date is None:
+        return (
+            f"{clipped(written, 40)!r} can't be read as a date: {found if isinstance(found, str) else 'it has no day'}"
+        )
+    return found.date
+
+
+@frozen
+class _Reading:
+    """Reads the reviews of one context and notes what a person should know. What is wrong with one is wrong with it alone."""
+
+    as_of: date | str | None
+    found: list[str] = field(factory=list)
+
+    def review(self, data: Any, index: int) -> Review:
+        if not isinstance(data, Mapping):
+            return self._failed(index, f"it is {kind_of(data)}, not an object")
+        own = data.get("id")
+        if isinstance(own, str):
+            fault = _text_fault(own)
+        elif isinstance(own, bool) or not isinstance(own, int | None):
+            fault = f"it is {kind_of(own)}, neither a text nor a whole number"
+        else:
+            fault = "it is a number of more than 64 bits" if own is not None and abs(own) >= _LARGEST else ""
+        if fault:
+            self.found.append(f'the "id" of review {index} is not used: {fault}')
+            own = None
+        if "text" not in data:
+            return self._failed(index, 'it has no "text"', own)
+        text = "" if data["text"] is None else data["text"]  # stars without a word: exports have null there
+        if fault := _text_fault(text):
+            return self._failed(index, f'its "text" can\'t be used: {fault}', own)
+        meta: dict[str, Any] = {}
+        invalid: dict[str, str] = {}
+        for name in ("stars", "useful"):
+            value, fault = _number(data.get(name))
+            meta[name] = value
+            if fault:
+                invalid[name] = _shown(data[name])
+                self.found.append(f'"{name}" of review {index}, {invalid[name]}, is not used: {fault}')
+        self._date(data.get("date"), index, meta, invalid)
+        return Review(index, text, meta, own, invalid_meta=invalid)
+
+    def _failed(self, index: int, fault: str, own: str | int | None = None) -> Review:
+        meta = dict.fromkeys(("stars", "useful", "year", "month", "date", "age_days"))
+        self.found.append(f"review {index} fails: {fault}")
+        return Review(index, "", meta, own, fault)
+
+    def _date(self, written: Any, index: int, meta: dict[str, Any], invalid: dict[str, str]) -> None:
+        meta |= {"year": None, "month": None, "date": None, "age_days": None}
+        if written is None:
+            return
+        if isinstance(written, date):
+            written = written.isoformat()
+        found = read_date(written) if isinstance(written, str) else f"it is {kind_of(written)}, not a date"
+        if isinstance(found, str):
+            shown = _shown(written)
+            invalid.update(dict.fromkeys(("year", "month", "date", "age_days"), shown))
+            self.found.append(f"the date of review {index}, {shown}, is not used: {found}")
+            return
+        meta["year"], meta["month"] = found.year, found.month
+        if found.date is not None:
+            meta["date"] = found.date.isoformat()
+            if isinstance(self.as_of, str):
+                invalid["age_days"] = "as_of"
+            elif self.as_of is not None:
+                meta["age_days"] = (self.as_of - found.date).days
+
+    def warnings(self) -> tuple[str, ...]:
+        more = len(self.found) - _TOLD
+        told = self.found[:_TOLD]
+        return (*told, f"{more:,} more faults of reviews are like these") if more > 0 else tuple(told)
+
+
+def _shown(value: Any) -> str:
+    """Return a value for a message: JSON, on one line, without halves of surrogate pairs."""
+    try:
+        written = json.dumps(value, default=str)
+    except (TypeError, ValueError, RecursionError):
+        written = kind_of(value)
+    return clipped(written, 40)
+
+
+def _text_fault(value: Any) -> str:
+    """Say why ``value`` is no text that can be used, "" where it is one."""
+    if not isinstance(value, str):
+        return f"it is {kind_of(value)}, not a text"
+    if not value.isascii():
+        try:
+            value.encode()
+        except UnicodeEncodeError:
+            return "half of a surrogate pair in it is no text"
+    return ""
+
+
+def _number(value: Any) -> tuple[int | float | None, str]:
+    """Return the number that ``value`` is and "", or null and why it is none."""
+    if value is None:
+        return None, ""
+    if isinstance(value, bool) or not isinstance(value, int | float):
+        return None, f"it is {kind_of(value)}, not a number"
+    if not math.isfinite(value) if isinstance(value, float) else abs(value) >= _LARGEST:
+        return None, "it is no number of 64 bits"
+    return value, ""
+
+
+def read_contexts(path: Path) -> Iterator[Any]:
+    """Yield the contexts of a file one by one: a JSON list, one object, or an object a line (which are read as needed).
+
+    They are JSON values; ``read_context`` checks them. Raises ``ContextError`` where the file is no JSON, ``OSError``.
+    """
+    with open(path, "rb") as file:
+        first = file.readline()
+        while first and not first.strip():
+            first = file.readline()
+        if first.lstrip()[:1] == b"{" and (head := _line(first)) is not None:
+            yield head
+            for number, line in enumerate(file, 2):
+                if line.strip():
+                    yield _loads(line, f"line {number} of {path.name}")
+            return
+        yield from contexts_of(_loads(first + file.read(), path.name)) if first else ()
+
+
+def contexts_of(data: Any) -> list[Any]:
+    """Return the contexts that a JSON value has: the elements of a list, or the one that it is."""
+    return list(data) if isinstance(data, list | tuple) else [data]
+
+
+def _line(line: bytes) -> Any:
+    try:
+        return _loads(line, "")
+    except ContextError:  # an object over several lines
+        return None
+
+
+def _loads(body: bytes, where: str) -> Any:
+    try:
+        return orjson.loads(body)
+    except orjson.JSONDecodeError as error:
+        try:
+            return json.loads(body.decode())  # NaN and halves of surrogate pairs: what has them fails alone
+        except (ValueError, RecursionError):
+            raise ContextError(f"{where} is not JSON: {error}") from None
+
+
+# The first step of a run, without a model: which reviews are kept. See ``docs/design/seed.md#filter``.
+
+
+_PATTERN_BYTES = 64 << 20
+"""What all patterns of a filter may take together."""
+_LEAST_BYTES = 32 << 10
+
+
+class FilterError(KnotworkError, ValueError):
+    """A keyword can't be used."""
+
+
+@frozen
+class KeywordCount:
+    """How many reviews one keyword keeps."""
+
+    keyword: str
+    kept: int
+
+
+@frozen
+class Keeper:
+    """Says which reviews a filter keeps: those with one of the keywords; without keywords, all with a text. Letter case does not matter."""
+
+    keep: Keep
+    _tests: tuple[Callable[[str, str], bool], ...]
+
+    @classmethod
+    def of(cls, seed: FormulaSeed) -> "Keeper":
+        """Prepare the filter of ``seed``. Raises ``FilterError`` for a regular expression that can't be used."""
+        words = seed.keep.keywords
+        if seed.keep.match == "regex":
+            room = max(_LEAST_BYTES, _PATTERN_BYTES // max(1, len(words)))
+            return cls(seed.keep, tuple(_regex(word, room) for word in words))
+        return cls(seed.keep, tuple(map(_word if seed.keep.match == "word" else _substring, words)))
+
+    def keeps(self, text: str) -> bool:
+        """Say whether a review with this text is kept. One without a word says nothing: it never is."""
+        if _is_blank(text):
+            return False
+        if not self._tests:
+            return True
+        folded = text.casefold()
+        return any(test(text, folded) for test in self._tests)
+
+    def kept(self, reviews: Iterable[Review]) -> list[Review]:
+        """Return the reviews that are kept, in order. One whose text can't be used is: whether it says anything is not known."""
+        return [review for review in reviews if review.fault or self.keeps(review.text)]
+
+    def matching(self, text: str) -> list[bool]:
+        """Say for each keyword whether it alone would keep a review with this text."""
+        folded = text.casefold()
+        return [test(text, folded) for test in self._tests]
+
+
+def keyword_counts(seed: FormulaSeed, texts: Iterable[str]) -> tuple[list[KeywordCount], int, int]:
+    """Return how many of ``texts`` each keyword keeps, how many all keep together, and how many there are."""
+    keeper = Keeper.of(seed)
+    counts = [0] * len(seed.keep.keywords)
+    kept = total = 0
+    for text in texts:
+        total += 1
+        matching = keeper.matching(text)
+        kept += not _is_blank(text) and (any(matching) or not matching)
+        for place, matches in enumerate(matching):
+            counts[place] += matches
+    return [KeywordCount(*pair) for pair in zip(seed.keep.keywords, counts, strict=True)], kept, total
+
+
+def _is_blank(text: str) -> bool:
+    return not text or text.isspace()
+
+
+def _substring(keyword: str) -> Callable[[str, str], bool]:
+    wanted = keyword.casefold()
+    return lambda text, folded: wanted in folded
+
+
+def _word(keyword: str) -> Callable[[str, str], bool]:
+    """Return a test for the keyword between characters that belong to no word (letters, digits, underscore)."""
+    wanted = keyword.casefold()
+    before = r"(?<!\w)" if _in_word(wanted[:1]) else ""
+    after = r"(?!\w)" if _in_word(wanted[-1:]) else ""
+    found = re.compile(f"{before}{re.escape(wanted)}{after}").search
+    return lambda text, folded: wanted in folded and found(folded) is not None
+
+
+def _in_word(character: str) -> bool:
+    return character.isalnum() or character == "_"
+
+
+def _regex(keyword: str, room: int) -> Callable[[str, str], bool]:
+    import re2  # few filters have patterns
+
+    options = re2.Options()
+    options.case_sensitive = False
+    options.log_errors = False
+    options.max_mem = room
+    try:
+        compiled: Any = re2.compile(keyword, options)
+    except (re2.error, UnicodeEncodeError) as error:
+        reason = error.args[0].decode(errors="replace") if isinstance(error.args[0], bytes) else str(error)
+        raise FilterError(f"the pattern {keyword[:60]!r} can't be used: {reason}") from None
+    return lambda text, folded: compiled.search(text) is not None

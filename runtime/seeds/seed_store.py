@@ -1,0 +1,254 @@
+"""Durable runs of a seed: what was extracted is written as it comes, so that a run that was killed does not pay for it twice.
+
+A run's folder is as ``runtime.runs.journal`` makes it. Its records::
+
+    {"record": "run_started", "kind": "seed", "run", "time", "script_hash", "input_hash", "versions", "model", "name", "script", ...}
+    {"record": "extraction_done", "context", "review", "digest", "extraction", "invalid", "failed", "calls", "usage", "cost", "more"?}
+    {"record": "context_done", "context", "name", "status", "counts"}
+    {"record": "run_finished", "status", "seconds", "usage", "cost", "calls"}
+
+``script`` is the seed's text, ``input_hash`` tells the contexts apart ("" where they come as a stream), ``digest`` all that went
+into an extraction but the model. Results are not kept: they are computed again. See ``docs/design/state.md#durable-runs``.
+"""
+
+import json
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import orjson
+from attrs import define, field
+
+from ...lang.trees.seed import FormulaSeed
+from ..runs.directories import SEED, RunError, base_directory, begin, hash_of, read_run, resumed, versions
+from ..runs.journal import Journal
+from .extraction import Read
+from .reviews import Review
+from .seed_results import Extraction, SeedResult
+
+if TYPE_CHECKING:
+    from .seed_run import Totals
+
+__all__ = [
+    "RunError",
+    "SeedRecorder",
+    "StoredSeed",
+    "contexts_hash",
+    "file_hash",
+    "load",
+    "more_of",
+    "recalled",
+    "start",
+]
+
+
+def start(
+    seed: FormulaSeed,
+    *,
+    contexts: str = "",
+    model: str = "",
+    options: Mapping[str, Any] | None = None,
+    base: Path | None = None,
+) -> "SeedRecorder":
+    """Make a new run's folder for ``seed`` and return its recorder. Raises ``RunError``.
+
+    ``contexts`` is their hash (``file_hash``, ``contexts_hash``; "" for a stream), ``model`` a spec as the user wrote it,
+    ``options`` what else the run was given, as JSON: where the contexts are, for whoever resumes it.
+    """
+    text = seed_text(seed)
+    head = {
+        "kind": SEED, "script_hash": _text_hash(text), "input_hash": contexts, "versions": versions(), "model": model,
+        "name": seed.task_name or seed.source.name, "script": text, "mode": "", "options": dict(options or {}),
+    }  # fmt: skip
+    return SeedRecorder(*begin(base_directory() if base is None else base, head, {}))
+
+
+@define
+class StoredSeed:
+    """A kept run of a seed as it was read. ``damage`` names records that can't be read: what they held is asked again."""
+
+    run_id: str
+    path: Path
+    head: dict[str, Any]
+    damage: list[str] = field(factory=list)
+    status: str = ""
+    size: int = 0
+    contexts_done: int = 0
+    _known: dict[tuple[int, int], bytes] = field(factory=dict, repr=False)
+
+    @property
+    def script(self) -> str:
+        """The seed's text."""
+        return str(self.head["script"])
+
+    @property
+    def extracted(self) -> int:
+        """How many extractions there are."""
+        return len(self._known)
+
+    def differences(self, seed: FormulaSeed | None, contexts: str) -> list[str]:
+        """Say in words what is not as it was when the run started; ``contexts`` is their hash, "" for one that is not known."""
+        found = []
+        if seed is not None and _text_hash(seed_text(seed)) != self.head["script_hash"]:
+            found.append("the seed changed")
+        before = self.head["input_hash"]
+        if contexts and before and contexts != before:
+            found.append("the contexts changed")
+        return found
+
+    def resume(self, seed: FormulaSeed | None = None, *, contexts: str = "", force: bool = False) -> "SeedRecorder":
+        """Open the run for more and return its recorder, which recalls the extractions there are. Raises ``RunError``.
+
+        Refused where the seed or the contexts (each only if given) are not as they were, or a record is damaged, unless
+        ``force`` is set: then a review is asked again where what goes into its extraction changed, or its record is lost.
+        """
+
+        def recorder(journal: Journal, again: bool) -> SeedRecorder:
+            known = load(self.path)._known if again else self._known
+            return SeedRecorder(self.run_id, self.path, journal, known)
+
+        return resumed(self, self.differences(seed, contexts), force, recorder)
+
+
+def load(run: str | Path, base: Path | None = None) -> StoredSeed:
+    """Read the run of a seed with this id, or in this folder. Raises ``RunError`` where there is none or it is damaged."""
+    return read_run(run, base, SEED, lambda path, head: StoredSeed(head["run"], path, head), _take)
+
+
+def _take(stored: StoredSeed, record: dict[str, Any]) -> bool:
+    """Add what ``record`` says; return False where it is not of our making."""
+    try:
+        match record["record"]:
+            case "extraction_done":
+                place, digest = (record["context"], record["review"]), record["digest"]
+                extraction, invalid = record["extraction"], record["invalid"]
+                if not (isinstance(digest, str) and isinstance(extraction, dict) and isinstance(invalid, dict)):
+                    return False
+                if not record["failed"]:
+                    stored._known[place] = orjson.dumps([digest, extraction, invalid, record.get("more", {})])
+            case "context_done":
+                stored.contexts_done += 1
+            case "run_finished":
+                stored.status = str(record["status"])
+            case "run_resumed":
+                stored.status = ""
+                stored.contexts_done = 0
+    except (KeyError, TypeError):
+        return False
+    return True
+
+
+@define
+class SeedRecorder:
+    """Writes a run's records; implements ``running.Keeping``. One process at a time (flock).
+
+    A record that can't be written (a full disk) stops the recording, not the run: ``damage`` says why.
+    """
+
+    run_id: str
+    path: Path
+    _journal: Journal
+    _known: Mapping[tuple[int, int], bytes] = field(factory=dict, repr=False)
+
+    @property
+    def damage(self) -> str:
+        """Why the run could not be kept to its end; empty when all is well."""
+        return self._journal.damage
+
+    def recall(self, context: int, review: Review, digest: str) -> Extraction | None:
+        """Return the extraction that is kept for the same review, asked in the same way, or None."""
+        kept = self._known.get((context, review.index))
+        if kept is None:
+            return None
+        before, extraction, invalid, more = orjson.loads(kept)
+        if before != digest:
+            return None
+        return recalled(review, extraction, invalid, more)
+
+    def extracted(self, context: int, read: Read) -> None:
+        """Keep an extraction."""
+        found, spent = read.extraction, read.spent
+        self.append(
+            {
+                "record": "extraction_done", "context": context, "review": found.review, "digest": read.digest,
+                "extraction": found.extraction, "invalid": found.invalid, "failed": found.failed, "calls": spent.calls,
+                "usage": [spent.usage.prompt_tokens, spent.usage.completion_tokens], "cost": spent.cost,
+                **({"more": more} if (more := more_of(found)) else {}),
+            }
+        )  # fmt: skip
+
+    def context_done(self, result: SeedResult) -> None:
+        """Keep the end of a context."""
+        self.append(
+            {
+                "record": "context_done", "context": result.index, "name": result.name, "status": result.status,
+                "counts": result.counts.as_json(),
+            }
+        )  # fmt: skip
+
+    def finished(self, totals: "Totals") -> None:
+        """Keep the end of the run and let go of it."""
+        self.append(
+            {
+                "record": "run_finished", "status": totals.status, "seconds": round(totals.seconds, 3),
+                "usage": [totals.usage.prompt_tokens, totals.usage.completion_tokens], "cost": totals.cost,
+                "calls": totals.calls,
+            }
+        )  # fmt: skip
+        self.close()
+
+    def append(self, record: Mapping[str, Any]) -> None:
+        """Write one record."""
+        self._journal.append(record)
+
+    def close(self) -> None:
+        """Close the file and give up the lock."""
+        self._journal.close()
+
+
+def recalled(
+    review: Review, extraction: dict[str, Any], invalid: dict[str, str], more: Mapping[str, Any]
+) -> Extraction:
+    """Return a kept extraction of ``review``; ``more`` is what ``more_of`` gave of it."""
+    return Extraction(
+        review.index, extraction, review.meta, invalid, excerpt=review.excerpt, id=review.id, invalid_meta=review.invalid_meta,
+        coerced=more.get("coerced", {}), read_as=more.get("read_as", "exact"), cut=more.get("cut", 0),
+        parts=tuple((begin, end) for begin, end in more.get("parts", ())),
+        decided={name: tuple(parts) for name, parts in more.get("decided", {}).items()},
+    )  # fmt: skip
+
+
+def more_of(found: Extraction) -> dict[str, Any]:
+    """Return what is known of few extractions: how they were read, and of which parts."""
+    told = found.as_json()
+    return {name: told[name] for name in ("coerced", "read_as", "cut", "parts", "decided") if name in told}
+
+
+def file_hash(path: Path) -> str:
+    """Return the hash of a file of contexts, as ``hash_of`` gives it for its bytes. Raises ``OSError``."""
+    from blake3 import blake3
+
+    hashed = blake3()
+    with open(path, "rb") as file:
+        while block := file.read(1 << 20):
+            hashed.update(block)
+    return hashed.hexdigest(length=16)
+
+
+def contexts_hash(contexts: Iterable[Any]) -> str:
+    """Return a hash of contexts in memory; "" for an iterator, which can't be read twice, and for what is no JSON."""
+    if not isinstance(contexts, list | tuple):
+        return ""
+    try:
+        return hash_of(orjson.dumps(contexts, option=orjson.OPT_SORT_KEYS))
+    except TypeError:
+        return ""
+
+
+def seed_text(seed: FormulaSeed) -> str:
+    """Return the text that a seed is kept and told apart by: the document it was read from; one that a program made, written out."""
+    return seed.source.text or (json.dumps(dict(seed.document), sort_keys=True) if seed.document else repr(seed))
+
+
+def _text_hash(text: str) -> str:
+    return hash_of(text.encode("utf-8", "surrogatepass"))
