@@ -11,9 +11,9 @@ import pytest
 from knotwork.adapters.llm.strict_schema import restored
 from knotwork.lang.constrain import LANGUAGES, constrain
 from knotwork.lang.documents.plan import PLAN_SCHEMA
-from knotwork.runtime.interfaces.agentkit.contents import COMMANDS, MORE
-from knotwork.runtime.interfaces.mcp.catalogue import TOOLS
-from knotwork.runtime.interfaces.mcp.references import CARDS, card
+from knotwork.runtime.interfaces.agentkit import COMMANDS, MORE
+from knotwork.runtime.interfaces.mcp.resources import CARDS, card
+from knotwork.runtime.interfaces.mcp.server import TOOLS
 from support.cafe_seed import SEED
 from support.command import call
 from support.strict_rules import strict_faults

@@ -6,7 +6,7 @@ from typing import Any
 
 import jsonschema
 import pytest
-from knotwork.runtime.interfaces.mcp.catalogue import TOOLS
+from knotwork.runtime.interfaces.mcp.server import TOOLS
 from support.agents import connected, opened, told
 from support.scripted import Scripted
 
@@ -123,8 +123,8 @@ def test_what_operations_there_are_is_what_the_server_offers() -> None:
 
 @pytest.mark.slow
 def test_explaining_beyond_the_time_is_told_as_such() -> None:
-    from knotwork.runtime.interfaces.mcp.calling import called
-    from knotwork.runtime.interfaces.mcp.settings import Limits
+    from knotwork.runtime.interfaces.mcp.server import called
+    from knotwork.runtime.interfaces.mcp.workspace import Limits
 
     async def tell(done: float, total: float | None, message: str) -> None:
         pass

@@ -9,9 +9,8 @@ import jsonschema
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from knotwork.runtime.interfaces.mcp.calling import called
-from knotwork.runtime.interfaces.mcp.catalogue import TOOLS
-from knotwork.runtime.interfaces.mcp.references import card
+from knotwork.runtime.interfaces.mcp.resources import card
+from knotwork.runtime.interfaces.mcp.server import TOOLS, called
 from support.agents import opened
 from support.cafe_seed import SEED
 

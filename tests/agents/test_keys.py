@@ -9,8 +9,8 @@ from typing import Any
 
 import httpx2
 from knotwork.runtime.interfaces.http.keys import Keys, add_key
-from knotwork.runtime.interfaces.http.settings import Limits
-from knotwork.runtime.interfaces.mcp.http import PATH, Door, create_app
+from knotwork.runtime.interfaces.http.server_settings import Limits
+from knotwork.runtime.interfaces.mcp.http_transport import PATH, Door, create_app
 from support.agents import opened, until
 from support.scripted import Scripted
 

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 from knotwork import expr, gasl, lwt, seed
-from knotwork.runtime.interfaces.mcp.references import CARDS, PAGES, card, page_of
+from knotwork.runtime.interfaces.mcp.resources import CARDS, PAGES, card, page_of
 from rs_bpe.bpe import openai
 from support.scripted import Scripted
 

@@ -8,10 +8,9 @@ from typing import Any
 
 import networkx as nx
 import pytest
-from knotwork.runtime.interfaces.mcp.calling import called
-from knotwork.runtime.interfaces.mcp.catalogue import TOOLS
-from knotwork.runtime.interfaces.mcp.readers import LONGEST
-from knotwork.runtime.interfaces.mcp.settings import Limits
+from knotwork.runtime.interfaces.mcp.parser_pool import LONGEST
+from knotwork.runtime.interfaces.mcp.server import TOOLS, called
+from knotwork.runtime.interfaces.mcp.workspace import Limits
 from support.agents import connected, opened, told
 
 MEASURE = "MEASURE graph USING betweenness AS b"
@@ -69,9 +68,9 @@ def test_a_text_has_a_most_of_characters_and_the_schema_says_so(tool: str, argum
 
 def test_a_long_check_holds_up_no_short_one_and_no_schema(monkeypatch: pytest.MonkeyPatch) -> None:
     held, begun, running = threading.Event(), threading.Event(), []
-    from knotwork.runtime.interfaces.mcp.tools import checking
+    from knotwork.runtime.interfaces.mcp.tools import check_tools
 
-    read = checking.read_program
+    read = check_tools.read_program
 
     def slow(source: Any, *rest: Any) -> Any:
         if len(source.text) > 5_000:
@@ -81,7 +80,7 @@ def test_a_long_check_holds_up_no_short_one_and_no_schema(monkeypatch: pytest.Mo
             running.pop()
         return read(source, *rest)
 
-    monkeypatch.setattr(checking, "read_program", slow)
+    monkeypatch.setattr(check_tools, "read_program", slow)
     most = []
 
     async def work() -> Any:

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 from knotwork.runtime.interfaces.mcp.server import create_server
-from knotwork.runtime.interfaces.mcp.settings import Limits
+from knotwork.runtime.interfaces.mcp.workspace import Limits
 from mcp.client.client import Client
 from support.agents import connected, opened, told, until
 from support.command import cassette

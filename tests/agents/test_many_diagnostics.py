@@ -3,7 +3,7 @@
 import asyncio
 from typing import Any
 
-from knotwork.runtime.interfaces.mcp.calling import called
+from knotwork.runtime.interfaces.mcp.server import called
 from support.agents import opened
 from support.scripted import Scripted
 

@@ -6,8 +6,8 @@ from typing import Any
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from knotwork.runtime.interfaces.mcp.paging import LIMIT, part_of
-from knotwork.runtime.interfaces.mcp.shelf import Shelf
+from knotwork.runtime.interfaces.mcp.result_pages import LIMIT, part_of
+from knotwork.runtime.interfaces.mcp.workspace import Shelf
 
 _sound = st.characters(exclude_categories=["Cs"])
 _json = st.recursive(

@@ -7,11 +7,10 @@ from typing import Any
 
 import jsonschema
 import pytest
-from knotwork.runtime.interfaces.mcp.catalogue import TOOLS
-from knotwork.runtime.interfaces.mcp.prompting import PROMPTS
-from knotwork.runtime.interfaces.mcp.references import CARDS, GRAMMARS, SCHEMAS, page_of
-from knotwork.runtime.interfaces.mcp.settings import Limits
-from knotwork.runtime.interfaces.mcp.shelf import Shelf
+from knotwork.runtime.interfaces.mcp.prompts import PROMPTS
+from knotwork.runtime.interfaces.mcp.resources import CARDS, GRAMMARS, SCHEMAS, page_of
+from knotwork.runtime.interfaces.mcp.server import TOOLS
+from knotwork.runtime.interfaces.mcp.workspace import Limits, Shelf
 from mcp.client.client import Client
 from mcp.shared.exceptions import MCPError
 from support.agents import connected, told
@@ -311,7 +310,7 @@ def test_a_fault_of_ours_is_told_under_a_number_and_without_a_word_of_the_client
     def broken(*_: Any) -> None:
         raise RuntimeError("the secret of a client")
 
-    monkeypatch.setattr("knotwork.runtime.interfaces.mcp.tools.checking.read_program", broken)
+    monkeypatch.setattr("knotwork.runtime.interfaces.mcp.tools.check_tools.read_program", broken)
     found = call("check", language="gasl", text="FIND nodes AS x")
     number = found["error"]["message"].rpartition(" ")[2]
     assert found["error"]["kind"] == "internal" and number in caplog.text

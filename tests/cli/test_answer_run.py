@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from knotwork.runtime.interfaces.models import open_models
+from knotwork.runtime.interfaces.options import open_models
 from support.answer_server import AnswerServer, draft
 from support.command import Result, call, cassette
 
@@ -118,7 +118,7 @@ def test_a_judge_may_be_the_model_that_writes_too(model: str, monkeypatch: pytes
         opened.extend([spec, *named])
         return open_models(spec, named, *rest)
 
-    monkeypatch.setattr("knotwork.runtime.interfaces.cli.answers.running.open_models", noting)
+    monkeypatch.setattr("knotwork.runtime.interfaces.cli.answer_run.open_models", noting)
     args = ("--judge-llm", model, "--judge-llm", f"{model}2", "--judges", "3")
     told = answer(model, "Explain tides [[scores 0.2/0.9/1.0]]", *CRITERIA, *args)
     assert (told.code, told.err[:11]) == (0, "[1/3] 0.90 ")
@@ -291,7 +291,7 @@ def test_the_whole_is_in_the_log_at_level_3(model: str, monkeypatch: pytest.Monk
 
 def test_the_small_model_is_no_judge(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     spec = cassette(folder / "c", {"": None})
-    monkeypatch.setattr("knotwork.runtime.interfaces.cli.answers.running.open_models", _opening(spec))
+    monkeypatch.setattr("knotwork.runtime.interfaces.cli.answer_run.open_models", _opening(spec))
     told = call("answer", "Explain tides", *CRITERIA, "--llm", "local")
     assert told.err.startswith("warning: the local model is too small to judge; say by --check ")
     assert told.err.count("too small to judge") == 1

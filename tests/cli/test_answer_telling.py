@@ -16,8 +16,7 @@ from knotwork.runtime.events import (
     IterationStarted,
     Warned,
 )
-from knotwork.runtime.interfaces.cli.answers.summary import finish
-from knotwork.runtime.interfaces.cli.answers.telling import bar, iteration, noted
+from knotwork.runtime.interfaces.cli.answer_view import bar, finish, iteration, noted
 from knotwork.runtime.runs.debug_log import DebugLog
 from support.command import call
 

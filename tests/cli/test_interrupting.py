@@ -6,7 +6,7 @@ import sys
 import threading
 
 import pytest
-from knotwork.runtime.interfaces.interrupting import Heard, hearing, interrupting
+from knotwork.runtime.interfaces.signals import Heard, hearing, interrupting
 
 pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="signals of POSIX")
 

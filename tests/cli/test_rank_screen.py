@@ -17,8 +17,8 @@ from knotwork.runtime.events import (
     ToolCalled,
     Warned,
 )
-from knotwork.runtime.interfaces.cli.ranking.screen import Screen
-from knotwork.runtime.interfaces.counting import Calls
+from knotwork.runtime.interfaces.cli.rank_view import Screen
+from knotwork.runtime.interfaces.figures import Calls
 from knotwork.runtime.loops.rank.ranking_results import Phase, Ranked
 from rich.cells import cell_len
 from rich.console import Console

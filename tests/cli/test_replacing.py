@@ -11,7 +11,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
-from knotwork.runtime.interfaces.replacing import UnknownSuffix, is_stream, known_suffix, new_file, replace_file
+from knotwork.runtime.interfaces.atomic_write import UnknownSuffix, is_stream, known_suffix, new_file, replace_file
 from support.command import call, cassette, environment
 from support.compiling import GOOD, TASK, written
 

@@ -123,7 +123,7 @@ def test_limits_stop_before_they_are_passed(cafes: str) -> None:
 def test_a_list_is_a_table_where_a_person_looks_on(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (folder / "x.lwt").write_text('(final)=CONST(["soup, glad", "cake, sad"])\n')
     assert call("run", "x.lwt").out == '["soup, glad", "cake, sad"]\n'
-    monkeypatch.setattr("knotwork.runtime.interfaces.cli.execution.summary.is_terminal", lambda stream: True)
+    monkeypatch.setattr("knotwork.runtime.interfaces.cli.run_view.is_terminal", lambda stream: True)
     assert [line.split() for line in call("run", "x.lwt").out.splitlines()[2:]] == [
         ["0", "soup,", "glad"], ["1", "cake,", "sad"]
     ]  # fmt: skip

@@ -192,7 +192,7 @@ def test_the_debug_log_is_of_phase_1(good: str, monkeypatch: pytest.MonkeyPatch)
 def test_a_task_is_compiled_once_for_a_model(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     author = Author()
     monkeypatch.setattr(
-        "knotwork.runtime.interfaces.cli.seeds.compiling.open_models",
+        "knotwork.runtime.interfaces.cli.seed_compile.open_models",
         lambda *given: Models("openai:some-model", author),
     )
     first = run("task.md", "--llm", "openai:some-model")

@@ -10,9 +10,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from knotwork.runtime.interfaces.cli.seeds.outgoing.cells import columns, csv_line, row
-from knotwork.runtime.interfaces.cli.seeds.outgoing.written import OutFile, Unwritten
-from knotwork.runtime.interfaces.cli.shared.exit import Misused
+from knotwork.runtime.interfaces.cli.result_file import OutFile, Unwritten, columns, csv_line, row
+from knotwork.runtime.interfaces.cli.shared.output import Misused
 
 OUTPUTS = ("SCORE", "VERDICT")
 
@@ -138,7 +137,7 @@ def test_a_full_disk_takes_back_the_half_line(tmp_path: Path, monkeypatch: pytes
             raise OSError(errno.ENOSPC, "No space left on device")
         return real(handle, bytes(data)[: left.pop()])
 
-    monkeypatch.setattr("knotwork.runtime.interfaces.cli.seeds.outgoing.written.os.write", full)
+    monkeypatch.setattr("knotwork.runtime.interfaces.cli.result_file.os.write", full)
     with pytest.raises(Unwritten, match="No space left on device"):
         file.write(json_line(1))
     file.close()

@@ -13,9 +13,7 @@ from typing import Any
 
 import pytest
 from knotwork.runtime.events import Warned
-from knotwork.runtime.interfaces.cli.seeds.outgoing.bar import Bar
-from knotwork.runtime.interfaces.cli.seeds.outgoing.progress import Display
-from knotwork.runtime.interfaces.cli.seeds.outgoing.tally import Tally
+from knotwork.runtime.interfaces.cli.seed_view import Bar, Display, Tally
 from rich.console import Console
 from support.cafe_seed import CONTEXTS, lines, seed_model, write_seed
 from support.command import call, environment, process, silent_server

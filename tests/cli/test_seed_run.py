@@ -105,7 +105,7 @@ def test_csv(model: str) -> None:
 
 
 def test_a_table_is_bounded(folder: Path, model: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("knotwork.runtime.interfaces.cli.seeds.outgoing.writing._ROWS", 2)
+    monkeypatch.setattr("knotwork.runtime.interfaces.cli.result_writer._ROWS", 2)
     told = run("--llm", model, "--format", "table")
     assert [line.split()[:4] for line in told.out.splitlines()[2:]] == [
         ["Luna", "complete", "1", "loud"], ["Sol", "complete", "-2", "quiet"],
@@ -154,8 +154,8 @@ def test_results_stand_in_the_order_of_the_contexts(
 
         async def aclose(self) -> None: ...
 
-    monkeypatch.setattr("knotwork.runtime.interfaces.cli.seeds.running._MOST_WAITING", most)
-    monkeypatch.setattr("knotwork.runtime.interfaces.cli.seeds.running.open_models", lambda *_: Models("", Slow()))
+    monkeypatch.setattr("knotwork.runtime.interfaces.cli.seed_run._MOST_WAITING", most)
+    monkeypatch.setattr("knotwork.runtime.interfaces.cli.seed_run.open_models", lambda *_: Models("", Slow()))
     assert [each["name"] for each in results(run("--llm", "openai:m").out)] == order
 
 
@@ -266,7 +266,7 @@ def test_a_seed_with_errors_is_not_run(folder: Path, model: str) -> None:
 
 
 def test_a_full_disk_loses_no_answer(folder: Path, model: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    from knotwork.runtime.interfaces.cli.seeds.outgoing.written import OutFile, Unwritten
+    from knotwork.runtime.interfaces.cli.result_file import OutFile, Unwritten
 
     def full(self: OutFile, line: str) -> None:
         raise Unwritten(self.path, "No space left on device")
@@ -324,7 +324,7 @@ def test_a_seed_without_keywords_keeps_all(folder: Path, model: str) -> None:
 
 def test_what_a_model_said_once_is_not_asked_again(folder: Path, model: str, monkeypatch: pytest.MonkeyPatch) -> None:
     asked = Scripted('{"level": "loud", "minutes": 1}')
-    monkeypatch.setattr("knotwork.runtime.interfaces.cli.seeds.running.open_models", lambda *_: Models("", asked))
+    monkeypatch.setattr("knotwork.runtime.interfaces.cli.seed_run.open_models", lambda *_: Models("", asked))
     assert "3 calls · " in run("--llm", "openai:m").err
     again = run("--llm", "openai:m")
     assert "0 calls · 3 extractions known before" in again.err
@@ -336,7 +336,7 @@ def test_what_a_model_said_once_is_not_asked_again(folder: Path, model: str, mon
 
 def test_invalid_fields_are_counted(folder: Path, model: str, monkeypatch: pytest.MonkeyPatch) -> None:
     asked = Scripted('{"level": "deafening", "minutes": 1}')
-    monkeypatch.setattr("knotwork.runtime.interfaces.cli.seeds.running.open_models", lambda *_: Models("", asked))
+    monkeypatch.setattr("knotwork.runtime.interfaces.cli.seed_run.open_models", lambda *_: Models("", asked))
     told = run("--llm", "openai:m")
     assert "3 with an invalid field" in told.err
     assert results(told.out)[0]["extractions"][0]["invalid"] == {"level": "deafening"}

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from knotwork.runtime.interfaces.cli.seeds.incoming.streaming import Item, NotJSON, values
+from knotwork.runtime.interfaces.cli.json_stream import Item, NotJSON, values
 
 
 class Dripping(io.BytesIO):

@@ -29,10 +29,10 @@ def test_the_list_says_of_a_command_how_its_own_help_begins(name: str) -> None:
     assert COMMANDS[name] == loaded(name).get_short_help_str(200)
 
 
-def test_every_room_of_a_command_is_in_the_list() -> None:
-    folder = Path(cli.__file__).parent
-    rooms = {path.stem.replace("_", "-") for path in folder.glob("*.py")} - {"--init--", "commands", "meant"}
-    assert rooms == set(COMMANDS)
+def test_every_module_of_a_command_is_in_the_list() -> None:
+    folder = Path(cli.__file__).parent / "commands"
+    modules = {path.stem.replace("_", "-") for path in folder.glob("*.py")} - {"--init--"}
+    assert modules == set(COMMANDS)
 
 
 def test_the_help_loads_no_command() -> None:
@@ -122,11 +122,11 @@ def test_a_bug_is_one_line(cafes: str, monkeypatch: pytest.MonkeyPatch) -> None:
     def broken(*_: object, **__: object) -> None:
         raise ZeroDivisionError("oops")
 
-    monkeypatch.setattr("knotwork.runtime.interfaces.cli.shared.checking.check_script", broken)
+    monkeypatch.setattr("knotwork.runtime.interfaces.cli.shared.checks.check_script", broken)
     result = call("check", "cafes.lwt")
     assert result.code == 1
     assert result.err == ("error: internal error: ZeroDivisionError: oops; set KNOTWORK_DEBUG=3 for the traceback\n")
-    monkeypatch.setattr("knotwork.runtime.interfaces.cli.shared.checking.check_script", broken)
+    monkeypatch.setattr("knotwork.runtime.interfaces.cli.shared.checks.check_script", broken)
     monkeypatch.setenv("KNOTWORK_DEBUG", "3")
     assert "Traceback" in call("check", "cafes.lwt").err
 

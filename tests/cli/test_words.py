@@ -2,8 +2,8 @@
 
 import pytest
 from knotwork.runtime.events import CallFinished, CallStarted
-from knotwork.runtime.interfaces.cli.shared.words import in_our_words
-from knotwork.runtime.interfaces.counting import Calls
+from knotwork.runtime.interfaces.cli.commands import in_our_words
+from knotwork.runtime.interfaces.figures import Calls
 
 
 @pytest.mark.parametrize(

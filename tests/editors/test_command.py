@@ -4,14 +4,14 @@ import subprocess
 import sys
 
 import pytest
-from knotwork.runtime.interfaces.cli.serving import editing
-from knotwork.runtime.interfaces.cli.shared.exit import Misused
+from knotwork.runtime.interfaces.cli.commands import lsp
+from knotwork.runtime.interfaces.cli.shared.output import Misused
 
 
 def test_without_its_extra_it_says_how_to_get_it(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(editing, "find_spec", lambda _: None)
+    monkeypatch.setattr(lsp, "find_spec", lambda _: None)
     with pytest.raises(Misused) as refused:
-        editing.perform()
+        lsp.perform()
     assert refused.value.hint == "pip install 'knotwork[editor]'"
 
 
@@ -27,7 +27,7 @@ def test_nothing_of_it_is_loaded_for_other_commands() -> None:
 def test_what_is_printed_beside_the_protocol_goes_to_stderr() -> None:
     code = (
         "import sys\n"
-        "from knotwork.runtime.interfaces.cli.serving.editing import perform\n"
+        "from knotwork.runtime.interfaces.cli.commands.lsp import perform\n"
         "from knotwork.runtime.interfaces.lsp import serving\n"
         "serving.serve = lambda stdin, stdout: (print('a library talks'), stdout.write(b'said'), True)[-1]\n"
         "sys.exit(perform())"

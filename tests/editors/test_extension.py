@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 import regex
 from attrs import fields
-from knotwork.runtime.interfaces.lsp.settings import Settings, read_settings
+from knotwork.runtime.interfaces.lsp.workspace import Settings, read_settings
 
 EDITORS = Path(__file__).parents[2] / "docs" / "editors"
 VSCODE = EDITORS / "vscode"

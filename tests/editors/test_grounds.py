@@ -7,11 +7,9 @@ from pathlib import Path
 
 import pytest
 from knotwork.lang.service import StateKey
-from knotwork.runtime.interfaces.lsp import grounds
-from knotwork.runtime.interfaces.lsp.grounds import Grounds, Problem
-from knotwork.runtime.interfaces.lsp.server import KnotworkServer
-from knotwork.runtime.interfaces.lsp.settings import Settings
-from knotwork.runtime.interfaces.lsp.working import Worker
+from knotwork.runtime.interfaces.lsp import workspace
+from knotwork.runtime.interfaces.lsp.server import KnotworkServer, Worker
+from knotwork.runtime.interfaces.lsp.workspace import Grounds, Problem, Settings
 
 
 async def until(holds: Callable[[], bool]) -> None:
@@ -24,9 +22,9 @@ async def until(holds: Callable[[], bool]) -> None:
 
 def test_a_state_that_is_loaded_again_and_again_is_the_last_one(monkeypatch: pytest.MonkeyPatch) -> None:
     stamps, numbers = count(), count()
-    monkeypatch.setattr(grounds, "_stamp", lambda place: next(stamps))
+    monkeypatch.setattr(workspace, "_stamp", lambda place: next(stamps))
     monkeypatch.setattr(
-        grounds, "_load", lambda kind, place: grounds._State({f"key{next(numbers)}": StateKey("LIST")}, None)
+        workspace, "_load", lambda kind, place: workspace._State({f"key{next(numbers)}": StateKey("LIST")}, None)
     )
 
     async def run() -> None:
@@ -50,8 +48,8 @@ def test_a_state_that_is_loaded_again_and_again_is_the_last_one(monkeypatch: pyt
 
 def test_files_are_not_looked_at_with_every_question(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     looked: list[str] = []
-    monkeypatch.setattr(grounds, "_stamp", lambda place: looked.append(place) or "same")
-    monkeypatch.setattr(grounds, "_GLANCE", 3600.0)
+    monkeypatch.setattr(workspace, "_stamp", lambda place: looked.append(place) or "same")
+    monkeypatch.setattr(workspace, "_GLANCE", 3600.0)
     (tmp_path / "in.json").write_text("{}")
 
     async def run() -> None:

@@ -16,9 +16,9 @@ from knotwork.lang.service import (
     symbols,
     tokens,
 )
-from knotwork.lang.service.symbols import names_in
+from knotwork.lang.service.definitions import names_in
 from knotwork.lang.source import Source
-from knotwork.runtime.interfaces.lsp.checking import check
+from knotwork.runtime.interfaces.lsp.published import check
 from knotwork.runtime.models.wiring import open_graph
 from support.typing_edits import PROGRAMS, SCRIPTS, SEEDS, histories
 

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 from knotwork import gasl
-from knotwork.runtime.interfaces.lsp.settings import Settings, language_of, read_settings
+from knotwork.runtime.interfaces.lsp.workspace import Settings, language_of, read_settings
 from lsprotocol import types
 from support.editor import Editor, editor
 

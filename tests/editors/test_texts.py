@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from knotwork.lang.source import Span
-from knotwork.runtime.interfaces.lsp.texts import Encoding, Text
+from knotwork.runtime.interfaces.lsp.documents import Encoding, Text
 from lsprotocol.types import Position, Range
 
 ENCODINGS: tuple[Encoding, ...] = ("utf-8", "utf-16", "utf-32")
@@ -72,7 +72,7 @@ def test_a_long_line_with_wide_characters_costs_no_more_than_twice_a_plain_one()
     from time import process_time
 
     from knotwork.lang.service import tokens
-    from knotwork.runtime.interfaces.lsp.wording import token_data
+    from knotwork.runtime.interfaces.lsp.protocol import token_data
 
     def cost(letter: str) -> float:
         text = '(a)=LLM("' + f"{letter} y {{(input)}} " * 6_000 + '")'

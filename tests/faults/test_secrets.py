@@ -9,7 +9,7 @@ import pytest
 from knotwork import lwt
 from knotwork.adapters.llm import Completion, LLMError, NotConfigured, Notice
 from knotwork.adapters.llm.keys import hidden, refuse_key
-from knotwork.runtime.interfaces.repl.terminal import prompting
+from knotwork.runtime.interfaces.repl import terminal
 from knotwork.runtime.lwt import run_store
 from knotwork.runtime.lwt.script_plan import plan_of
 from knotwork.runtime.models.wiring import ModelSettings, open_model
@@ -287,7 +287,7 @@ def test_the_beginning_of_a_key_is_hidden_wherever_an_answer_is_cut(stream: bool
 
 def test_a_session_keeps_no_line_with_a_key(tmp_path: Path) -> None:
     file = tmp_path / "history"
-    history = prompting._history(file)
+    history = terminal._history(file)
     lines = ("FIND nodes AS n", f".llm openai:{TYPED}", ".llm openai:gpt-4o", f'x = "{TYPED}"', "1 + 2")
     for line in lines:
         history.append_string(line)

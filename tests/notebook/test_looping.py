@@ -7,7 +7,7 @@ import time
 from collections.abc import Callable, Iterator
 
 import pytest
-from knotwork.runtime.interfaces.notebook.looping import Abandoned, Cancelled, Loop
+from knotwork.runtime.interfaces.notebook.event_loop import Abandoned, Cancelled, Loop
 
 
 async def nothing() -> None:

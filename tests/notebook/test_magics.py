@@ -184,7 +184,7 @@ def test_a_fault_of_our_own_is_a_line_too(shell: Shell, monkeypatch: pytest.Monk
     def broken(*given: object) -> None:
         raise RuntimeError("no luck\x1b")
 
-    monkeypatch.setattr("knotwork.runtime.interfaces.notebook.room.outside", broken)
+    monkeypatch.setattr("knotwork.runtime.interfaces.notebook.session.outside", broken)
     told = shell.run("%kw 1 + 1")
     assert told.printed.strip() == "internal error: RuntimeError: no luck\\x1b"
     monkeypatch.setenv("KNOTWORK_DEBUG", "3")  # where it broke

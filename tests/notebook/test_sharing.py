@@ -5,9 +5,8 @@ from collections.abc import Iterator
 
 import numpy
 import pytest
-from knotwork.runtime.interfaces.notebook.cells import read
-from knotwork.runtime.interfaces.notebook.copying import NotShared, as_json
-from knotwork.runtime.interfaces.notebook.naming import mentioned
+from knotwork.runtime.interfaces.notebook.cells import mentioned, read
+from knotwork.runtime.interfaces.notebook.variables import NotShared, as_json
 from support.shells import Shell
 
 

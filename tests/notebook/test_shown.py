@@ -8,9 +8,8 @@ from typing import Any
 import networkx
 import pytest
 from IPython.utils.capture import capture_output
-from knotwork.runtime.interfaces.notebook.flow import Box
-from knotwork.runtime.interfaces.notebook.rows import HIGH, laid_out
-from knotwork.runtime.interfaces.notebook.showing import told_html
+from knotwork.runtime.interfaces.notebook.display import told_html
+from knotwork.runtime.interfaces.notebook.flow_diagram import HIGH, Box, laid_out
 from support.notebooks import answering
 from support.shells import Shell
 

@@ -10,10 +10,10 @@ from contextlib import suppress
 from pathlib import Path
 
 import pytest
-from knotwork.runtime.interfaces.cli.repling.screen import Screen
-from knotwork.runtime.interfaces.cli.repling.turn import Turn
+from knotwork.runtime.interfaces.cli.outcome_screen import Screen
+from knotwork.runtime.interfaces.cli.turn import Turn
 from knotwork.runtime.interfaces.repl.outcome import Outcome
-from knotwork.runtime.interfaces.repl.reading import Piece
+from knotwork.runtime.interfaces.repl.reader import Piece
 from knotwork.runtime.interfaces.repl.session import Session
 from support.command import call, cassette, environment, process, silent_server
 from support.sessions import desk
@@ -152,7 +152,7 @@ def test_a_command_that_breaks_does_not_cost_the_session(monkeypatch: pytest.Mon
     def broken(*args: object) -> None:
         raise ZeroDivisionError("a fault of ours")
 
-    monkeypatch.setattr("knotwork.runtime.interfaces.repl.expressions.check_expr", lambda *args, **more: broken())
+    monkeypatch.setattr("knotwork.runtime.interfaces.repl.runners.check_expr", lambda *args, **more: broken())
     done = call("repl", "-c", "1 + 1", "-c", ".vars", "-c", "(a)=CONST(2)")
     assert (done.code, done.out) == (1, "2\n") and "internal error: ZeroDivisionError: a fault of ours" in done.err
 

@@ -5,9 +5,9 @@ from typing import Any
 
 import pytest
 from knotwork.adapters.llm.budget import Price
-from knotwork.runtime.interfaces.repl.desk import Desk
-from knotwork.runtime.interfaces.repl.dots import DOTS
+from knotwork.runtime.interfaces.repl.dot_commands import DOTS
 from knotwork.runtime.interfaces.repl.outcome import NOTHING, Page, Table
+from knotwork.runtime.interfaces.repl.repl_workspace import Desk
 from support.command import call, cassette
 from support.sessions import desk, ran, run, seen
 

@@ -2,7 +2,7 @@
 
 import networkx as nx
 import pytest
-from knotwork.runtime.interfaces.cli.repling.greeting import greet, worth_trying
+from knotwork.runtime.interfaces.cli.prompt_loop import greet, worth_trying
 from knotwork.runtime.session.workspace import Ground
 from support.sessions import desk, run
 

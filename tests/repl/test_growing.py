@@ -5,8 +5,8 @@ from time import process_time
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from knotwork.runtime.interfaces.repl.reading import Growing, is_whole, pieces
-from knotwork.runtime.interfaces.repl.terminal.lexing import coloured
+from knotwork.runtime.interfaces.repl.reader import Growing, is_whole, pieces
+from knotwork.runtime.interfaces.repl.terminal import coloured
 
 LISTS = {
     "a step": ("(a)=CONST([", "  \"w{n} (x) ['y']\",", "])"),

@@ -3,8 +3,8 @@
 from pathlib import Path
 
 import pytest
-from knotwork.runtime.interfaces.repl.desk import Desk
 from knotwork.runtime.interfaces.repl.outcome import Page, Table
+from knotwork.runtime.interfaces.repl.repl_workspace import Desk
 from support.command import call, cassette
 from support.sessions import desk, ran, run
 

@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from knotwork.runtime.interfaces.repl.languages import command_words
-from knotwork.runtime.interfaces.repl.reading import expression_of, is_whole, language_of, pieces
+from knotwork.runtime.interfaces.repl.reader import expression_of, is_whole, language_of, pieces
 
 
 @pytest.mark.parametrize(

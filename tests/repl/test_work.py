@@ -12,7 +12,7 @@ from knotwork.runtime.events import (
     StepFinished,
     StepStarted,
 )
-from knotwork.runtime.interfaces.work import Work
+from knotwork.runtime.interfaces.figures import Work
 
 
 def finished(*, attempts: int = 1, cached: bool = False, error: str = "") -> CallFinished:

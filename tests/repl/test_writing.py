@@ -5,7 +5,7 @@ import sys
 from pathlib import Path
 
 import pytest
-from knotwork.runtime.interfaces.repl.desk import Desk
+from knotwork.runtime.interfaces.repl.repl_workspace import Desk
 from support.sessions import desk, run
 
 posix = pytest.mark.skipif(sys.platform == "win32", reason="links and pipes of POSIX")

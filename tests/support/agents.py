@@ -15,9 +15,8 @@ from typing import Any
 from knotwork.adapters.llm.budget import Budget
 from knotwork.adapters.llm.middleware import as_client
 from knotwork.lang.diagnostic import apply_edits
-from knotwork.runtime.interfaces.mcp.ground import Ground
 from knotwork.runtime.interfaces.mcp.server import create_server
-from knotwork.runtime.interfaces.mcp.settings import Settings
+from knotwork.runtime.interfaces.mcp.workspace import Ground, Settings
 from knotwork.runtime.models.wiring import Ledger
 from knotwork.runtime.session.workspace import Models, Telling
 from mcp.client.client import Client

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 from attrs import define, field
-from knotwork.runtime.interfaces.lsp.texts import Encoding, Text
+from knotwork.runtime.interfaces.lsp.documents import Encoding, Text
 from lsprotocol import types
 from pygls.lsp.client import LanguageClient
 

@@ -12,10 +12,10 @@ from typing import Any
 import httpx2
 import uvicorn
 from knotwork.runtime.interfaces.http.keys import add_key
-from knotwork.runtime.interfaces.http.settings import Limits
-from knotwork.runtime.interfaces.web.answers.runs import Runs
+from knotwork.runtime.interfaces.http.server_settings import Limits
+from knotwork.runtime.interfaces.web.answers.live_runs import Runs
 from knotwork.runtime.interfaces.web.app import create_app
-from knotwork.runtime.interfaces.web.settings import Model, RunLimits, ServerSettings
+from knotwork.runtime.interfaces.web.web_settings import Model, RunLimits, ServerSettings
 
 from support.answer_server import AnswerServer
 from support.web import Event

@@ -6,12 +6,10 @@ from contextlib import redirect_stderr, redirect_stdout
 from pathlib import Path
 from typing import Any
 
-from knotwork.runtime.interfaces.cli.repling.screen import Screen
-from knotwork.runtime.interfaces.repl.desk import Desk
-from knotwork.runtime.interfaces.repl.models import Model
+from knotwork.runtime.interfaces.cli.outcome_screen import Screen
 from knotwork.runtime.interfaces.repl.outcome import Outcome
-from knotwork.runtime.interfaces.repl.session import Session
-from knotwork.runtime.interfaces.repl.waiting import Waiting
+from knotwork.runtime.interfaces.repl.repl_workspace import Desk, Model
+from knotwork.runtime.interfaces.repl.session import Session, Waiting
 from knotwork.runtime.models.wiring import Ledger, Price, open_graph, open_state
 
 __all__ = ["desk", "ran", "run", "seen"]

@@ -15,7 +15,7 @@ from typing import Any
 import httpx2
 from knotwork.runtime.interfaces.http.keys import add_key as make_key
 from knotwork.runtime.interfaces.web.app import create_app
-from knotwork.runtime.interfaces.web.settings import Model, ServerSettings
+from knotwork.runtime.interfaces.web.web_settings import Model, ServerSettings
 
 from support.command import cassette, environment
 

@@ -6,9 +6,13 @@ from typing import Any
 
 import httpx2
 import pytest
-from knotwork.runtime.interfaces.web.answers.about import can_judge
-from knotwork.runtime.interfaces.web.answers.schemas import GenerateAnswerRequest, GenerateAnswerResponse, IterationData
-from knotwork.runtime.interfaces.web.settings import RunLimits
+from knotwork.runtime.interfaces.web.answers.api_schemas import (
+    GenerateAnswerRequest,
+    GenerateAnswerResponse,
+    IterationData,
+)
+from knotwork.runtime.interfaces.web.answers.router import can_judge
+from knotwork.runtime.interfaces.web.web_settings import RunLimits
 from pydantic import ValidationError
 from support.answer_server import draft
 from support.lab import Lab, asking, lab

@@ -6,8 +6,7 @@ from collections.abc import Sequence
 
 import httpx2
 import pytest
-from knotwork.runtime.interfaces.http.listening import listening, url_of
-from knotwork.runtime.interfaces.http.server import Server, configured, stop
+from knotwork.runtime.interfaces.http.server import Server, configured, listening, stop, url_of
 from starlette.applications import Starlette
 
 INT, TERM = signal.SIGINT, signal.SIGTERM

@@ -10,12 +10,12 @@ import pytest
 from attrs import evolve
 from knotwork.adapters.llm import BudgetExceeded
 from knotwork.adapters.llm.budget import Price
-from knotwork.runtime.interfaces.http.gate import LOCAL, Gate, Who
+from knotwork.runtime.interfaces.http.admission import LOCAL, Gate, Who
 from knotwork.runtime.interfaces.http.keys import add_key
 from knotwork.runtime.interfaces.http.problems import Problem
-from knotwork.runtime.interfaces.http.settings import Limits
-from knotwork.runtime.interfaces.web.models import Offered
-from knotwork.runtime.interfaces.web.settings import Model, RunLimits
+from knotwork.runtime.interfaces.http.server_settings import Limits
+from knotwork.runtime.interfaces.web.web_models import Offered
+from knotwork.runtime.interfaces.web.web_settings import Model, RunLimits
 from support.command import silent_server
 from support.model_server import ModelServer
 from support.web import application, settings_in

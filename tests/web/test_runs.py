@@ -6,10 +6,10 @@ from typing import Any
 
 import httpx2
 import pytest
-from knotwork.runtime.interfaces.http.gate import LOCAL
-from knotwork.runtime.interfaces.http.settings import Limits
-from knotwork.runtime.interfaces.web.answers import live
-from knotwork.runtime.interfaces.web.answers.schemas import RunDetail, RunsPage, RunSummary
+from knotwork.runtime.interfaces.http.admission import LOCAL
+from knotwork.runtime.interfaces.http.server_settings import Limits
+from knotwork.runtime.interfaces.web.answers import live_runs
+from knotwork.runtime.interfaces.web.answers.api_schemas import RunDetail, RunsPage, RunSummary
 from support.answer_server import draft
 from support.lab import Lab, asking, lab
 
@@ -230,8 +230,8 @@ def test_an_error_of_our_own_loses_no_finished_iteration_and_says_nothing_of_its
         told = options.pop("on_iteration")
         return await real(request, caller, **options, on_iteration=kept)
 
-    real = live.answer
-    monkeypatch.setattr(live, "answer", broken)
+    real = live_runs.answer
+    monkeypatch.setattr(live_runs, "answer", broken)
 
     async def run() -> None:
         async with lab(tmp_path) as server:

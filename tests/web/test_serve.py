@@ -8,7 +8,7 @@ from pathlib import Path
 from unittest import mock
 
 import pytest
-from knotwork.runtime.interfaces.web.settings import ServerSettings
+from knotwork.runtime.interfaces.web.web_settings import ServerSettings
 from support.command import call, cassette, environment
 from support.served import until
 from support.web import served_app
@@ -23,7 +23,7 @@ def refused(*args: str | Path) -> tuple[int, str]:
 
 def settings_of(*args: str | Path) -> ServerSettings:
     """Return what the command line comes to; nothing listens."""
-    with mock.patch("knotwork.runtime.interfaces.web.serving.serve", return_value=True) as served:
+    with mock.patch("knotwork.runtime.interfaces.web.web_server.serve", return_value=True) as served:
         done = call("serve", *args)
     assert done.code == 0, done.err
     made: ServerSettings = served.call_args.args[0]
@@ -89,9 +89,9 @@ def test_it_does_not_open_to_other_machines_without_a_key(host: str) -> None:
 
 
 def test_a_missing_extra_is_told_with_the_line_that_installs_it(monkeypatch: pytest.MonkeyPatch) -> None:
-    from knotwork.runtime.interfaces.cli.serving import starting
+    from knotwork.runtime.interfaces.cli.commands import serve
 
-    monkeypatch.setattr(starting, "find_spec", lambda name: None)
+    monkeypatch.setattr(serve, "find_spec", lambda name: None)
     for args in ((), ("--add-key", "ada"), ("--list-keys",)):
         code, said = refused(*args)
         assert code == 2

@@ -10,10 +10,9 @@ from typing import Any
 
 import pytest
 from knotwork.runtime.events import CallFinished, CallStarted
-from knotwork.runtime.interfaces.web.answers import live, stream
-from knotwork.runtime.interfaces.web.answers.following import followed
-from knotwork.runtime.interfaces.web.answers.schemas import GenerateAnswerResponse, RunResult
-from knotwork.runtime.interfaces.web.answers.stream import Stream
+from knotwork.runtime.interfaces.web.answers import event_stream, live_runs
+from knotwork.runtime.interfaces.web.answers.api_schemas import GenerateAnswerResponse, RunResult
+from knotwork.runtime.interfaces.web.answers.event_stream import Stream, followed
 from support.lab import asking, lab, streamed
 from support.web import Event
 
@@ -201,8 +200,8 @@ LARGE = [f"Answer {number}. " + "word " * 60_000 for number in range(10)]
 @pytest.mark.slow
 def test_a_reader_that_takes_nothing_holds_up_neither_the_run_nor_the_memory(tmp_path: Path, monkeypatch: Any) -> None:
     most = 1_000_000
-    monkeypatch.setattr(stream, "_LARGEST", most)
-    monkeypatch.setattr(live, "_LINGER", 0.0)
+    monkeypatch.setattr(event_stream, "_LARGEST", most)
+    monkeypatch.setattr(live_runs, "_LINGER", 0.0)
 
     async def run() -> None:
         play = {"when": "At length.", "answers": LARGE}
@@ -254,7 +253,7 @@ async def read(made: Stream, last: int = 0) -> list[tuple[int, str]]:
 
 
 def test_what_is_not_kept_any_more_is_a_gap_that_says_what_is_missing(monkeypatch: Any) -> None:
-    monkeypatch.setattr(stream, "_MOST", 3)
+    monkeypatch.setattr(event_stream, "_MOST", 3)
     made = told(10)
     made.close()
     assert asyncio.run(read(made)) == [(7, "gap"), (8, "note"), (9, "note"), (10, "note")]
@@ -270,7 +269,7 @@ def test_what_is_not_kept_any_more_is_a_gap_that_says_what_is_missing(monkeypatc
 
 
 def test_bytes_are_bounded_and_the_newest_event_is_always_there(monkeypatch: Any) -> None:
-    monkeypatch.setattr(stream, "_LARGEST", 1000)
+    monkeypatch.setattr(event_stream, "_LARGEST", 1000)
     made = told(100, "x" * 90)
     assert made._size <= 1000
     made.append("result", {"text": "x" * 5000})

@@ -11,7 +11,7 @@ import os
 import sys
 from collections.abc import Sequence
 
-from .shared.exit import MEANINGS, Exit
+from .shared.output import MEANINGS, Exit
 
 __all__ = ["MEANINGS", "Exit", "app", "main"]
 

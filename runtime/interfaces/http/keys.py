@@ -20,7 +20,7 @@ from ....adapters.llm.answers import read_json
 from ....adapters.permissions import private_folder
 from ....lang.diagnostic import printable
 from ....lang.errors import KnotworkError
-from .gate import Who
+from .admission import Who
 
 __all__ = ["PREFIX", "Key", "Keys", "KeysError", "add_key", "read_keys", "remove_key"]
 

@@ -4,14 +4,29 @@
 an id that the server's log has too.
 """
 
+import json
 from collections.abc import Mapping
 from typing import Any
 
+import orjson
 from starlette.responses import Response
 
-from .writing import written
+__all__ = ["MEDIA_TYPE", "OUT_OF_TIME", "OVER_BUDGET", "SHUTTING_DOWN", "Problem", "problem_response", "written"]
 
-__all__ = ["MEDIA_TYPE", "OUT_OF_TIME", "OVER_BUDGET", "SHUTTING_DOWN", "Problem", "problem_response"]
+
+# JSON as it goes to clients and into the history.
+
+
+def written(value: Any) -> bytes:
+    """Return JSON. Half a surrogate pair, which a client of the host's own may return, is no text and becomes a "?".
+
+    Whole numbers may be of any size.
+    """
+    try:
+        return orjson.dumps(value)
+    except (TypeError, UnicodeEncodeError):
+        return json.dumps(value, ensure_ascii=False, allow_nan=False).encode("utf-8", "replace")
+
 
 MEDIA_TYPE = "application/problem+json"
 _TYPE = "urn:knotwork:problem:"

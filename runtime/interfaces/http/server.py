@@ -4,16 +4,100 @@ import asyncio
 import logging
 import signal
 import socket
-from collections.abc import Callable
+import sys
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from types import FrameType
 from typing import Literal
 
 import uvicorn
 from starlette.types import ASGIApp
+from uvicorn.protocols.http.h11_impl import H11Protocol
 
-from .protocol import impatient
+__all__ = ["LAST", "NoPort", "Server", "configured", "listening", "stop", "url_of"]
 
-__all__ = ["LAST", "Server", "configured", "stop"]
+
+# Where a server listens: the socket, made before anything else is, and its address as clients write it.
+
+
+class NoPort(Exception):
+    """The server can't listen where it should."""
+
+
+@contextmanager
+def listening(host: str, port: int) -> Iterator[socket.socket]:
+    """Give a socket that takes connections at this address. Raises ``NoPort``."""
+    try:
+        found = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE)
+        family, kind, protocol, _, address = found[0]
+        made = socket.socket(family, kind, protocol)
+    except OSError as error:
+        raise NoPort(f"{host} is no address of this machine: {error.strerror}") from None
+    with made:
+        try:
+            if sys.platform != "win32":  # there it would let a second server take the port
+                made.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+            made.bind(address)
+            made.listen(2048)
+        except OSError as error:
+            raise NoPort(f"can't listen on {host}:{port}: {(error.strerror or str(error)).lower()}") from None
+        made.setblocking(False)
+        yield made
+
+
+def url_of(made: socket.socket) -> str:
+    """Return the URL of what listens at ``made``, without a path."""
+    host, port = made.getsockname()[:2]
+    return f"http://{f'[{host}]' if ':' in host else host}:{port}"
+
+
+# HTTP on the wire: uvicorn's own protocol, which waits for a request's head only so long.
+
+
+def impatient(seconds: float) -> type[H11Protocol]:
+    """Return the protocol that ends a connection whose next request's head isn't there ``seconds`` after its first byte.
+
+    uvicorn's own timer is for connections that say nothing between requests; a client that sends a byte now and then would keep
+    a connection for ever, and a few hundred of them the server from everybody else.
+    """
+
+    class Impatient(H11Protocol):
+        """The protocol of one connection."""
+
+        _head: asyncio.TimerHandle | None = None
+
+        def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
+            """Wait for the first request."""
+            super().connection_made(transport)
+            self._wait()
+
+        def data_received(self, data: bytes) -> None:
+            """Take bytes: of a head that is waited for, or of a body."""
+            if self._between():
+                self._wait()
+            super().data_received(data)
+            if not self._between():
+                self._stop_waiting()
+
+        def connection_lost(self, exc: Exception | None) -> None:
+            """Let go."""
+            self._stop_waiting()
+            super().connection_lost(exc)
+
+        def _between(self) -> bool:
+            return self.cycle is None or self.cycle.response_complete
+
+        def _wait(self) -> None:
+            if self._head is None:
+                self._head = self.loop.call_later(seconds, self.transport.close)
+
+        def _stop_waiting(self) -> None:
+            if self._head is not None:
+                self._head.cancel()
+                self._head = None
+
+    return Impatient
+
 
 LAST = 5
 """Seconds for sending what is left when all work has ended."""

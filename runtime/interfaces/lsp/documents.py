@@ -1,20 +1,154 @@
 """The documents that are open in the editor: their texts as the client last said, and what is kept of each."""
 
+import re
+from bisect import bisect_right
 from collections.abc import Iterable, Iterator
+from functools import cached_property
 from pathlib import Path
 from threading import Lock
+from typing import Literal
 from urllib.parse import unquote, urlsplit
 from urllib.request import url2pathname
 
 from attrs import define, field, frozen
 from lsprotocol import types
+from lsprotocol.types import Position, Range
 
 from ....lang.service import Language, Reading
-from ....lang.source import Source
-from .settings import language_of
-from .texts import Encoding, Text
+from ....lang.source import Source, Span
+from .workspace import language_of
 
-__all__ = ["Document", "Documents", "Snapshot", "path_of"]
+__all__ = ["Document", "Documents", "Encoding", "Snapshot", "Text", "path_of"]
+
+
+# A text as an editor counts it: lines end with \n, \r\n or \r, and columns count units of the encoding that was agreed on.
+
+
+Encoding = Literal["utf-8", "utf-16", "utf-32"]
+
+_LINE = re.compile(r"\r\n?|\n")
+_WIDE = {
+    "utf-8": re.compile(r"[^\x00-\x7f]"), "utf-16": re.compile(r"[\U00010000-\U0010ffff]"), "utf-32": re.compile(r"(?!)"),
+}  # fmt: skip
+"""Characters of more than one unit."""
+_Wide = tuple[list[int], list[int]]
+"""Where the wide characters of a line end, and how many units more than characters there are up to there; before them 0 and 0."""
+
+
+@frozen(slots=False)
+class Text:
+    """A text, where its lines begin, and how positions in it are counted. Offsets count code points.
+
+    A position behind a line's end is at its end, one behind the last line is the text's end: so the protocol wants it.
+    """
+
+    text: str = field(repr=False)
+    encoding: Encoding = "utf-16"
+
+    @cached_property
+    def starts(self) -> list[int]:
+        """Where each line begins; the first at 0."""
+        return [0, *(match.end() for match in _LINE.finditer(self.text))]
+
+    @cached_property
+    def is_ascii(self) -> bool:
+        """Say whether columns are code points in any encoding."""
+        return self.text.isascii()
+
+    @property
+    def counts_code_points(self) -> bool:
+        """Say whether columns are code points in this encoding."""
+        return self.encoding == "utf-32" or self.is_ascii
+
+    def _line(self, number: int) -> Span:
+        """Return line ``number`` (from 0) without its ending."""
+        starts = self.starts
+        start = starts[number]
+        end = starts[number + 1] if number + 1 < len(starts) else len(self.text)
+        while end > start and number + 1 < len(starts) and self.text[end - 1] in "\r\n":
+            end -= 1
+        return Span(start, end)
+
+    def offset(self, position: Position) -> int:
+        """Return the offset of a position, which may lie anywhere."""
+        if position.line < 0:
+            return 0
+        if position.line >= len(self.starts):
+            return len(self.text)
+        line = self._line(position.line)
+        units = max(0, position.character)
+        if self.counts_code_points:
+            return min(line.start + units, line.end)
+        ends, more = self._wide(position.line)
+        # Behind which wide character it is; one that it lies inside of is not behind it, so the position is before that.
+        passed = bisect_right(range(len(ends)), units, key=lambda at: ends[at] - line.start + more[at]) - 1
+        at = line.start + units - more[passed]
+        following = ends[passed + 1] - 1 if passed + 1 < len(ends) else line.end
+        return min(at, following, line.end)
+
+    def position(self, offset: int) -> Position:
+        """Return where an offset is; one beside the text is moved into it."""
+        offset = max(0, min(offset, len(self.text)))
+        number = bisect_right(self.starts, offset) - 1
+        return Position(number, self.column(number, offset))
+
+    def column(self, number: int, offset: int) -> int:
+        """Return how many units line ``number`` has before ``offset``, which is in it or at its end."""
+        start = self.starts[number]
+        if self.counts_code_points:
+            return offset - start
+        ends, more = self._wide(number)
+        return offset - start + more[bisect_right(ends, offset) - 1]
+
+    @cached_property
+    def _wides(self) -> dict[int, _Wide]:
+        return {}
+
+    def _wide(self, number: int) -> _Wide:
+        """Return the wide characters of a line, looked for once: a line may have a hundred thousand, and as many questions."""
+        known = self._wides.get(number)
+        if known is None:
+            starts = self.starts
+            start, end = starts[number], starts[number + 1] if number + 1 < len(starts) else len(self.text)
+            ends, more = [start], [0]
+            for match in _WIDE[self.encoding].finditer(self.text, start, end):
+                ends.append(match.end())
+                more.append(more[-1] + _width(match[0], self.encoding) - 1)
+            known = self._wides[number] = ends, more
+        return known
+
+    def range(self, span: Span) -> Range:
+        """Return a span as the protocol says it."""
+        return Range(self.position(span.start), self.position(span.end))
+
+    def span(self, given: Range) -> Span:
+        """Return a range as offsets; one that ends before it begins is empty."""
+        start = self.offset(given.start)
+        return Span(start, max(start, self.offset(given.end)))
+
+    def replaced(self, given: Range | None, text: str) -> "Text":
+        """Return the text with what stands under ``given`` (None: all of it) replaced."""
+        if given is None:
+            return Text(text, self.encoding)
+        span = self.span(given)
+        made = Text(self.text[: span.start] + text + self.text[span.end :], self.encoding)
+        if "\r" not in text and "\r" not in self.text[max(0, span.start - 1) : span.end + 1]:
+            # Only line ends in what was taken out and put in changed, and those behind moved. Where a \r is near, two ends may have
+            # become one, so that the lines are counted anew.
+            starts, by = self.starts, len(text) - (span.end - span.start)
+            first, last = bisect_right(starts, span.start), bisect_right(starts, span.end)
+            new = [span.start + match.end() for match in _LINE.finditer(text)]
+            made.__dict__["starts"] = [*starts[:first], *new, *(start + by for start in starts[last:])]
+        return made
+
+
+def _width(letter: str, encoding: Encoding) -> int:
+    """Return how many units a character has."""
+    code = ord(letter)
+    if encoding == "utf-16":
+        return 2 if code > 0xFFFF else 1
+    return 1 if code < 0x80 else 2 if code < 0x800 else 3 if code < 0x10000 else 4
+
 
 LARGEST = 4_000_000
 """Characters of a document; no language here reads more."""

@@ -1,7 +1,10 @@
 """The protocol's methods, each a question to the language service about a document as it is when the question comes."""
 
+import asyncio
+import gc
+import logging
 from collections.abc import Callable, Sequence
-from typing import Any, cast
+from typing import Any, BinaryIO, cast
 
 from lsprotocol import types
 from pygls.exceptions import JsonRpcException
@@ -9,21 +12,14 @@ from pygls.exceptions import JsonRpcException
 from ....lang import service
 from ....lang.diagnostic import Diagnostic, Edit
 from ....lang.service import Known
-from .actions import code_actions
+from ...runs.debug_log import level
+from .actions import code_actions, format_edit
 from .documents import Document, Snapshot
-from .formatting import format_edit
+from .protocol import TOKEN_TYPES, completion_item, document_symbol, folding_range, hover_of, text_edits, token_data
 from .server import KnotworkServer
-from .wording import (
-    TOKEN_TYPES,
-    completion_item,
-    document_symbol,
-    folding_range,
-    hover_of,
-    text_edits,
-    token_data,
-)
+from .stream import converse
 
-__all__ = ["register"]
+__all__ = ["serve"]
 
 _TRIGGERS = (" ", "(", ".", "{", '"', "'", "[", ",", "=", "$", "|", ":", "`")
 _MODIFIED, _FAILED = -32801, -32803
@@ -235,3 +231,23 @@ def _register_edits(server: KnotworkServer) -> None:
         edit = await server.ask(_formatted, snapshot)
         _unchanged(document, snapshot)
         return [] if edit is None else text_edits([edit], snapshot.text)
+
+
+# The server put together and run: its methods, its connection, its end.
+
+
+def serve(stdin: BinaryIO, stdout: BinaryIO) -> bool:
+    """Serve one client over a pair of streams until it leaves. Return whether it said good-bye in order."""
+    # A check makes many small values and keeps few: looking through all that lives each time would cost a third of it.
+    gc.set_threshold(100_000, 20, 100)
+    logging.getLogger("pygls").setLevel(logging.DEBUG if level() >= 3 else logging.CRITICAL + 1)
+    server = KnotworkServer()
+    register(server)
+
+    async def run() -> int:
+        return await converse(server.stream, stdin, stdout)
+
+    try:
+        return asyncio.run(run()) == 0
+    finally:
+        server.end()

@@ -1,8 +1,10 @@
 """The server put together: the SDK's low-level server with our tools, resources and prompts. It knows no transport."""
 
+import json
 from collections.abc import Mapping
 from typing import Any
 
+from attrs import frozen
 from mcp.server.context import ServerRequestContext
 from mcp.server.lowlevel import Server
 from mcp.shared.exceptions import MCPError
@@ -26,19 +28,88 @@ from mcp_types import (
     ResourceTemplate,
     TextContent,
     TextResourceContents,
-    Tool,
     ToolAnnotations,
 )
+from mcp_types import Tool as McpTool
+from pydantic import ValidationError
 
-from .calling import called, unknown
-from .catalogue import TOOLS
-from .ground import LOCAL, Ground
-from .prompting import PROMPTS, prompt_of
-from .refusals import Refused
+from ....lang.diagnostic import nearest, printable
+from ...gasl.records import storable
+from ..http.middleware import unexpected
+from .progress import Tell
+from .prompts import PROMPTS, prompt_of
 from .resources import TEMPLATES, Unknown, read, resources
+from .tool_errors import Refused, of_arguments
 from .tools import tool as ours
+from .tools.check_tools import CHECK
+from .tools.explain_tools import EXPLAIN
+from .tools.plan_tools import EXECUTE, RUN_PLAN
+from .tools.script_tools import RUN_LWT
+from .tools.seed_tools import SEED_CHECK, SEED_COMPUTE
+from .tools.session_tools import PAGE, SESSION
+from .tools.state_tools import ROLLBACK, SCHEMA, STATE_DIFF, STATE_SHOW
+from .tools.tool import Call, Tool
+from .workspace import LOCAL, Ground
 
-__all__ = ["create_server"]
+__all__ = ["TOOLS", "called", "create_server"]
+
+
+# All tools by name, in the order in which clients are told them.
+
+
+TOOLS: Mapping[str, Tool] = {
+    tool.name: tool
+    for tool in (
+        SCHEMA, CHECK, EXPLAIN, RUN_PLAN, EXECUTE, SESSION, STATE_SHOW, STATE_DIFF, ROLLBACK, RUN_LWT, SEED_CHECK, SEED_COMPUTE, PAGE
+    )
+}  # fmt: skip
+
+
+# A call of a tool, from the arguments as they came to the result as it is sent. Nothing that goes wrong gets out as a traceback.
+
+
+@frozen
+class Told:
+    """A result as it is sent: the structure, the same as JSON text, and whether the call failed."""
+
+    structure: dict[str, Any]
+    text: str
+    failed: bool
+
+
+def unknown(name: str, ground: Ground) -> str:
+    """Return what to say of a tool that is not offered; "" where it is."""
+    tool = TOOLS.get(name)
+    if tool is not None:
+        why = tool.absent(ground)
+        return f"{name} is not offered: {why}" if why else ""
+    offered = [each for each, known in TOOLS.items() if not known.absent(ground)]
+    like = nearest(name, offered)
+    return f"there is no tool {printable(name[:80])}; " + (
+        f"did you mean {like}?" if like else f"there are: {', '.join(offered)}"
+    )
+
+
+async def called(name: str, arguments: Mapping[str, Any] | None, ground: Ground, who: str, tell: Tell) -> Told:
+    """Call the tool ``name``, which is offered, and return what it gives."""
+    tool = TOOLS[name]
+    try:
+        try:
+            asked = tool.takes.model_validate(dict(arguments or {}))
+        except ValidationError as error:
+            raise of_arguments(error, tool.takes) from None
+        result = await tool.run(Call(ground, who, tell), asked)
+        structure = result.model_dump(mode="json")
+        failed = structure.get("status") == "refused" or result.error is not None
+    except Refused as refused:
+        structure, failed = {"error": refused.as_json()}, True
+    except Exception as error:  # the last door: a fault of ours is told under a number, without what a client wrote
+        number = unexpected(error).members["error"]
+        told = Refused("internal", f"the server failed; its log says more under {number}", "it is no fault of yours")
+        structure, failed = {"error": told.as_json()}, True
+    structure = storable({name: value for name, value in structure.items() if value is not None and value != ""})
+    return Told(structure, json.dumps(structure, ensure_ascii=False, separators=(",", ":")), failed)
+
 
 _Context = ServerRequestContext[Any, Any]
 
@@ -119,9 +190,9 @@ def _limits(ground: Ground) -> str:
     return " " + " ".join(said)
 
 
-def _tool(tool: ours.Tool, ground: Ground) -> Tool:
+def _tool(tool: ours.Tool, ground: Ground) -> McpTool:
     reads = not tool.writes or ground.settings.read_only
-    return Tool(
+    return McpTool(
         name=tool.name, title=tool.title, description=tool.description, input_schema=tool.input_schema,
         output_schema=tool.output_schema,
         annotations=ToolAnnotations(

@@ -1,17 +1,94 @@
 """A cell: its text, where that stands, its pieces, and the names that they take and bind."""
 
+import inspect
 from collections.abc import Iterable, Mapping, Sequence
 
 from attrs import evolve, field, frozen
+from IPython.core.interactiveshell import InteractiveShell
 
+from ....lang.diagnostic import Diagnostic, has_errors, sort_key
+from ....lang.parse.expr import parse_expr
 from ....lang.parse.gasl import parse_gasl
 from ....lang.parse.lwt import parse_lwt
+from ....lang.service import Language
+from ....lang.service.definitions import occurrences_in
+from ....lang.service.language_names import Occurrence
 from ...gasl.variables import Value
-from ..repl.reading import Language, Piece, pieces
-from ..repl.values import Values
-from .naming import bound_by, mentioned
+from ..repl import runners
+from ..repl.dot_commands import unknown
+from ..repl.outcome import NOTHING, Outcome, misused
+from ..repl.reader import Language as PieceLanguage
+from ..repl.reader import Piece, expression_of, pieces
+from ..repl.repl_workspace import Desk, Values
+from ..repl.runners import check
+from ..repl.session import meant
 
-__all__ = ["Cell", "dot", "outside", "place_of", "read", "stale"]
+__all__ = [
+    "NOT_HERE",
+    "Cell",
+    "checked",
+    "dot",
+    "mentioned",
+    "not_here",
+    "outside",
+    "place_of",
+    "read",
+    "stale",
+    "standing",
+]
+
+
+# Where a magic stands: the cell's number, and the line in it. Whatever calls a magic has a frame, and the shell knows its file.
+
+
+@frozen
+class Standing:
+    """``name`` is what Python's own tracebacks call the cell; ``line`` is the magic's line in it."""
+
+    name: str
+    line: int = 1
+
+
+def standing(shell: InteractiveShell) -> Standing:
+    """Return where the magic stands that is running now; of one that no cell has, the number that comes next."""
+    frame = inspect.currentframe()
+    try:
+        while frame is not None:
+            told = shell.compile.format_code_name(frame.f_code.co_filename)
+            if told is not None:
+                return Standing(str(told[1]), frame.f_lineno)
+            frame = frame.f_back
+    finally:
+        del frame  # it would keep all that its callers have alive
+    return Standing(f"In[{shell.execution_count}]")
+
+
+# What a piece takes from outside, and what it binds. The languages' own parsers say so.
+
+
+def mentioned(piece: Piece) -> list[str]:
+    """Return the names of values that a piece takes from outside, each once."""
+    found = _named(piece)
+    own = {each.name for each in found if each.defines and each.kind == "step"}
+    return list(dict.fromkeys(each.name for each in found if not each.defines and each.name not in own))
+
+
+def bound_by(piece: Piece) -> list[str]:
+    """Return the names that a piece binds, each once."""
+    if piece.language == "expr":
+        name = expression_of(piece.text)[0]
+        return [] if name is None else [name]
+    return list(dict.fromkeys(each.name for each in _named(piece) if each.defines))
+
+
+def _named(piece: Piece) -> Sequence[Occurrence]:
+    language: Language
+    match piece.language:
+        case "dot" | "remark":
+            return ()
+        case "gasl" | "lwt" | "expr" as language:
+            text = expression_of(piece.text)[1] if language == "expr" else piece.text
+    return [each for each in occurrences_in(language, text) if each.kind in ("variable", "step") and not each.scope]
 
 
 def _lines(text: str) -> str:
@@ -25,14 +102,14 @@ class Cell:
     text: str = field(converter=_lines)
     name: str
     first_line: int = 1
-    magic: Language | None = None
+    magic: PieceLanguage | None = None
     pieces: tuple[Piece, ...] = field(init=False)
 
     @pieces.default
     def _read(self) -> tuple[Piece, ...]:
         return tuple(read(self.text, self.magic, self.name, self.first_line))
 
-    def only(self, kept: Iterable[Piece], language: Language) -> Piece:
+    def only(self, kept: Iterable[Piece], language: PieceLanguage) -> Piece:
         """Return the cell as one piece with blanks in the place of all but ``kept``: everything stands where it stood."""
         places = {
             number
@@ -46,7 +123,7 @@ class Cell:
         return Piece("\n".join(shown), language, self.first_line, self.name)
 
 
-def read(text: str, magic: Language | None, name: str, first_line: int = 1) -> list[Piece]:
+def read(text: str, magic: PieceLanguage | None, name: str, first_line: int = 1) -> list[Piece]:
     """Return the pieces of a text. ``magic`` is the magic's language; None where a cell may have all of them."""
     if magic == "lwt":
         return [Piece(text, "lwt", first_line, name)]
@@ -98,3 +175,108 @@ def stale(found: Sequence[Piece], left: Sequence[Piece], before: Mapping[str, Va
         for name in names
         if name not in kept and name in before and values.context.value(name) is before[name]
     ]  # fmt: skip
+
+
+# Is a cell right as a whole? That is asked before its first piece runs, with what those before each piece will have bound.
+
+
+_CHANGES = frozenset({".read", ".undo"})
+"""Dot commands behind which nobody knows what values there will be."""
+_ELSEWHERE = {
+    "output": (
+        "a notebook has results in its cells, not in a file of the session", "NAME = %kw value NAME gives a value to Python",
+    ),
+    "quit": (
+        "a cell does not end the session that it runs in", "%kw close on a line of its own ends it; variables stay",
+    ),
+}  # fmt: skip
+"""Dot commands of the prompt that a notebook does not have: why not, and what it has instead."""
+
+NOT_HERE = frozenset(_ELSEWHERE)
+"""Their names."""
+
+
+async def checked(cell: Cell, desk: Desk) -> Outcome:
+    """Return what is wrong with a cell, of all its languages; done, with its warnings, where nothing is. Nothing is run."""
+    pieces = _foreseen([meant(piece, desk) for piece in cell.pieces])
+    orders = [piece for piece in pieces if piece.language == "gasl"]
+    if orders:
+        await desk.schema()
+    found = sorted([*_others(cell, pieces, desk), *_program(cell, pieces, orders, desk)], key=sort_key)
+    source = Piece(cell.text, "remark", cell.first_line, cell.name).source
+    if has_errors(found):
+        return evolve(runners.refused(found, source), hint=_meant_for(cell))
+    dots = [piece for piece in pieces if piece.language == "dot"]
+    fault = next((fault for piece in dots if (fault := unknown(piece.text) or not_here(piece)) is not None), None)
+    if fault is None and orders and desk.adapter is None:
+        fault = runners.needs_graph()
+    return fault or Outcome(diagnostics=runners.warnings(found), source=source)
+
+
+def _meant_for(cell: Cell) -> str:
+    """Say which magic a cell with faults is for, where that is another one."""
+    found = read(cell.text, None, cell.name)
+    languages, is_right = (
+        {piece.language for piece in found},
+        any(p.language == "expr" and _is_right(p.text) for p in found),
+    )
+    if cell.magic == "lwt" and "gasl" in languages and "lwt" not in languages:
+        return "%%gasl runs commands"
+    return "%%kw runs expressions, and all else beside them" if cell.magic is not None and is_right else ""
+
+
+def _is_right(text: str) -> bool:
+    found = parse_expr(expression_of(text)[1])
+    return found.expr is not None and not has_errors(found.diagnostics)
+
+
+def not_here(piece: Piece) -> Outcome | None:
+    """Return why a dot command is none of a notebook's; None where it is one."""
+    if piece.language != "dot":
+        return None
+    name = piece.text.split(None, 1)[0].rstrip("; \t").lower().lstrip(".\\")
+    return misused(*_ELSEWHERE[name]) if name in _ELSEWHERE else None
+
+
+def _foreseen(pieces: Sequence[Piece]) -> list[Piece]:
+    """Return the pieces up to the first one behind which values can't be foreseen."""
+    known = []
+    for piece in pieces:
+        known.append(piece)
+        if piece.language == "dot" and piece.text.split(None, 1)[0].lower() in _CHANGES:
+            break
+    return known
+
+
+def _others(cell: Cell, pieces: Sequence[Piece], desk: Desk) -> list[Diagnostic]:
+    """Return what is wrong with steps and expressions, each with what those before it bind."""
+    found, beside = list[Diagnostic](), _beside(desk)
+    for piece in pieces:
+        if piece.language in ("lwt", "expr"):
+            found += check(cell.only([piece], piece.language), beside).diagnostics
+        _bind(piece, beside)
+        if piece.language != "dot" and beside.last_value is NOTHING:
+            beside.last_value = None  # an expression may name the latest value
+    return found
+
+
+def _program(cell: Cell, pieces: Sequence[Piece], orders: Sequence[Piece], desk: Desk) -> Sequence[Diagnostic]:
+    """Return what is wrong with the commands, which are one program: they declare keys for each other."""
+    if not orders:
+        return ()
+    beside = _beside(desk)
+    for piece in pieces:
+        if piece.language != "gasl":
+            _bind(piece, beside)
+    return check(cell.only(orders, "gasl"), beside).diagnostics
+
+
+def _beside(desk: Desk) -> Desk:
+    """Return a desk on which names can be bound, and the session sees nothing of it."""
+    return evolve(desk, values=Values(desk.values.context.copy()))
+
+
+def _bind(piece: Piece, desk: Desk) -> None:
+    """Bind what a piece will bind; what it is, only running it tells."""
+    for name in bound_by(piece):
+        desk.values.bind(name, None)

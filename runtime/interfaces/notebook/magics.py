@@ -11,17 +11,16 @@ from IPython.core.magic import no_var_expand
 from IPython.display import display
 
 from ...runs.debug_log import level
-from ..misused import Misused
 from ..repl.outcome import misused
-from ..repl.reading import Language
-from . import asking
-from .cells import Cell
-from .offering import offer, withdraw
-from .placing import standing
-from .room import Bundle, Room
-from .showing import CANCELLED
-from .stopping import Stopped
-from .verbs import Verbs
+from ..repl.reader import Language
+from ..usage_error import Misused
+from . import magic_arguments
+from .cells import Cell, standing
+from .completion import offer, withdraw
+from .display import CANCELLED
+from .line_magics import Verbs
+from .progress import Stopped
+from .session import Bundle, Room
 
 __all__ = ["load", "unload"]
 
@@ -86,10 +85,10 @@ class Magics:
         with self._door():
             at = standing(self._shell)
             cell = Cell(text, at.name, at.line + 1, language)
-            if asking.wants_help(line):
+            if magic_arguments.wants_help(line):
                 self.verbs.help("", cell)
                 return
-            what, given = asking.cell_flags(line, language or "kw")
+            what, given = magic_arguments.cell_flags(line, language or "kw")
             if given is not None:
                 self.room.give_input(given)
             {"run": self.room.run, "check": self.verbs.checked, "plan": self.verbs.drawn}[what](cell)

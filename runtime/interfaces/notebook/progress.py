@@ -6,10 +6,10 @@ from typing import Any
 
 from ....lang.diagnostic import printable
 from ...events import Event
-from ..work import Work
-from .showing import told_html
+from ..figures import Work
+from .display import told_html
 
-__all__ = ["Working"]
+__all__ = ["Stopped", "Working"]
 
 _PATIENCE, _EVERY = 0.5, 0.3
 _STEPS = 6
@@ -68,3 +68,18 @@ class Working:
 def _bundle(*parts: str) -> dict[str, str]:
     line = " · ".join(printable(part) for part in parts if part)
     return {"text/html": told_html(line), "text/plain": line}
+
+
+# How a cell ends that did not do what it says: the notebook stops there, with a line in the place of a traceback.
+
+
+_LONGEST = 1_000
+
+
+class Stopped(Exception):
+    """Ends a cell; the message says why. Where there is more to be seen, it stands above."""
+
+    def _render_traceback_(self) -> list[str]:
+        """Return what IPython shows in a traceback's place."""
+        said = str(self)
+        return [printable(" ".join((said if len(said) <= _LONGEST else f"{said[:_LONGEST]}…").split()))]

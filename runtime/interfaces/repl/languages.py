@@ -1,6 +1,7 @@
 """In which language a text is, right or wrong: its first words say so, and the languages' own parsers where they don't."""
 
 import re
+from collections.abc import Sequence
 from functools import lru_cache
 from typing import Literal
 
@@ -11,12 +12,14 @@ from ....lang.parse.gasl import keywords
 from ....lang.parse.gasl.engine import automaton as gasl_automaton
 
 __all__ = [
+    "LISTED",
     "Language",
     "command_words",
     "expression_of",
     "is_more_of_a_command",
     "is_remark",
     "language_of",
+    "like",
     "without_remarks",
 ]
 
@@ -130,3 +133,19 @@ def without_remarks(text: str) -> str:
         if not is_remark(line):
             return "\n".join(lines[number:])
     return ""
+
+
+# What was probably meant by a name that is not there.
+
+
+LISTED = 8
+"""Names that are listed where none is near."""
+
+
+def like(name: str, known: Sequence[str]) -> str:
+    """Return what was probably meant, or what there is."""
+    near = nearest(name, known)
+    if near is not None:
+        return f"did you mean {near}?"
+    more = ", ..." if len(known) > LISTED else ""
+    return f"there are: {', '.join(known[:LISTED])}{more}" if known else ""

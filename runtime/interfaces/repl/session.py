@@ -7,24 +7,24 @@ to all values there are; an expression is evaluated over them. What is wrong wit
 import asyncio
 import sys
 import traceback
+from collections import deque
 from time import perf_counter
 
-from attrs import evolve, frozen
+from attrs import define, evolve, field, frozen
 
 from ....adapters.graph import AdapterError
 from ....adapters.llm import LLMError
 from ....adapters.state import StateError, StoreError
 from ...events import BudgetReached, Event, Warned
 from ...runs.debug_log import level
-from . import commands, expressions, steps
-from .desk import Desk, Entry
-from .dots import run_dot
-from .meaning import meant
+from . import runners
+from .aliases import meant
+from .dot_commands import run_dot
 from .outcome import NOTHING, Outcome
-from .past import Moment
-from .reading import Piece, is_whole
+from .reader import Piece, is_whole, pieces
+from .repl_workspace import Desk, Entry, Moment
 
-__all__ = ["Session", "meant"]
+__all__ = ["Session", "Waiting", "meant"]
 
 
 @frozen
@@ -78,11 +78,11 @@ class Session:
         before = Moment.now(piece.text, desk.state, desk.values, len(desk.ran), desk.last_value)
         match piece.language:
             case "gasl":
-                outcome = await commands.run(piece, desk, cancel)
+                outcome = await runners.run_command(piece, desk, cancel)
             case "lwt":
-                outcome = await steps.run(piece, desk, cancel)
+                outcome = await runners.run_steps(piece, desk, cancel)
             case "expr":
-                outcome = await expressions.run(piece, desk)
+                outcome = await runners.run_expression(piece, desk)
             case _:
                 return Outcome()
         desk.past.add(before, desk.state, desk.values)
@@ -114,3 +114,44 @@ def _eaten(piece: Piece, outcome: Outcome) -> list[str]:
         else "lines behind it were taken as a part of it, and are"
     )
     return [f"{behind:,} {taken} not run"] if behind else []
+
+
+# The pieces of a text that wait for their turn; a file that one of them reads comes before those behind it.
+
+
+_MOST = 100
+"""Files that one text may have read: one that reads itself has no end."""
+
+
+@define
+class Waiting:
+    """``stop``: nothing is run beyond a piece that fails."""
+
+    text: str
+    name: str = "<input>"
+    stop: bool = True
+    first_line: int = 1
+    left: deque[Piece] = field(init=False)
+    is_over: bool = field(default=False, init=False)
+    _read: int = field(default=0, init=False)
+
+    def __attrs_post_init__(self) -> None:
+        self.left = deque(pieces(self.text, self.name, self.first_line))
+
+    def next(self) -> Piece | None:
+        """Return the piece whose turn it is; None where all is done, or what came of one ended it."""
+        return self.left.popleft() if self.left and not self.is_over else None
+
+    def settled(self, outcome: Outcome) -> Outcome:
+        """Take in what came of the piece, and return it."""
+        read = outcome.reads
+        if read is not None:
+            self._read += 1
+            if self._read > _MOST:
+                outcome = evolve(
+                    outcome, status="misused", reads=None, message=f"more than {_MOST} files are read at once"
+                )
+            else:
+                self.left.extendleft(reversed(list(pieces(read.text, read.name))))
+        self.is_over = outcome.ends or outcome.status == "cancelled" or (self.stop and not outcome.is_good)
+        return outcome

@@ -162,7 +162,8 @@ def _figures(calls: int, usage: Usage, cost: float | None) -> dict[str, Any]:
 # Durable rankings: every finished call is written as it comes, so that a run that was killed pays for none twice.
 # A run's folder is as ``runtime.runs.directories`` makes it, its records are those of a script's run (``runtime.lwt.run_store``);
 # names of steps begin with the request's label: ``R00.plan``, ``R00.expand``, ``R00.final``. Its head has ``kind`` "rank";
-# ``items.json`` and ``requests.json`` stand beside it, so that the run can be resumed by its id alone. See ``docs/design/state.md#durable-runs``.
+# ``items.json`` and ``requests.json`` stand beside it, so that the run can be resumed by its id alone.
+# See ``docs/design/state.md#durable-runs``.
 
 
 _ITEMS, _REQUESTS = "items.json", "requests.json"

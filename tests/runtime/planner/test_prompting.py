@@ -7,7 +7,7 @@ import pytest
 from knotwork.runtime.prompt_files import PromptError, fill, placeholders, read_prompt
 
 RUNTIME = Path(knotwork.__file__).parent / "runtime"
-PROMPTS = sorted(RUNTIME.glob("*/prompts/*.txt"))
+PROMPTS = sorted(RUNTIME.rglob("prompts/*.txt"))
 
 
 def test_what_is_filled_in_is_never_read_again() -> None:
@@ -35,6 +35,7 @@ def test_a_prompt_that_is_not_there_is_an_error() -> None:
 
 @pytest.mark.parametrize("path", PROMPTS, ids=lambda path: f"{path.parents[1].name}/{path.stem}")
 def test_every_prompt_can_be_read(path: Path) -> None:
-    text = read_prompt(f"knotwork.runtime.{path.parents[1].name}", path.stem)
+    package = ".".join(("knotwork", "runtime", *path.parents[1].relative_to(RUNTIME).parts))
+    text = read_prompt(package, path.stem)
     assert text.strip()
     assert fill(text, dict.fromkeys(placeholders(text), "x"))

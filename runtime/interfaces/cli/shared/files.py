@@ -12,8 +12,8 @@ from attrs import evolve, frozen
 
 from .....lang.diagnostic import Diagnostic, nearest
 from .....lang.source import Source, Span
-from ...replacing import UnknownSuffix, known_suffix
-from .exit import Misused
+from ...atomic_write import UnknownSuffix, known_suffix
+from .output import Misused
 
 if TYPE_CHECKING:
     from ....api.file_kinds import FileKind

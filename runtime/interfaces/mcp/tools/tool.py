@@ -6,18 +6,19 @@ from typing import Any, NotRequired, ParamSpec, TypedDict, TypeVar
 
 from attrs import evolve, frozen
 
+from .....adapters.llm import Tally
 from .....lang import diagnostic
 from .....lang.source import Source
-from ..ground import Ground
-from ..paging import LIMIT, chosen, part_of, size_of
+from ..client_sessions import SessionKey
+from ..long_calls import read_beside
+from ..output_schemas import Arguments, Budget, Diagnostic, Page, Result, Spent
+from ..parser_pool import LONGEST
 from ..progress import Tell
-from ..readers import LONGEST
-from ..refusals import Refused
-from ..running import read_beside
-from ..shapes import Arguments, Diagnostic, Page, Result
-from ..variables import SessionKey
+from ..result_pages import LIMIT, chosen, part_of, size_of
+from ..tool_errors import Refused
+from ..workspace import Ground
 
-__all__ = ["Call", "Told", "Tool", "source_of"]
+__all__ = ["LIMIT_HINT", "Call", "Told", "Tool", "budget_of", "source_of", "spent_of"]
 
 P = ParamSpec("P")
 T = TypeVar("T")
@@ -193,3 +194,32 @@ def source_of(given: Any, name: str) -> Source:
             "send it in parts, or have it checked on the command line: knotwork check FILE",
         )  # fmt: skip
     return Source(text, name)
+
+
+# What a call spent on models, and what the server has left.
+
+
+LIMIT_HINT = "it is the server's limit: whoever starts it raises --max-calls, --max-tokens or --max-cost"
+"""What to do where a budget is used up: nothing that a client can."""
+
+
+def spent_of(tally: Tally) -> Spent | None:
+    """Return what a call spent; None where it sent no request."""
+    if not tally.calls:
+        return None
+    used, cost = tally.usage, tally.cost
+    return Spent(
+        calls=tally.calls, prompt_tokens=used.prompt_tokens, completion_tokens=used.completion_tokens,
+        cost=None if cost is None else round(cost, 9),
+    )  # fmt: skip
+
+
+def budget_of(call: Call) -> Budget | None:
+    """Return what the server has spent so far, and may spend; None where nothing was spent and nothing is limited."""
+    ledger = call.ground.models.ledger
+    if not ledger.calls and (ledger.max_calls, ledger.max_tokens, ledger.max_cost) == (None, None, None):
+        return None
+    return Budget(
+        calls=ledger.calls, tokens=ledger.usage.total, cost=None if ledger.unpriced else round(ledger.cost, 9),
+        max_calls=ledger.max_calls, max_tokens=ledger.max_tokens, max_cost=ledger.max_cost,
+    )  # fmt: skip

@@ -1,21 +1,103 @@
 """The addresses below /lab that answer with data: ask for answers, follow, list, fetch, cancel and delete runs."""
 
+from collections.abc import Mapping
 from typing import Annotated, Any
 
 import orjson
 from fastapi import APIRouter, Depends, Header, Path, Query, Request, Response
 from starlette.responses import StreamingResponse
 
-from ..parts import TheCaller, TheParts
-from ..routing import Route
-from .about import about_of
-from .following import Following, followed, replayed
-from .runs import Runs
-from .schemas import RUN, About, GenerateAnswerRequest, GenerateAnswerResponse, RunDetail, RunsPage, RunSummary
-from .shapes import detail, summary
-from .telling import FAILED, LOCATED, MISSING, STREAMED
+from ..... import __version__
+from ....answers.answer_results import ATTEMPTS, ITERATIONS, JUDGES
+from ....answers.templates import BUILTIN, Template
+from ...http.problems import MEDIA_TYPE
+from ..web_models import Parts, TheCaller, TheParts
+from ..web_settings import Route
+from .api_schemas import (
+    RUN,
+    About,
+    Bound,
+    GenerateAnswerRequest,
+    GenerateAnswerResponse,
+    RunDetail,
+    RunsPage,
+    RunSummary,
+)
+from .event_stream import Following, followed, replayed
+from .live_runs import Runs
+from .responses import detail, summary
 
-__all__ = ["router"]
+__all__ = ["STREAMED", "can_judge", "router"]
+
+
+# ``GET /lab/about``: what the server offers, as a form needs to know it.
+
+
+def about_of(parts: Parts, templates: Mapping[str, Template]) -> About:
+    """Return what ``parts`` offer."""
+    offered, limits = parts.offered, parts.settings.limits
+    return About(
+        version=__version__,
+        models=list(offered.names),
+        default=offered.default,
+        can_judge={name: can_judge(model.spec) for name, model in offered.models.items()},
+        needs_key=parts.keys.needed,
+        templates=list({**BUILTIN, **templates}),
+        bounds={
+            "iter_max": Bound(min=1, max=ITERATIONS, default=3),
+            "score_threshold": Bound(min=0.0, max=1.0, default=0.8),
+            "attempts": Bound(min=1, max=ATTEMPTS, default=1),
+            "judges": Bound(min=0, max=JUDGES, default=1),
+        },
+        runs=limits.runs_per_key if parts.keys.needed else limits.runs,
+        seconds=parts.settings.run.seconds,
+    )
+
+
+def can_judge(spec: str) -> bool:
+    """Say whether the model is one that can judge. The local default is too small to: it finds everything good."""
+    return spec != "local" and not spec.startswith("local:")
+
+
+# What the OpenAPI document says of responses besides their models.
+
+
+_PROBLEM = {MEDIA_TYPE: {"schema": {"$ref": "#/components/schemas/Problem"}}}
+
+MISSING: dict[str, Any] = {"description": "The key has no run of this id", "content": _PROBLEM}
+FAILED: dict[str, Any] = {
+    "description": "The run has no answer: `type` says why (no-answer, over-budget, out-of-time, run-cancelled, "
+    "model-unusable, interrupted); `run` is its id, `iterations` what there was",
+    "content": _PROBLEM,
+}
+LOCATED: dict[str, Any] = {
+    "headers": {
+        "Location": {"description": "The run's address", "schema": {"type": "string"}, "example": f"/lab/runs/{RUN}"}
+    }
+}
+_EVENT: dict[str, Any] = {
+    "type": "object",
+    "description": "An event as the wire has it",
+    "properties": {
+        "event": {"type": "string", "description": "Its name"},
+        "data": {"type": "string", "contentMediaType": "application/json", "description": "A JSON object"},
+        "id": {"type": "string", "pattern": "^[0-9]+$", "description": "Its number in the run, from 1"},
+    },
+    "required": ["event", "data", "id"],
+}
+STREAMED: dict[str, Any] = {
+    "description": "Events until the run is over, and comments where nothing happens for a while",
+    "content": {
+        "text/event-stream": {
+            "schema": _EVENT,
+            "example": {
+                "event": "iteration.started",
+                "data": '{"event":"iteration.started","at":0.004,"step":"","iteration":1}',
+                "id": "3",
+            },
+        }
+    },
+}
 
 router = APIRouter(prefix="/lab", tags=["answers"], route_class=Route)
 

@@ -1,1 +1,0 @@
-"""What ``knotwork answer`` does."""

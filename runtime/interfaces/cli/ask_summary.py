@@ -1,0 +1,307 @@
+"""What stands at the end: the answer on stdout, on stderr what it rests on, what it cost, and how to go on."""
+
+import shlex
+import sys
+from pathlib import Path
+from typing import Any, Literal
+
+from attrs import define, evolve, field, frozen
+
+from ....lang.diagnostic import printable
+from ...events import BranchClosed, BranchOpened, DecisionMade, Event, HypothesisFormed, RepairAsked
+from ...excerpts import clipped, excerpt
+from ...loops.search import MOST_CALLS, Tree
+from ...loops.traversal.traversal_results import Asked, Explored, Finding
+from ..atomic_write import replace_file
+from ..figures import Calls
+from ..options import Ground, Limits
+from .program_view import CommandLines
+from .shared.output import Exit, colour, complain, is_terminal, json_text, paint, say, write
+
+__all__ = ["Lines", "Question", "Searched", "finish"]
+
+
+# What a person asked of ``ask``, as values.
+
+
+Form = Literal["auto", "plain", "json"]
+
+
+@frozen
+class Searched:
+    """The options of a search. ``strategy`` is None where there is none; ``tree`` is the file that the tree is written to."""
+
+    strategy: str | None = None
+    width: int = 3
+    branching: int = 3
+    depth: int = 8
+    value: str = "judge"
+    enough: float = 0.8
+    tree: str | None = None
+
+    @property
+    def settings(self) -> dict[str, Any] | None:
+        """The settings by name, as ``knotwork.ask`` takes them."""
+        if self.strategy is None:
+            return None
+        return {
+            "strategy": self.strategy, "width": self.width, "branching": self.branching, "max_depth": self.depth,
+            "enough": self.enough,
+        }  # fmt: skip
+
+
+@frozen
+class Question:
+    """The arguments of ``knotwork ask``."""
+
+    text: str
+    ground: Ground
+    llm: str | None
+    max_steps: int
+    max_repairs: int
+    prompt_characters: int | None
+    time_limit: float | None
+    again: bool
+    form: Form
+    max_concurrency: int
+    limits: Limits
+    search: Searched = Searched()
+
+
+_STYLES = {"complete": "green", "ungrounded": "yellow", "stopped": "yellow", "failed": "red", "cancelled": "yellow"}
+_CODES = {
+    "complete": Exit.DONE, "ungrounded": Exit.PARTIAL, "stopped": Exit.FAILED, "failed": Exit.FAILED,
+    "cancelled": Exit.INTERRUPTED,
+}  # fmt: skip
+_FINDINGS = 10
+_ITEM, _SOURCE = 160, 120
+_TREE = 15
+"""Lines of a tree that are shown; of a larger one the way to the best state."""
+
+
+def finish(made: Asked, calls: Calls, asked: Question, unkept: str = "") -> int:
+    """Write the answer and the report; return the exit code. ``unkept``: why not all of it is kept, where it should be."""
+    if asked.form == "json":
+        print(json_text(made.as_json()))
+    elif made.answer:
+        write(made.answer)
+    sys.stdout.flush()
+    if made.answer and is_terminal(sys.stdout) and is_terminal(sys.stderr):
+        say()
+    if made.search is not None:
+        _searched(made.search, whole=asked.search.tree == "-")
+    _report(made, calls, asked, unkept)
+    code = _CODES[made.status]
+    if made.incomplete and code == Exit.DONE:
+        code = Exit.PARTIAL
+    if unkept and code in (Exit.DONE, Exit.PARTIAL):
+        code = Exit.FAILED
+    return (
+        code
+        if asked.search.tree in (None, "-") or _written(made.tree, Path(asked.search.tree))
+        else code or Exit.FAILED
+    )
+
+
+def _searched(search: Explored, whole: bool) -> None:
+    """Tell how the search went: of a large tree the way to the best state only."""
+    lines = [] if search.tree is None else search.tree.text().splitlines()
+    way = [line for line in lines if line.startswith("*")]
+    value = "of a value that could not be told" if search.value is None else f"worth {search.value:.2f}"
+    plans = f"{search.plans} plan{'' if search.plans == 1 else 's'}"
+    count = 0 if search.tree is None else len(search.tree.nodes)
+    states = f", {count} state{'' if count == 1 else 's'}" if count else ""
+    say(f"{search.strategy}: {plans}{states}, the best {value}")
+    for line in lines if whole or len(lines) <= _TREE else way:
+        say(printable(line))
+    if not whole and len(lines) > _TREE:
+        beside = len(lines) - len(way)
+        say(
+            f"  and {beside} branch{'' if beside == 1 else 'es'} beside; --tree - shows {'it' if beside == 1 else 'them'}"
+        )
+
+
+def _written(tree: Tree | None, path: Path) -> bool:
+    """Write the tree in the form that the file's name asks for; say whether that was possible."""
+    if tree is None:
+        complain(f"there is no tree to write to {path}", "it is there after --search")
+        return False
+    forms = {".json": tree.dumps, ".mmd": tree.mermaid, ".dot": tree.dot}
+    text = forms.get(path.suffix.lower(), tree.text)()
+    try:
+        replace_file(path, text if text.endswith("\n") else f"{text}\n")
+    except OSError as error:
+        complain(f"{path} can't be written: {error.strerror or error}")
+        return False
+    return True
+
+
+def _report(made: Asked, calls: Calls, asked: Question, unkept: str) -> None:
+    if made.evidence:
+        say("evidence:")
+        for found in made.evidence[:_FINDINGS]:
+            say(printable(f"  {_told(found)}"))
+        if len(made.evidence) > _FINDINGS:
+            say(f"  and {len(made.evidence) - _FINDINGS} more; --format json has them")
+    if not made.calls:  # told again from what was kept: no warning was shown
+        for reason in made.incomplete:
+            say(printable(f"the answer may not be the whole one: {reason}"))
+    status = paint(made.status, _STYLES[made.status], colour(sys.stderr))
+    steps = f"{len(made.steps)} step{'' if len(made.steps) == 1 else 's'}"
+    parts = [
+        steps,
+        *([f"{made.earlier} of them before"] if made.earlier else []),
+        calls.line(),
+        f"{made.seconds:.2f} s",
+    ]
+    say(f"{status}: {' · '.join(parts)}")
+    if made.reason:
+        say(printable(made.reason))
+    if asked.ground.state is None:
+        if made.status != "complete":
+            say("with --state DIR the same command goes on where it stood")
+        if more := _more_calls(made, asked):
+            say(f"--max-calls {more} allows more calls")
+        return
+    if unkept:
+        say(printable(f"not all of it is kept in {asked.ground.state}: {unkept}"))
+    else:
+        say(f"kept in {printable(asked.ground.state)}")
+    if made.status != "complete":
+        also = "; another model (--llm) may do better" if made.stopped in ("refused", "no_progress") else ""
+        say(f"go on with: {_command(made, asked)}{also}")
+
+
+def _told(found: Finding) -> str:
+    sources = []
+    for piece in found.evidence:
+        named = (
+            piece.get("source_id")
+            or piece.get("doc_id")
+            or piece.get("file_path")
+            or piece.get("nodes")
+            or piece.get("cited")
+            or piece.get("command")
+        )
+        if piece.get("kind") == "model":
+            sources.append(clipped(f"{piece.get('model')} citing {excerpt(named, _SOURCE)}", _SOURCE))
+        elif named:
+            sources.append(excerpt(named, _SOURCE))
+    behind = f"  ← {'; '.join(dict.fromkeys(sources))}" if sources else ""
+    return f"{found.key}: {excerpt(found.item, _ITEM)}{behind}"
+
+
+def _command(made: Asked, asked: Question) -> str:
+    """Return the command that goes on; after the last step that was allowed it allows as many again."""
+    words = ["knotwork", "ask", str(asked.ground.graph), made.question, "--state", str(asked.ground.state)]
+    if asked.llm is not None:
+        words += ["--llm", asked.llm]
+    words += ["--force"] if asked.ground.force else []
+    words += ["--raw"] if asked.ground.raw else []
+    words += _search_options(asked.search, made.stopped == "exhausted")
+    if made.stopped in ("refused", "no_progress") and not str(asked.llm).startswith(("replay:", "record:")):
+        words += ["--no-cache"]  # the same prompt would find the same answer there
+    if more := _more_calls(made, asked):
+        words += ["--max-calls", str(more)]
+    elif asked.limits.max_calls not in (None, MOST_CALLS):
+        words += ["--max-calls", str(asked.limits.max_calls)]
+    if made.stopped == "steps" or (made.stopped == "refused" and len(made.steps) >= asked.max_steps):
+        words += ["--max-steps", str(2 * asked.max_steps)]
+    elif asked.max_steps != 12:
+        words += ["--max-steps", str(asked.max_steps)]
+    return shlex.join(words)
+
+
+def _more_calls(made: Asked, asked: Question) -> int:
+    """Return how many calls would do where they ended it; 0 where they did not."""
+    most = asked.limits.max_calls
+    return max(1, 2 * most) if made.stopped == "budget" and most is not None and made.calls >= most else 0
+
+
+def _search_options(search: Searched, exhausted: bool) -> list[str]:
+    """Return the options of a search that are not the usual ones; of one that tried everything those of a larger one.
+
+    What it asked for is kept, so that more branches would change nothing where it was.
+    """
+    strategy, depth = search.strategy, search.depth
+    if strategy is None:
+        return []
+    if exhausted and strategy == "greedy":
+        strategy = "beam"
+    elif exhausted:
+        depth += 4
+    search, words = evolve(search, depth=depth), ["--search", strategy]
+    for name in ("width", "branching", "depth", "value", "enough"):
+        if (given := getattr(search, name)) != getattr(Searched(), name):
+            words += [f"--{name}", str(given)]
+    return words
+
+
+# What a person sees while a question is answered: decisions, hypotheses, commands as they end, branches, repairs.
+
+
+_LONGEST, _BRIEF = 400, 160
+_LINE_STYLES = {"start": "cyan", "continue": "green", "refine": "yellow", "pivot": "yellow", "terminate": "green"}
+
+
+@define
+class Lines:
+    """A line for each decision, hypothesis and branch, on stderr, and those of the plans' commands."""
+
+    most: int
+    _commands: CommandLines = field(factory=CommandLines)
+    _open: dict[int, list[BranchOpened]] = field(factory=dict)
+    _hypothesis: str = ""
+
+    def __call__(self, event: Event) -> None:
+        """Show one event."""
+        match event:
+            case DecisionMade():
+                decision = paint(event.decision, _LINE_STYLES.get(event.decision, "yellow"), colour(sys.stderr))
+                by = " (by rule)" if event.by == "rule" else " (ungrounded)" if event.ungrounded else ""
+                why = f": {clipped(event.why, _LONGEST)}" if event.why else ""
+                say(f"step {event.step} of at most {self.most} · {decision}{by}{printable(why)}")
+            case HypothesisFormed():
+                if event.resumed:
+                    self.note(f"step {event.step} goes on behind what was done of its plan {event.plan}")
+                if event.hypothesis and not (self._open and event.hypothesis == self._hypothesis):
+                    self.note(f"  hypothesis: {clipped(event.hypothesis, _LONGEST)}")
+                self._hypothesis = event.hypothesis
+                if event.alternatives and not self._open:  # a search tries the others too
+                    self.note(f"  taken with confidence {event.confidence:g}, before {event.alternatives} other plans")
+            case RepairAsked():
+                first = next(
+                    (each["message"] for each in event.diagnostics if each["severity"] == "error"),
+                    event.reason or "it can't be read",
+                )
+                refused = "refused, asked" if event.written else "asked"  # where nothing came nothing was refused
+                self.note(f"  {refused} again ({event.attempt}): {clipped(str(first), _LONGEST)}")
+            case BranchOpened():
+                self._open.setdefault(event.node, []).append(event)
+            case BranchClosed():
+                self._closed(event)
+            case _:
+                self._commands(event)
+
+    def note(self, text: str) -> None:
+        """Print a line."""
+        self._commands.note(text)
+
+    def stop(self) -> None:
+        """Nothing is open."""
+
+    def _closed(self, event: BranchClosed) -> None:
+        begun = self._open.get(event.node)
+        opened = begun.pop(0) if begun else None  # a state's branches end in the order in which they began
+        if begun == []:
+            del self._open[event.node]
+        outcome = event.outcome or event.status
+        if event.child is None:
+            came = f"{outcome}: {event.message}" if event.message else outcome
+        else:
+            there = "state {} again" if event.status == "merged" else "state {}"
+            came = f"{outcome}, {there.format(event.child)}"
+            came += f" worth {event.value:.2f}" if event.value is not None else ""
+        why = [] if opened is None else [clipped(each, _BRIEF) for each in (opened.rationale, opened.plan) if each]
+        about = f" {': '.join(why)}" if why else ""
+        self.note(f"  branch of state {event.node}:{about} → {clipped(came, _LONGEST)}")

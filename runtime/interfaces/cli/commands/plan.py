@@ -1,0 +1,36 @@
+"""``knotwork plan``: what a run would do, in what order."""
+
+from typing import Annotated, Literal
+
+import typer
+
+from ..shared.params import InputFile, Lenient, MaxSteps
+
+__all__ = ["plan"]
+
+
+def plan(
+    file: Annotated[
+        str,
+        typer.Argument(
+            metavar="FILE", help="A script, a GASL program, a plan or a Formula Seed; - is stdin.", show_default=False
+        ),
+    ],
+    output_format: Annotated[
+        Literal["text", "json", "mermaid", "dot"],
+        typer.Option("--format", help="text for people; mermaid and dot draw the graph."),
+    ] = "text",
+    input_file: InputFile = None,
+    lenient: Lenient = False,
+    max_steps: MaxSteps = 10_000,
+) -> int:
+    """Show what a run would do: layers, critical path, final step.
+
+    Of a program or a plan: its commands, which takes from which, which ask a model.
+    Of a Formula Seed: what it computes, from what. Steps that are not needed for the end are marked x. Nothing is called.
+
+    Example: knotwork plan cafes.lwt --format dot | dot -Tsvg > cafes.svg
+    """
+    from ..plan_view import plan_of_any
+
+    return plan_of_any(file, output_format, "lenient" if lenient else "strict", input_file, max_steps)

@@ -1,0 +1,117 @@
+"""``knotwork replay``: run a recorded session again and say whether it comes out the same."""
+
+import asyncio
+import json
+from collections.abc import Iterator, Mapping
+from typing import Annotated, Any, Literal
+
+import typer
+
+from ....api import gasl
+from ....gasl.replay import Verdict
+from ....gasl.state_graph import ROLLBACK
+from ....models.wiring import read_state
+from ....session.workspace import chunks_of, graph_of, raw_of
+from ..shared.inputs import loaded, there
+from ..shared.output import Exit, Misused, json_text, say, write
+from ..shared.params import AsWritten, ChunksFile, GraphSource, no_key
+
+
+def replay(
+    folder: Annotated[
+        str, typer.Argument(metavar="DIR", help="The state's folder, or an exported state.json.", show_default=False)
+    ],
+    graph: GraphSource = None,
+    llm: Annotated[
+        str | None,
+        typer.Option(
+            "--llm",
+            metavar="SPEC",
+            callback=no_key,
+            show_default=False,
+            help="Who is asked where no answer is recorded; nobody without it.",
+        ),
+    ] = None,
+    chunks: ChunksFile = None,
+    raw: AsWritten = False,
+    output_format: Annotated[Literal["table", "json"], typer.Option("--format", help="A table, or JSON.")] = "table",
+) -> int:
+    """Run a state's commands again, with the recorded answers of the model, and compare.
+
+    The state itself is not touched. Exit code 0 where the result is identical, 1 where it differs.
+
+    Example: knotwork replay run/ --graph nx:les_miserables
+    """
+
+    return replay_state(folder, graph, llm, chunks, raw, output_format)
+
+
+# What ``replay`` does: runs a recorded session beside the state, and tells what differs.
+
+
+_CELL = 100
+
+
+def replay_state(
+    folder: str, graph: str | None, llm: str | None, chunks: str | None, raw: bool, form: Literal["table", "json"]
+) -> int:
+    """Replay and tell; the exit code says whether it came out the same.
+
+    The graph and the chunks are those that the state names, unless others are given.
+    """
+    recorded = read_state(there(folder))
+    source = graph or graph_of(recorded)
+    if source is None:
+        raise Misused("the state does not say which graph it was made with", "give it: --graph FILE")
+    adapter = loaded(source, raw or (graph is None and raw_of(recorded)))
+    verdict = asyncio.run(gasl.areplay(recorded, adapter, llm, chunks=chunks or chunks_of(recorded)))
+    if form == "json":
+        write(json_text(_json(verdict)))
+    else:
+        _tell(verdict)
+        if not verdict.identical:
+            for remark in _reasons(recorded, verdict):
+                say(remark)
+    return Exit.DONE if verdict.identical else Exit.FAILED
+
+
+def _tell(verdict: Verdict) -> None:
+    word = "identical" if verdict.identical else "different"
+    parts = [f"{verdict.commands:,} command{'' if verdict.commands == 1 else 's'}"]
+    if verdict.recalled:
+        parts.append(f"{verdict.recalled:,} answer{'' if verdict.recalled == 1 else 's'} of the model as recorded")
+    if verdict.asked:
+        parts.append(f"{verdict.asked:,} asked anew")
+    print(f"{word}: {' · '.join(parts)}")
+    if verdict.differences:
+        from ..shared.tables import render
+
+        rows = [[found.where, _cell(found.recorded), _cell(found.replayed)] for found in verdict.differences]
+        print(render(["where", "recorded", "now"], rows, wide=frozenset({"where"})), end="")
+    for remark in verdict.remarks:
+        say(remark)
+
+
+def _reasons(recorded: Mapping[str, Any], verdict: Verdict) -> Iterator[str]:
+    """Yield what was done past the commands, which a replay can't do again."""
+    if any(entry.get("part") == ROLLBACK for entry in recorded.get("history") or ()):
+        yield "the state was taken back by hand (knotwork state rollback), which no command says"
+
+
+def _cell(value: Any) -> str:
+    text = value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
+    return text if len(text) <= _CELL else text[: _CELL - 1] + "…"
+
+
+def _json(verdict: Verdict) -> dict[str, Any]:
+    return {
+        "identical": verdict.identical,
+        "commands": verdict.commands,
+        "recalled": verdict.recalled,
+        "asked": verdict.asked,
+        "differences": [
+            {"where": found.where, "recorded": found.recorded, "replayed": found.replayed}
+            for found in verdict.differences
+        ],
+        "remarks": list(verdict.remarks),
+    }

@@ -1,0 +1,189 @@
+"""``knotwork report``: a run, or a state, as one page that explains itself."""
+
+import os
+import sys
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from .....adapters.graph import AdapterError, GraphAdapter
+from .....adapters.state import StoreError
+from .....lang.diagnostic import nearest, printable
+from ....loops.traversal.question_store import FOLDER
+from ....models.wiring import read_brief
+from ....report import Account, read_account, render, render_run
+from ....runs.directories import FILE, RunError, base_directory, find_folder
+from ....runs.event_log import LOG
+from ....session.workspace import graph_of, raw_of
+from ...atomic_write import replace_file
+from ..shared.files import STDIN, writable
+from ..shared.inputs import loaded, there
+from ..shared.output import Exit, Misused, say
+from ..shared.params import AsWritten, GraphSource
+
+
+def report(
+    named: Annotated[
+        str,
+        typer.Argument(
+            metavar="RUN|STATE",
+            help="A run's id or folder; or a state's folder, or an exported state.json.",
+            show_default=False,
+        ),
+    ],
+    output: Annotated[
+        str | None,
+        typer.Option(
+            "--output",
+            "-o",
+            metavar="FILE",
+            help="Where to; report.html in the folder without it, - is stdout.",
+            show_default=False,
+        ),
+    ] = None,
+    graph: GraphSource = None,
+    raw: AsWritten = False,
+) -> int:
+    """Write one HTML page.
+
+    Of a run (rank, ask, seed compile, run): each phase with its status, time, tokens and cost, each call with prompt and answer, repairs
+    with what was wrong, tools, commands, decisions.
+
+    Of a state: the question, each step and why, the findings with their evidence, the graph around them, the questions that were asked.
+    The graph is the one that the state was made with, unless one is given; without it only what the evidence names is drawn.
+
+    Example: knotwork report run/ -o findings.html
+    """
+
+    return write_report(named, output, graph, raw)
+
+
+# What ``report`` does: finds out what it is told of, reads it, writes the page whole or not at all.
+# A folder with ``run.jsonl`` is a run's, a name that is no path is looked for among the kept runs, all else is a state's.
+
+
+_PAGE = "report.html"
+_QUESTIONS = 20
+"""Questions of a state that its page tells, the latest."""
+
+
+def write_report(named: str, output: str | None, graph: str | None, raw: bool = False) -> int:
+    """Write the page and say where it is. Raises ``Misused``, ``StoreError``, ``AdapterError`` and ``OSError``."""
+    if output is not None and output != STDIN and Path(output).is_dir():
+        raise Misused(f"{output} is a folder", f"name a file in it: --output {Path(output) / _PAGE}")
+    writable(output, (".html", ".htm"))
+    run = _run_named(named)
+    if run is not None:
+        if graph is not None:
+            raise Misused("--graph is for the report of a state", "a run's has no drawing of the graph")
+        page, beside = _of_run(run), run / _PAGE
+    else:
+        page, beside = _of_state(named, graph, raw), _beside(Path(named))
+    if output == STDIN:
+        sys.stdout.write(page + "\n")
+        return Exit.DONE
+    path = Path(output) if output is not None else beside
+    replace_file(path, page, follow=output is not None)  # a folder that was given away may have a link under our name
+    say(printable(f"written to {path}"))
+    return Exit.DONE
+
+
+def _run_named(named: str) -> Path | None:
+    """Return a run's folder; None where a state is meant. Raises ``Misused`` where nothing has the name."""
+    path = Path(named)
+    if (path / FILE).is_file():
+        return path
+    if path.exists():
+        return None
+    if named and path.name == named and (base_directory() / named).is_dir():
+        _no_run(named, base_directory() / named)
+    try:
+        return find_folder(named)
+    except RunError:
+        pass
+    if path.name == named and not _like(path):
+        near = nearest(named, _kept())
+        hint = (
+            f"did you mean {near}?"
+            if near
+            else "knotwork runs lists the runs; a state is the folder that --state named"
+        )
+        raise Misused(f"there is no run and no state {named}", hint)
+    there(named)  # says what it has to say of a state that is not there
+    return None
+
+
+def _no_run(named: str, folder: Path) -> None:
+    """Raise ``Misused`` where ``folder`` looks like a run's, whose records are gone: it has a log of events, or stands among the runs."""
+    looks = (folder / LOG).is_file() or folder.resolve().parent == base_directory().resolve()
+    if looks and not (folder / FILE).is_file():
+        raise Misused(f"{named} is no run's folder: it has no {FILE}", "knotwork runs lists the runs that there are")
+
+
+def _kept() -> list[str]:
+    try:
+        return os.listdir(base_directory())
+    except OSError:
+        return []
+
+
+def _like(path: Path) -> bool:
+    """Say whether something beside where the state would be has a name like it."""
+    try:
+        return nearest(path.name, os.listdir(path.absolute().parent)) is not None
+    except OSError:
+        return False
+
+
+def _of_run(folder: Path) -> str:
+    try:
+        return render_run(read_account(folder))
+    except RunError as error:
+        raise Misused(error.message, error.hint) from None
+
+
+def _of_state(folder: str, graph: str | None, raw: bool) -> str:
+    path = there(folder)
+    try:
+        state = read_brief(path)
+    except StoreError:
+        if path.is_dir():
+            _no_run(folder, path)
+        raise
+    questions, left_out = _questions(Path(folder))
+    return render(state, _graph(state, graph, raw), questions, left_out)
+
+
+def _questions(state: Path) -> tuple[list[Account], int]:
+    """Return the latest questions that were asked of a state, and how many there are before them."""
+    try:
+        folders = sorted((each for each in (state / FOLDER).iterdir() if (each / FILE).is_file()), reverse=True)
+    except OSError:
+        return [], 0
+    found: list[Account] = []
+    for folder in folders[:_QUESTIONS]:
+        try:
+            found.append(read_account(folder))
+        except RunError as error:
+            say(printable(f"a question is left out: {error.message}"))
+    return found, max(0, len(folders) - _QUESTIONS)
+
+
+def _beside(state: Path) -> Path:
+    return state / _PAGE if state.is_dir() else state.with_suffix(".html")
+
+
+def _graph(state: Mapping[str, Any], named: str | None, raw: bool) -> GraphAdapter | None:
+    """Return the graph that was named, or the one that the state was made with, if it can still be read."""
+    if named is not None:
+        return loaded(named, raw)
+    source = graph_of(state)
+    if source is None:
+        return None
+    try:
+        return loaded(source, raw or raw_of(state))
+    except AdapterError as error:
+        say(printable(f"the drawing has only what the evidence names: {error.message}; --graph names another"))
+        return None

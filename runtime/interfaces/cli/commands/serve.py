@@ -1,0 +1,331 @@
+"""``knotwork serve``: iterative answers and scripts over HTTP, and the Lab page."""
+
+import logging
+import os
+import re
+from importlib.util import find_spec
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+from urllib.parse import urlsplit
+
+import typer
+from attrs import frozen
+
+from .....lang.diagnostic import printable
+from ....errors import RequestError
+from ....models.wiring import default_spec
+from ....runs.debug_log import level
+from ....runs.directories import base_directory
+from ...options import named_specs, price_of
+from ..shared.output import Exit, Misused, complain, say
+from ..shared.params import LIMITS, MaxCalls, MaxCost, MaxTokens, ModelSpec, NoCache, PriceOf, no_key
+
+if TYPE_CHECKING:
+    from ...http.keys import Keys
+    from ...web.web_settings import Model, ServerSettings
+
+__all__ = ["keys_path", "say_keys", "whether_keys_are_needed"]
+
+KEYS = "Keys"
+"""The heading under which help lists these."""
+
+
+def serve(
+    host: Annotated[str, typer.Option("--host", metavar="HOST", help="The address to listen on.")] = "127.0.0.1",
+    port: Annotated[
+        int, typer.Option("--port", "-p", metavar="N", min=0, max=65535, help="The port; 0 picks a free one.")
+    ] = 8000,
+    llm: ModelSpec = None,
+    models: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--model",
+            metavar="NAME=SPEC",
+            callback=no_key,
+            help="Another model that clients may name.",
+            show_default=False,
+        ),
+    ] = None,
+    history: Annotated[
+        str | None,
+        typer.Option(
+            "--history", metavar="FILE", help="Where answers are kept; beside the runs without it.", show_default=False
+        ),
+    ] = None,
+    keep_runs: Annotated[
+        int, typer.Option("--keep-runs", metavar="N", min=1, help="Runs kept of each key; the oldest ones go.")
+    ] = 1000,
+    templates: Annotated[
+        str | None,
+        typer.Option("--templates", metavar="FILE", help="Prompts that clients may name.", show_default=False),
+    ] = None,
+    cors: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--cors",
+            metavar="ORIGIN",
+            help="A site whose pages may ask, such as https://example.org.",
+            show_default=False,
+        ),
+    ] = None,
+    keys: Annotated[
+        str | None,
+        typer.Option(
+            "--keys",
+            metavar="FILE",
+            rich_help_panel=KEYS,
+            help="Where keys are kept; beside the runs without it.",
+            show_default=False,
+        ),
+    ] = None,
+    add_key: Annotated[
+        str | None,
+        typer.Option(
+            "--add-key",
+            metavar="NAME",
+            rich_help_panel=KEYS,
+            help="Make a key, print it once, and leave.",
+            show_default=False,
+        ),
+    ] = None,
+    remove_key: Annotated[
+        str | None,
+        typer.Option(
+            "--remove-key", metavar="NAME", rich_help_panel=KEYS, help="Remove a key, and leave.", show_default=False
+        ),
+    ] = None,
+    list_keys: Annotated[
+        bool, typer.Option("--list-keys", rich_help_panel=KEYS, help="List the keys by name, and leave.")
+    ] = False,
+    max_runs: Annotated[
+        int, typer.Option("--max-runs", metavar="N", min=1, rich_help_panel=LIMITS, help="Runs under way at once.")
+    ] = 16,
+    max_runs_per_key: Annotated[
+        int,
+        typer.Option("--max-runs-per-key", metavar="N", min=1, rich_help_panel=LIMITS, help="The same, of one key."),
+    ] = 4,
+    rate_per_key: Annotated[
+        str, typer.Option("--rate-per-key", metavar="N/minute", rich_help_panel=LIMITS, help="Requests of one key.")
+    ] = "120/minute",
+    time_limit: Annotated[
+        float,
+        typer.Option("--time-limit", metavar="S", min=0.001, rich_help_panel=LIMITS, help="Seconds a run may take."),
+    ] = 600.0,
+    grace: Annotated[
+        float,
+        typer.Option(
+            "--grace", metavar="S", min=0, rich_help_panel=LIMITS, help="Seconds that runs get to finish at the end."
+        ),
+    ] = 30.0,
+    max_calls: MaxCalls = None,
+    max_tokens: MaxTokens = None,
+    max_cost: MaxCost = None,
+    price: PriceOf = None,
+    no_cache: NoCache = False,
+    log: Annotated[bool, typer.Option("--log", help="Write a line on stderr for each request.")] = False,
+) -> int:
+    """Serve iterative answers and scripts over HTTP, and the Lab page to try them.
+
+    Without keys only this machine is served. Limits on calls, tokens and cost are those of one run.
+
+    Example: knotwork serve --llm openai:gpt-4o --port 8000
+    """
+
+    asked = ServeAsked(
+        host, port, llm, tuple(models or ()), history, keep_runs, templates, tuple(cors or ()), keys, add_key, remove_key, list_keys,
+        max_runs, max_runs_per_key, rate_per_key, time_limit, grace, max_calls, max_tokens, max_cost, price, not no_cache, log,
+    )  # fmt: skip
+    return perform(asked)
+
+
+# What a person asked of ``serve``, as values.
+
+
+@frozen
+class ServeAsked:
+    """The arguments of ``knotwork serve``, under the names that the command line has."""
+
+    host: str
+    port: int
+    llm: str | None
+    models: tuple[str, ...]
+    history: str | None
+    keep_runs: int
+    templates: str | None
+    cors: tuple[str, ...]
+    keys: str | None
+    add_key: str | None
+    remove_key: str | None
+    list_keys: bool
+    max_runs: int
+    max_runs_per_key: int
+    rate_per_key: str
+    time_limit: float
+    grace: float
+    max_calls: int | None
+    max_tokens: int | None
+    max_cost: float | None
+    price: str | None
+    cache: bool
+    log: bool
+
+
+# ``serve --add-key``, ``--remove-key`` and ``--list-keys``.
+
+
+def manage_keys(asked: ServeAsked, path: Path) -> int:
+    """Change or list the keys of the file and return the exit code. The key itself goes to stdout, once."""
+    from ...http.keys import KeysError, add_key, read_keys, remove_key
+
+    if sum((asked.add_key is not None, asked.remove_key is not None, asked.list_keys)) > 1:
+        raise Misused("--add-key, --remove-key and --list-keys are one at a time")
+    try:
+        if asked.add_key is not None:
+            made = add_key(path, asked.add_key)
+            print(made)
+            say(printable(f"this is the only time it is shown; its hash is kept in {path}"))
+        elif asked.remove_key is not None:
+            remove_key(path, asked.remove_key)
+            say(printable(f"removed; servers that use {path} no longer take it"))
+        else:
+            for key in read_keys(path):
+                print(printable(f"{key.created}  {key.name}"))
+    except KeysError as error:
+        complain(error.message, error.hint)
+        return Exit.FAILED
+    return Exit.DONE
+
+
+# Who gets into a server over HTTP: where its keys are kept, and that no other machine comes in without one.
+
+
+def keys_path(given: str | None) -> Path:
+    """Return the file of the keys: the one that was named, or the one that all servers of a person share."""
+    return Path(given) if given is not None else base_directory().parent / "keys.json"
+
+
+def whether_keys_are_needed(keys: "Keys", host: str) -> bool:
+    """Say it. Raises ``KeysError``, and ``Misused`` where there are none and ``host`` lets other machines in."""
+    from ...http.server_settings import is_loopback
+
+    needed = keys.needed
+    if not needed and not is_loopback(host):
+        raise Misused(
+            f"--host {printable(host)} lets other machines in, and there are no keys",
+            "make one: knotwork serve --add-key NAME; or listen on 127.0.0.1",
+        )
+    return needed
+
+
+def say_keys(needed: bool) -> None:
+    """Tell whether a client needs a key."""
+    say("keys: needed" if needed else "keys: none needed on this machine; knotwork serve --add-key NAME makes one")
+
+
+# ``serve`` put together: what was asked as the server's settings, the server, and what is told on stderr.
+
+
+_ALIASES = {"local": "local", "replay": "replay", "record": "record"}
+"""What a model is called that has only a file for a name: a path is nobody's business."""
+
+
+def perform(asked: ServeAsked) -> int:
+    """Do what was asked and return the exit code. Raises ``Misused`` and ``NotConfigured``."""
+    for name in ("fastapi", "uvicorn"):
+        if find_spec(name) is None:
+            raise Misused("serve: its extra is not installed", "pip install 'knotwork[server]'")
+    keys = keys_path(asked.keys)
+    if asked.add_key is not None or asked.remove_key is not None or asked.list_keys:
+        return manage_keys(asked, keys)
+    return _serve(asked, keys)
+
+
+def _serve(asked: ServeAsked, keys: Path) -> int:
+    from ...http.keys import Keys, KeysError
+    from ...http.server import NoPort
+    from ...web.web_server import serve
+
+    settings = _settings(asked, keys)
+    try:
+        needed = whether_keys_are_needed(Keys(keys), asked.host)
+    except KeysError as error:
+        complain(error.message, error.hint)
+        return Exit.FAILED
+    logging.basicConfig(format="%(message)s", level=logging.WARNING)
+
+    def ready(url: str) -> None:
+        default, *others = settings.models
+        more = f", and {', '.join(model.name for model in others)}" if others else ""
+        say(printable(f"model: {default.name}{f' ({default.spec})' if default.spec != default.name else ''}{more}"))
+        say_keys(needed)
+        say(f"listening on {url}/lab")
+
+    try:
+        in_order = serve(settings, ready)
+    except NoPort as error:
+        complain(str(error), "--port 0 picks a free one")
+        return Exit.FAILED
+    except RequestError as error:  # the templates'
+        raise Misused(error.message, error.hint) from None
+    return Exit.DONE if in_order else Exit.INTERRUPTED
+
+
+def _settings(asked: ServeAsked, keys: Path) -> "ServerSettings":
+    from ...http.server_settings import Limits
+    from ...web.web_settings import RunLimits, ServerSettings
+
+    folder = base_directory().parent
+    return ServerSettings(
+        models=_models(asked),
+        history=Path(asked.history) if asked.history is not None else folder / "answers.sqlite",
+        keys=keys,
+        keep=asked.keep_runs,
+        host=asked.host,
+        port=asked.port,
+        templates=Path(asked.templates) if asked.templates is not None else None,
+        cors=tuple(_origin(given) for given in asked.cors),
+        limits=Limits(_rate(asked.rate_per_key), asked.max_runs, asked.max_runs_per_key),
+        run=RunLimits(asked.max_calls, asked.max_tokens, asked.max_cost, price_of(asked.price), asked.time_limit),
+        grace=asked.grace,
+        cache=asked.cache,
+        log=asked.log or level() > 0,
+    )
+
+
+def _models(asked: ServeAsked) -> "tuple[Model, ...]":
+    from ...web.web_settings import Model
+
+    spec = (asked.llm or default_spec(os.environ)).strip()
+    named = named_specs(asked.models)
+    name = _name_of(spec)
+    if name in named:
+        name = "default"
+    if name in named:
+        raise Misused(f"--model {name}=... has the name of the server's own model", "give it another name")
+    return (Model(name, spec), *(Model(each, wanted) for each, wanted in named.items()))
+
+
+def _name_of(spec: str) -> str:
+    """Return what clients call the model: its own name, never an address or a path."""
+    if spec.startswith(("http://", "https://")):
+        return spec.partition("#")[2] or "default"
+    scheme, _, rest = spec.partition(":")
+    return _ALIASES.get(scheme, rest or scheme)
+
+
+def _rate(text: str) -> float:
+    found = re.fullmatch(r"(\d+(?:\.\d+)?)(?:/(?:m|min|minute))?", text.strip())
+    if found is None or not float(found[1]) >= 1:
+        raise Misused(f"--rate-per-key takes requests a minute, not {text!r}", "for example --rate-per-key 60/minute")
+    return float(found[1])
+
+
+def _origin(text: str) -> str:
+    try:
+        parts = urlsplit(text)
+        plain = parts.scheme in ("http", "https") and parts.netloc and text == f"{parts.scheme}://{parts.netloc}"
+    except ValueError:
+        plain = False
+    if not plain:
+        raise Misused(f"--cors takes an origin, not {text!r}", "scheme and host without a path: https://example.org")
+    return text.lower()

@@ -1,0 +1,280 @@
+"""The contexts of a run, read as a stream: each with its line, so that a faulty one can be named and the others run."""
+
+import asyncio
+import io
+import itertools
+import os
+import queue
+import stat
+import sys
+import threading
+from collections.abc import AsyncIterator, Callable, Iterator, Mapping
+from contextlib import suppress
+from typing import Any, BinaryIO, Literal
+
+from attrs import define, field
+
+from ....lang.literals import kind_of
+from ...seeds.reviews import Context, ContextError, read_context
+from .json_stream import Item, NotJSON, values
+from .result_file import guarded
+from .shared.files import STDIN, read_source
+from .shared.output import Misused
+
+__all__ = ["Contexts", "Feed", "about", "name_of"]
+
+_SEED_KEYS = (
+    "compute",
+    "compute_dag",
+    "extract",
+    "extraction_fields",
+    "extraction_prompt",
+    "filter_keywords",
+    "output_fields",
+)
+
+_DEEPEST = 100
+
+
+def looks_like_a_seed(value: Any) -> bool:
+    """Say whether a JSON value is a Formula Seed rather than a context."""
+    return isinstance(value, Mapping) and "reviews" not in value and any(key in value for key in _SEED_KEYS)
+
+
+def name_of(context: Mapping[str, Any], index: int) -> str:
+    """Return the name under which a context's result stands: its own, else its number from 1 on."""
+    name = context.get("name")
+    return name if isinstance(name, str) and name else f"context {index + 1}"
+
+
+def about(context: Mapping[str, Any]) -> dict[str, Any]:
+    """Return a context without its reviews: what formulas may read of it."""
+    return {key: value for key, value in context.items() if key != "reviews"}
+
+
+def _is_deep(value: Any) -> bool:
+    """Say whether a JSON value is nested deeper than can be worked with: what is read must be written again."""
+    layer = [value]
+    for _ in range(_DEEPEST + 1):
+        inner = (each.values() if isinstance(each, dict) else each for each in layer if isinstance(each, dict | list))
+        layer = [part for parts in inner for part in parts]
+        if not layer:
+            return False
+    return True
+
+
+@define
+class Contexts:
+    """A file of contexts (``-`` is stdin): a JSON object a line, a JSON list, or one object. Read it once.
+
+    ``faults`` are the items that could not be used, in order; ``size`` are its bytes, where that is known. ``what``: the same
+    serves for results.
+    """
+
+    name: str
+    what: Literal["contexts", "results"] = "contexts"
+    faults: list[Item] = field(factory=list)
+    size: int | None = None
+    _stream: BinaryIO | io.FileIO | None = None
+
+    @property
+    def shown(self) -> str:
+        """The file's name for a person."""
+        return "<stdin>" if self.name == STDIN else self.name
+
+    @property
+    def waits(self) -> bool:
+        """Say whether reading may have to wait for somebody: a pipe, a terminal. Known once it is open."""
+        return self.size is None
+
+    @property
+    def share(self) -> float | None:
+        """How much was read, from 0 to 1; None where that is not known."""
+        if self.size and self._stream is not None:
+            with suppress(OSError, ValueError):
+                return self._stream.tell() / self.size
+        return None
+
+    def __iter__(self) -> Iterator[Item]:
+        """Yield the objects with their place and line. Raises ``Misused`` for what is something else, and ``Unreadable``."""
+        self._stream = self._opened()
+        try:
+            for item in values(self._stream):
+                if fault := item.fault or self._fault(item):
+                    self.faults.append(Item(item.index, item.line, fault=fault))
+                else:
+                    yield item
+        except NotJSON as error:
+            raise self._not_json(error.looks_like) from None
+        finally:
+            if self.name != STDIN:
+                self._stream.close()
+
+    def _opened(self) -> BinaryIO | io.FileIO:
+        if self.name == STDIN:
+            if sys.stdin is None:
+                raise Misused("there is no stdin to read")
+            if sys.stdin.isatty():
+                print("reading from the terminal; Ctrl-D ends it", file=sys.stderr)
+            with suppress(OSError, ValueError):  # unbuffered: a thread may be left waiting for it at the end
+                return io.FileIO(sys.stdin.fileno(), closefd=False)
+            return sys.stdin.buffer  # no file of the system (a test's)
+        try:
+            stream = open(self.name, "rb", buffering=0)  # noqa: SIM115 - __iter__ closes it
+        except (OSError, ValueError):
+            read_source(self.name, like="*.jsonl")  # fails for the same reason, and says it well
+            raise
+        found = os.fstat(stream.fileno())
+        self.size = found.st_size if stat.S_ISREG(found.st_mode) else None
+        return stream
+
+    def _fault(self, item: Item) -> str:
+        """Say why a JSON value is of no use."""
+        if not isinstance(item.value, dict):
+            return f"it is {kind_of(item.value)}, not an object"
+        if _is_deep(about(item.value)):
+            return f"it is nested more than {_DEEPEST} levels deep"
+        if item.index == 0 and looks_like_a_seed(item.value):
+            order = "run SEED CONTEXTS" if self.what == "contexts" else "compute SEED RESULTS"
+            raise Misused(f"{self.shown} is a Formula Seed, not {self.what}", f"the order is: knotwork seed {order}")
+        if item.index == 0 and self.what == "contexts" and "reviews" not in item.value and "extractions" in item.value:
+            hint = f"knotwork seed compute SEED {self.shown} computes again from them"
+            raise Misused(f"{self.shown} has results, not contexts", hint)
+        return ""
+
+    def _not_json(self, looks_like: str) -> Misused:
+        what = "CSV" if looks_like == "csv" else "no JSON"
+        hint = '{"name": "Cafe", "reviews": [{"text": "...", "stars": 4, "useful": 0, "date": "2026-01-31"}]}'
+        if self.what == "results":
+            hint = "seed run writes them: --format jsonl"
+        return Misused(f"{self.shown} is {what}; {self.what} are JSON objects, one a line", hint)
+
+
+# Hands contexts to a run: those that are still to be done, from a file or from a pipe that keeps the run waiting.
+
+
+Refuse = Callable[[Item], None]
+"""Is told of what can't be used, in the run's thread."""
+
+
+@define
+class Feed:
+    """The contexts of one run, in order. ``kept``: results that are there already, name by index.
+
+    ``pending`` has what was handed out or refused, by index, in that order: what is known of the context besides its reviews.
+    Whoever is done with one takes it out. ``before`` counts the contexts that need nothing done.
+    """
+
+    contexts: Contexts
+    kept: Mapping[int, str] = field(factory=dict)
+    pending: dict[int, dict[str, Any]] = field(factory=dict)
+    before: int = 0
+    _items: Iterator[Item] = field(init=False)
+    _ahead: list[Item] = field(factory=list)
+    _told: int = 0
+
+    def __attrs_post_init__(self) -> None:
+        self._items = iter(self.contexts)
+
+    def look(self) -> bool:
+        """Read the first context and say whether there is one, or a faulty one at least. Raises as reading does."""
+        first = next(self._items, None)
+        self._ahead = [] if first is None else [first]
+        return first is not None or bool(self.contexts.faults)
+
+    def stream(self, refuse: Refuse) -> "Iterator[Context] | AsyncIterator[Context]":
+        """Return what ``run_many`` takes."""
+        return self._arriving(refuse) if self.contexts.waits else self.ready(refuse)
+
+    def ready(self, refuse: Refuse) -> Iterator[Context]:
+        """Yield the contexts to be done, read where they are asked for."""
+        for found in self._read():
+            if (context := self._taken(found, refuse)) is not None:
+                yield context
+
+    async def _arriving(self, refuse: Refuse) -> AsyncIterator[Context]:
+        async for found in _arriving(self._read()):
+            if (context := self._taken(found, refuse)) is not None:
+                yield context
+
+    def _taken(self, found: Context | Item, refuse: Refuse) -> Context | None:
+        """Note what came, in the run's thread."""
+        if isinstance(found, Item):
+            self.pending[found.index] = {}
+            refuse(found)
+            return None
+        self.pending[found.index] = about(found.values)
+        return found
+
+    def _read(self) -> Iterator[Context | Item]:
+        """Yield the contexts to be done, and what is no context. Raises ``Misused`` where one is not the one that was."""
+        for item in itertools.chain(self._ahead, self._items):
+            yield from self._faults()
+            if item.index in self.kept:
+                self._compare(item)
+                self.before += 1
+                continue
+            try:
+                context = read_context(item.value, item.index)
+            except ContextError as error:
+                yield Item(item.index, item.line, item.value, str(error))
+                continue
+            yield context
+        yield from self._faults()
+
+    def _faults(self) -> list[Item]:
+        new = self.contexts.faults[self._told :]
+        self._told += len(new)
+        return new
+
+    def _compare(self, item: Item) -> None:
+        name, was = item.value.get("name"), self.kept[item.index]
+        if isinstance(name, str) and was not in (name, guarded(name)):
+            raise Misused(
+                f"the contexts changed: {name} in line {item.line} stands where {was} was, whose result is there",
+                "name another file with --out, or --force writes it anew",
+            )
+
+
+async def _arriving(items: Iterator[Context | Item]) -> AsyncIterator[Context | Item]:
+    """Yield what ``items`` gives, read in a thread of its own: calls go on while a pipe has nothing to read."""
+    loop = asyncio.get_running_loop()
+    wanted: queue.SimpleQueue[asyncio.Future[Context | Item | None] | None] = queue.SimpleQueue()
+
+    def settle(
+        future: "asyncio.Future[Context | Item | None]", item: Context | Item | None, error: Exception | None
+    ) -> None:
+        if future.done():  # nobody waits any more
+            return
+        if error is not None:
+            future.set_exception(error)
+        else:
+            future.set_result(item)
+
+    def read() -> None:
+        while (future := wanted.get()) is not None:
+            item, error = None, None
+            try:
+                item = next(items, None)
+            except Exception as raised:  # raised again where the item is awaited
+                error = raised
+            try:
+                loop.call_soon_threadsafe(settle, future, item, error)
+            except RuntimeError:  # the run is over
+                return
+            if item is None:
+                return
+
+    threading.Thread(
+        target=read, name="contexts", daemon=True
+    ).start()  # blocked in a read, it must not keep the process
+    try:
+        while True:
+            future: asyncio.Future[Context | Item | None] = loop.create_future()
+            wanted.put(future)
+            item = await future
+            if item is None:
+                return
+            yield item
+    finally:
+        wanted.put(None)

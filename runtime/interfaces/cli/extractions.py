@@ -1,0 +1,266 @@
+"""Reads what was extracted, a line a context: what ``seed run`` wrote, or lines that a person or a program made.
+
+A line is ``{"context": {...} or a name, "extractions": [{"extraction": {...}, "meta": {...}}]}``; a result has that too, and ``name``,
+``index`` and ``counts`` besides.
+"""
+
+import io
+import sys
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from attrs import define, evolve, field, frozen
+
+from ....lang.trees.expr import Field
+from ....lang.trees.node import walk
+from ....lang.trees.seed import FormulaSeed
+from ...api.checked import Checked, check_seed
+from ...seeds.seed_results import Counts, ResultFault, SeedResult, read_result
+from .contexts import Contexts, about, name_of
+from .json_stream import Item, NotJSON, values
+from .shared.checks import show
+from .shared.files import Unreadable, read_source, required
+from .shared.output import Exit, Misused, say
+
+__all__ = ["Extracted", "Results", "chosen", "open_seed", "refused"]
+
+_TOLD = 5
+"""Names that a message lists."""
+
+
+@frozen
+class Extracted:
+    """What was extracted for one context. ``given`` is the line's object, ``result`` the same as it was read."""
+
+    line: int
+    context: Mapping[str, Any]
+    result: SeedResult
+    given: Mapping[str, Any] = field(repr=False)
+
+    @property
+    def name(self) -> str:
+        """The context's name, or its number."""
+        return self.result.name or name_of({}, self.index)
+
+    @property
+    def index(self) -> int:
+        """The context's place among all."""
+        return self.result.index
+
+    @property
+    def rows(self) -> list[dict[str, Any]]:
+        """The extractions that did not fail, as what is computed over; ``review`` and ``excerpt`` say where each is from."""
+        return [found.as_json() for found in self.result.extractions if not found.failed]
+
+
+@define
+class Results:
+    """A file of results (``-`` is stdin), for one seed. ``contexts`` has what the lines don't; read it once."""
+
+    seed: FormulaSeed
+    items: Contexts
+    known: Mapping[int, Mapping[str, Any]] | None = None
+
+    @classmethod
+    def of(cls, seed: FormulaSeed, name: str, contexts: str | None) -> "Results":
+        """Prepare to read the file ``name``; ``contexts`` is the file of the contexts, if it was named. Raises ``Misused``."""
+        items = Contexts(name, what="results")
+        if contexts is None:
+            return cls(seed, items)
+        if contexts == name:
+            raise Misused(f"{contexts} can't be the results and the contexts")
+        return cls(seed, items, {item.index: about(item.value) for item in Contexts(contexts)})
+
+    def __iter__(self) -> Iterator[Extracted]:
+        """Yield what was extracted, context by context. Raises ``Misused`` for what is of no use to the seed."""
+        for item in self.items:
+            made = self._read(item)
+            if isinstance(made, str):
+                self.items.faults.append(Item(item.index, item.line, fault=made))
+            else:
+                yield made
+
+    def _read(self, item: Item) -> "Extracted | str":
+        given = item.value
+        if "extractions" not in given:
+            return self._without_extractions(given)
+        try:
+            result = read_result(_completed(given, item.index), "it")
+        except ResultFault as error:
+            return str(error).removeprefix("it: ")
+        if result.errors and result.errors[0].kind == "context":
+            return f"nothing was extracted: {result.errors[0].message}"
+        self._compare(result)
+        context = self._context(given, result.index)
+        return Extracted(item.line, context, evolve(result, name=_name(given, context)), given)
+
+    def _without_extractions(self, given: Mapping[str, Any]) -> str:
+        shown = self.items.shown
+        if "reviews" in given:
+            hint = f"knotwork seed run SEED {shown} extracts what this command takes"
+            raise Misused(f"{shown} has contexts, not what was extracted from them", hint)
+        if "outputs" in given:
+            raise Misused(
+                f"{shown} has no extractions: it was written with --brief",
+                "run it again without: nothing is paid twice",
+            )
+        return 'it has no "extractions"'
+
+    def _compare(self, result: SeedResult) -> None:
+        """Refuse extractions that have none of the seed's fields: they are another seed's."""
+        have = list(dict.fromkeys(key for found in result.extractions for key in found.extraction))
+        fields = self.seed.field_by_name
+        if have and fields and not any(key in fields for key in have):
+            raise Misused(
+                f"{self.items.shown} is of another seed: it has {', '.join(have[:_TOLD])}",
+                f"this seed extracts {', '.join(list(fields)[:_TOLD])}",
+            )
+
+    def _context(self, given: Mapping[str, Any], index: int) -> Mapping[str, Any]:
+        context = given.get("context")
+        if isinstance(context, dict):
+            return about(context)
+        if self.known is not None:
+            name = context if isinstance(context, str) else given.get("name")
+            found = self.known.get(index, {})
+            if isinstance(name, str) and name and found.get("name", name) != name:
+                named = [each for each in self.known.values() if each.get("name") == name]
+                if not named:
+                    raise Misused(
+                        f"{self.items.shown} has {name}, and the contexts have not", "are they the same run's?"
+                    )
+                found = named[0]
+            return found
+        if (read := _reads(self.seed)) is not None:
+            raise Misused(
+                f"{self.seed.source.name} reads context.{read}, and {self.items.shown} has no contexts",
+                "--contexts FILE names them",
+            )
+        return {"name": context} if isinstance(context, str) else {}
+
+
+def _reads(seed: FormulaSeed) -> str | None:
+    """Return a key of the context that the seed reads; None where it reads none."""
+    fields = (node for step in seed.steps for node in walk(step) if isinstance(node, Field))
+    return next((found.name for found in fields if found.namespace == "context"), None)
+
+
+def _name(given: Mapping[str, Any], context: Mapping[str, Any]) -> str:
+    named = (given.get("name"), context.get("name"), given.get("context"))
+    return next((name for name in named if isinstance(name, str) and name), "")
+
+
+def _completed(given: Mapping[str, Any], index: int) -> Mapping[str, Any]:
+    """Return a line that a person wrote as what a run writes: what it lacks is put in."""
+    if "status" in given and "counts" in given:
+        return given
+    found = given["extractions"]
+    if isinstance(found, list):
+        found = [{"review": place, **each} if isinstance(each, dict) else each for place, each in enumerate(found)]
+    lacking = {"name": "", "status": "complete", "outputs": {}, "extractions": found}
+    return {
+        "index": index,
+        **given,
+        **lacking,
+        "counts": Counts(len(found) if isinstance(found, list) else 0).as_json(),
+    }
+
+
+def chosen(results: Results, wanted: str | None) -> tuple[Extracted, bool]:
+    """Return the result that ``wanted`` names (a context's name, else a number from 1 on), and whether there are more.
+
+    Without it, the first. Raises ``Misused`` where there is none.
+    """
+    first: Extracted | None = None
+    names: list[str] = []
+    number = int(wanted) - 1 if wanted is not None and wanted.isdecimal() and len(wanted) < 10 else None
+    numbered: Extracted | None = None
+    for found in results:
+        if first is not None and wanted is None:
+            return first, True
+        first = first or found
+        if wanted is not None and found.name == wanted:
+            return found, False
+        if found.index == number:
+            numbered = found
+        if len(names) < 1000:
+            names.append(found.name)
+    if wanted is None and first is not None:
+        return first, False
+    if numbered is not None:
+        return numbered, False
+    if first is None:
+        raise Misused(f"{results.items.shown} has no results", *_reason(results))
+    from ....lang.diagnostic import nearest
+
+    near = nearest(str(wanted), names)
+    raise Misused(f"{results.items.shown} has no context {str(wanted)[:60]}", f"did you mean {near}?" if near else "")
+
+
+def _reason(results: Results) -> tuple[str, ...]:
+    return tuple(f"line {fault.line}: {fault.fault}" for fault in results.items.faults[:1])
+
+
+# Reads and checks the seed that a command is about, and says so where it is something else.
+
+
+_OTHERS = {".lwt": "a prompt script", ".gasl": "a program"}
+
+
+def open_seed(name: str, order: str, *, warn: bool = False) -> FormulaSeed | Checked:
+    """Return the seed; a ``Checked`` says what is wrong. With ``warn`` its warnings are told on stderr: it is about to cost.
+
+    ``order`` is the command with its arguments in order. Raises ``Misused`` for a file of another kind.
+    """
+    for suffix, noun in _OTHERS.items():
+        if name.lower().endswith(suffix):
+            raise Misused(f"{name} is {noun}, not a Formula Seed", f"it is run by: knotwork run {name}")
+    try:
+        source = read_source(name, like="*.seed.json")
+    except Unreadable as error:
+        if error.diagnostic.code == "KW003":
+            _compare(name, _beginning(name), order)
+        return Checked((error.diagnostic,), error.source)
+    _compare(source.name, source.text[:_LOOKED_AT].encode("utf-8", "replace"), order)
+    required(source, ("seed", "script", "table"), "this command takes a Formula Seed (.seed.json)", "seed")
+    checked = check_seed(source)
+    if checked.failed or checked.seed is None:
+        return checked
+    if warn:
+        show([checked.without_remarks], sys.stderr)
+    return checked.seed
+
+
+_LOOKED_AT = 4 << 20
+"""Characters of a file that are looked at to see what it is."""
+
+
+def _beginning(name: str) -> bytes:
+    try:
+        with open(name, "rb") as file:
+            return file.read(_LOOKED_AT)
+    except OSError:
+        return b""
+
+
+def _compare(name: str, beginning: bytes, order: str) -> None:
+    """Refuse contexts, results and CSV in the place of the seed: the arguments are in the wrong order."""
+    try:
+        first = next(values(io.BytesIO(beginning)), None)
+    except NotJSON as error:
+        if error.looks_like == "csv" or not name.lower().endswith(".json"):
+            raise Misused(f"{name} is no JSON, and so no Formula Seed", f"the order is: {order}") from None
+        return
+    if first is None or not isinstance(first.value, dict):
+        return
+    keys = first.value.keys()
+    found = "results" if "extractions" in keys else "contexts" if "reviews" in keys else ""
+    if found:
+        raise Misused(f"{name} has {found}, not a Formula Seed", f"the order is: {order}")
+
+
+def refused(checked: Checked, what: str = "nothing was run") -> int:
+    """Tell why there is nothing to do with a seed, and return the exit code."""
+    show([checked.without_remarks], sys.stderr)
+    say(what)
+    return Exit.ERRORS

@@ -1,0 +1,275 @@
+"""Reads JSON values one at a time: a value a line, values over several lines, or the elements of one list.
+
+Files of contexts and of results are longer than memory. A value that can't be read is told with its line; those after it are
+read all the same.
+"""
+
+import io
+import json
+import re
+from collections.abc import Iterator
+from typing import Any, BinaryIO, Literal
+
+from attrs import define, frozen
+
+from ....adapters.llm.answers import json_words
+
+__all__ = ["MAX_VALUE", "Item", "NotJSON", "values"]
+
+MAX_VALUE = 64 << 20
+"""Bytes of one value."""
+
+_CHUNK = 1 << 16
+_STRING = rb'(?:[^"\\\n]+|\\[^\n])*+'
+_INSIDE = re.compile(_STRING)
+_AT_BASE, _DEEPER = (re.compile(rb'"%b"|["{}\[\]\n%b]' % (_STRING, more)) for more in (b",", b""))
+_MARK = b"\xef\xbb\xbf"
+"""What some editors write before UTF-8."""
+
+
+class NotJSON(Exception):
+    """The whole text is something else; ``looks_like`` says what."""
+
+    def __init__(self, looks_like: Literal["csv", "text"]) -> None:
+        super().__init__(looks_like)
+        self.looks_like = looks_like
+
+
+@frozen
+class Item:
+    """A value: its place among all of them from 0 on, the line where it begins from 1 on. ``fault``: why it has no value."""
+
+    index: int
+    line: int
+    value: Any = None
+    fault: str = ""
+
+
+def values(stream: BinaryIO | io.FileIO, limit: int = MAX_VALUE) -> Iterator[Item]:
+    """Yield every value in order. Blank lines count as lines only; one that can't be read has its place.
+
+    What is longer than ``limit`` bytes has a fault. Raises ``NotJSON`` where nothing looks like JSON, and ``OSError``.
+    """
+    head, whole = _head(stream, limit)
+    rest = io.BufferedReader(_Chain(head.removeprefix(_MARK), None if whole else stream), _CHUNK)
+    match _layout(head.removeprefix(_MARK), limit):
+        case "list":
+            yield from _pieces(rest, limit, depth=1)
+        case "spread":
+            yield from _pieces(rest, limit, depth=0)
+        case _:
+            yield from _lines(rest, limit)
+
+
+class _Chain(io.RawIOBase):
+    """What was read already, then the rest."""
+
+    def __init__(self, head: bytes, stream: BinaryIO | io.FileIO | None) -> None:
+        self._head = memoryview(head)
+        self._stream = stream
+
+    def readable(self) -> bool:
+        return True
+
+    def readinto(self, buffer: Any) -> int:
+        """Fill ``buffer``; 0 at the end."""
+        size = len(buffer)
+        if self._head:
+            given = bytes(self._head[:size])
+            self._head = self._head[size:]
+        else:
+            given = _read(self._stream, size) if self._stream is not None else b""
+        buffer[: len(given)] = given
+        return len(given)
+
+
+def _read(stream: BinaryIO | io.FileIO, size: int) -> bytes:
+    """Read what is there, at least a byte: a pipe gives its lines as they come."""
+    read = getattr(stream, "read1", stream.read)
+    return bytes(read(size))
+
+
+def _head(stream: BinaryIO | io.FileIO, limit: int) -> tuple[bytes, bool]:
+    """Return the beginning: enough to see how the values stand; and whether that is all there is."""
+    head, seen = bytearray(), -1
+    while len(head) <= limit:
+        chunk = _read(stream, _CHUNK)
+        head += chunk
+        if not chunk:
+            return bytes(head), True
+        if seen < 0 and (begin := _first(head)) is not None:
+            if head[begin] != 0x7B:  # what is no object is known by now
+                break
+            if (seen := head.find(b"\n", max(begin, len(head) - len(chunk)))) >= 0 and _is_value(head[begin:seen]):
+                break
+    return bytes(head), False
+
+
+def _first(head: bytearray) -> int | None:
+    """Return where the text begins."""
+    text = head[:_CHUNK].removeprefix(_MARK)
+    blank = len(text) - len(text.lstrip())
+    return None if blank == len(text) else min(len(head), _CHUNK) - len(text) + blank
+
+
+def _layout(head: bytes, limit: int) -> Literal["list", "spread", "lines"]:
+    """Say how the values stand. A first line that is a value, or a first value that is none, means lines."""
+    text = head.lstrip()
+    if text[:1] == b"[":
+        return "list"
+    if text[:1] != b"{":
+        lines = [line.lstrip() for line in text.splitlines()]
+        if text and not any(line[:1] == b"{" for line in lines):
+            raise NotJSON("csv" if b"," in lines[0] or b"\t" in lines[0] or b";" in lines[0] else "text")
+        return "lines"
+    first, newline, _ = text.partition(b"\n")
+    if not newline or _is_value(first):
+        return "lines"
+    found = next(_pieces(io.BytesIO(text), limit, depth=0), None)
+    return "spread" if found is not None and not found.fault else "lines"
+
+
+def _is_value(text: bytes | bytearray) -> bool:
+    return not _parsed(0, 0, bytes(text)).fault
+
+
+def _lines(stream: "io.BufferedReader[Any]", limit: int) -> Iterator[Item]:
+    number, index = 0, 0
+    while line := stream.readline(limit + 1):
+        number += 1
+        if len(line) > limit and not line.endswith(b"\n"):
+            while (more := stream.readline(_CHUNK)) and not more.endswith(b"\n"):
+                pass
+            yield Item(index, number, fault=_too_long(limit))
+        elif line.strip():
+            yield _parsed(index, number, line)
+        else:
+            continue
+        index += 1
+
+
+@define
+class _Splitter:
+    """Finds where values end by brackets and quotes alone, whatever else is wrong in them.
+
+    ``base`` is the depth at which values stand: 1 inside of one list.
+    """
+
+    base: int
+    depth: int = 0
+    line: int = 1
+    in_string: bool = False
+    escaped: bool = False
+    ended: bool = False
+    more: bool = False
+
+    def feed(self, chunk: bytes) -> Iterator[tuple[bytes, bool]]:
+        """Yield pieces of values; with True, the value ends behind the piece."""
+        at = begin = 0
+        while at < len(chunk):
+            if self.in_string:
+                at = self._string(chunk, at)
+                continue
+            found = (_AT_BASE if self.depth == self.base else _DEEPER).search(chunk, at)
+            if found is None:
+                break
+            at = found.end()
+            mark = found[0]
+            if mark == b"\n":
+                self.line += 1
+                if self.depth == self.base and not chunk[begin:at].strip():
+                    begin = at
+            elif mark[0] == 0x22:
+                self.in_string = mark == b'"'
+            elif mark in b"{[":
+                self.depth += 1
+                if self.depth == 1 == self.base:  # the list's own bracket
+                    begin = at
+            elif mark in b"}]":
+                self.depth -= 1
+                if self.depth < self.base or (self.base == 0 and self.depth <= 0):
+                    self.depth = max(self.depth, 0)
+                    self.ended = self.base == 1
+                    yield chunk[begin : at - (self.base == 1)], True
+                    begin = at
+                    if self.ended:
+                        self.more = bool(chunk[at:].strip())
+                        return
+            elif self.depth == self.base == 1:  # a comma between elements
+                yield chunk[begin : at - 1], True
+                begin = at
+        if begin < len(chunk):
+            yield chunk[begin:], False
+
+    def _string(self, chunk: bytes, at: int) -> int:
+        """Go on in a string that was not whole; return where to go on behind it."""
+        if not self.escaped:
+            at = _INSIDE.match(chunk, at).end()  # type: ignore[union-attr]  # it matches nothing, too
+            if at == len(chunk):
+                return at
+        mark = chunk[at]
+        self.line += mark == 0x0A
+        self.in_string = self.escaped or mark != 0x22
+        self.escaped = not self.escaped and mark == 0x5C
+        return at + 1
+
+
+def _pieces(stream: Any, limit: int, depth: int) -> Iterator[Item]:
+    """Yield the elements of a list (``depth`` 1), or values one after the other that take several lines each (0)."""
+    splitter, held, size, index, line = _Splitter(depth), list[bytes](), 0, 0, 1
+    while not splitter.ended and (chunk := _read(stream, _CHUNK)):
+        for piece, ends in splitter.feed(chunk):
+            if not size and (text := piece.lstrip()):
+                newlines = piece.count(b"\n", 0, len(piece) - len(text))
+                line = splitter.line - piece.count(b"\n") + newlines  # all of the piece's lines are counted by now
+            if size or piece.strip():
+                size += len(piece)
+                if size <= limit:
+                    held.append(piece)
+            if ends and size:
+                text = b"".join(held)
+                yield _parsed(index, line, text) if size <= limit else Item(index, line, fault=_too_long(limit))
+                index, size = index + 1, 0
+                held.clear()
+    if depth == 1 and splitter.ended:
+        if splitter.more or any(chunk.strip() for chunk in iter(lambda: _read(stream, _CHUNK), b"")):
+            yield Item(index, splitter.line, fault="there is more behind the end of the list")
+        return
+    if size:
+        last = _parsed(index, line, b"".join(held)) if depth == 1 and size <= limit else None
+        whole = last is not None and isinstance(last.value, dict)
+        yield last if last is not None and whole else Item(index, line, fault="the text ends inside of it")
+        index += 1
+        if not whole:
+            return
+    if depth == 1:
+        yield Item(index, splitter.line, fault="the list has no end: a ] is missing")
+
+
+def _too_long(limit: int) -> str:
+    return f"it has more than {limit >> 20} MiB, the most that is read"
+
+
+def _parsed(index: int, line: int, data: bytes) -> Item:
+    """Read one value."""
+    try:
+        text = data.decode()
+        value = json.loads(text)
+        if "\\u" in text or "NaN" in text or "Infinity" in text:
+            # In a review such a text or number is one review's fault; anywhere else nobody could write it again.
+            about = (
+                {name: each for name, each in value.items() if name != "reviews"} if isinstance(value, dict) else value
+            )
+            json.dumps(about, ensure_ascii=False, allow_nan=False).encode()
+    except UnicodeDecodeError as error:
+        return Item(index, line, fault=f"it is not text in UTF-8 (byte {error.start} is {data[error.start]:#04x})")
+    except UnicodeEncodeError:
+        return Item(index, line, fault="it has a lone surrogate (half a character, such as \\ud800)")
+    except json.JSONDecodeError as error:
+        return Item(index, line, fault=f"it is not JSON: {json_words(error)} (column {error.colno})")
+    except RecursionError:
+        return Item(index, line, fault="it is nested too deeply")
+    except ValueError as error:
+        fault = "NaN or Infinity is no JSON number" if "JSON compliant" in str(error) else str(error).partition(";")[0]
+        return Item(index, line, fault=f"it is not JSON: {fault}")
+    return Item(index, line, value)

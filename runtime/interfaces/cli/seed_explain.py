@@ -1,0 +1,317 @@
+"""What ``seed explain`` and ``seed sensitivity`` do: where a value is from, and what it hangs on. No model is asked."""
+
+import sys
+from collections.abc import Iterable, Mapping, Sequence
+from pathlib import Path
+from typing import Any, Literal
+
+from ....lang.diagnostic import nearest, printable
+from ....lang.evaluate.expr.values import shown
+from ....lang.evaluate.seed.explanation import as_json, as_text, explain
+from ....lang.evaluate.seed.fused.engine import Compute
+from ....lang.evaluate.seed.sensitivity import Flip, Sensitivity, sensitivity
+from ....lang.trees.seed import DefineFilter, FormulaSeed
+from ...api.checked import Checked
+from ...seeds.compute import Computing
+from ..atomic_write import replace_file
+from .extractions import Extracted, Results, chosen, open_seed, refused
+from .result_file import Unwritten
+from .result_writer import OutFormat, Sink, form_of, open_sink, same_file
+from .seed_view import Tally, many
+from .shared.checks import show
+from .shared.files import STDIN, Unreadable, only_one_stdin, writable
+from .shared.output import Exit, Misused, colour, complain, json_text, paint, say, write
+
+__all__ = ["compute_again", "convert_seed", "explain_value", "show_schema", "show_sensitivity"]
+
+_EXCERPT = 80
+_SHOWN = 25
+"""Changes that are shown of one context; JSON has all."""
+
+
+def explain_value(
+    seed_name: str, results: str, name: str, wanted: str | None, contexts: str | None, form: Literal["text", "json"]
+) -> int:
+    """Write the chain from ``name`` down to the reviews."""
+    seed = _opened(seed_name, results, contexts, "explain SEED RESULTS NAME")
+    if isinstance(seed, Checked):
+        return refused(seed, "nothing was read")
+    _known(seed, name, seed.step_by_name)
+    try:
+        found, more = chosen(Results.of(seed, results, contexts), wanted)
+    except Unreadable as error:
+        return refused(Checked((error.diagnostic,), error.source), "nothing was read")
+    explanation = explain(seed, found.rows, found.context, name)
+    _compare(seed, found)
+    if form == "json":
+        print(json_text({"context": found.name, "index": found.index, **as_json(explanation)}))
+        return Exit.DONE
+    _head(found)
+    print(as_text(explanation, found.rows))
+    sys.stdout.flush()
+    if more:
+        say("there are more contexts: --context NAME or a number chooses one")
+    return Exit.DONE
+
+
+def show_sensitivity(
+    seed_name: str,
+    results: str,
+    names: Sequence[str],
+    wanted: str | None,
+    contexts: str | None,
+    form: Literal["text", "json"],
+) -> int:
+    """Write what single extractions change, for one context or for all."""
+    seed = _opened(seed_name, results, contexts, "sensitivity SEED RESULTS [NAME]")
+    if isinstance(seed, Checked):
+        return refused(seed, "nothing was read")
+    computed = {name: step for name, step in seed.step_by_name.items() if not isinstance(step, DefineFilter)}
+    for name in names:
+        _known(seed, name, computed)
+    try:
+        read = Results.of(seed, results, contexts)
+        some = [chosen(read, wanted)[0]] if wanted is not None else read
+        count = _tell_all(seed, some, tuple(names), form)
+    except Unreadable as error:
+        return refused(Checked((error.diagnostic,), error.source), "nothing was read")
+    for fault in read.items.faults:
+        say(printable(f"{read.items.shown}, line {fault.line}: {fault.fault}"))
+    if not count:
+        complain(f"{read.items.shown} has no results")
+        return Exit.FAILED if read.items.faults else Exit.USAGE
+    return Exit.PARTIAL if read.items.faults else Exit.DONE
+
+
+def _tell_all(
+    seed: FormulaSeed, some: Iterable[Extracted], names: tuple[str, ...], form: Literal["text", "json"]
+) -> int:
+    """Write the changes of each context as it is read; return how many there are."""
+    run, count = Compute.of(seed).run, 0
+    for count, found in enumerate(some, 1):
+        made = sensitivity(seed, found.rows, found.context, outputs=names or None, run=run)
+        if form == "json":
+            print("[" if count == 1 else ",", json_text(_json(found, made)), sep="\n")
+            continue
+        if count > 1:
+            print()
+        _head(found)
+        _tell(found, made)
+    if form == "json" and count:
+        print("]")
+    return count
+
+
+def _opened(seed_name: str, results: str, contexts: str | None, order: str) -> FormulaSeed | Checked:
+    only_one_stdin([seed_name, results, contexts])
+    return open_seed(seed_name, f"knotwork seed {order}")
+
+
+def _known(seed: FormulaSeed, name: str, known: Mapping[str, Any]) -> None:
+    """Refuse a name that the seed has no value for."""
+    if name in known:
+        return
+    near = nearest(name, known)
+    if name in seed.field_by_name:
+        reason = f"{name} is a field of each review, not a step of {seed.source.name}"
+    elif name in seed.step_by_name:
+        reason = f"{name} is a filter and has no value of its own"
+    else:
+        reason = f"{seed.source.name} computes no {name}"
+    outputs = ", ".join(seed.outputs[:10])
+    raise Misused(reason, f"did you mean {near}?" if near else f"its outputs are {outputs}" if outputs else "")
+
+
+def _compare(seed: FormulaSeed, found: Extracted) -> None:
+    """Say so where the results were made by other formulas than the seed's."""
+    outputs = found.result.outputs
+    values = Computing.of(seed).result(found.context, found.result.extractions).values if outputs else {}
+    others = [name for name in seed.outputs if name in outputs and name in values and outputs[name] != values[name]]
+    if others:
+        name = others[0]
+        say(
+            printable(
+                f"warning: {name} was {shown(outputs[name])} when the results were written; by this seed it is {shown(values[name])}"
+            )
+        )
+
+
+def _head(found: Extracted) -> None:
+    print(paint(printable(found.name), "bold", colour(sys.stdout)), many(len(found.rows), "extraction"), sep=": ")
+
+
+def _tell(found: Extracted, made: Sensitivity) -> None:
+    if not made.outputs:
+        print("no output is a text or a boolean: name the ones to look at")
+        return
+    single = (
+        "no single extraction changes" if not made.flips else f"{many(len(made.flips), 'single change')} would change"
+    )
+    print(printable(f"{single} {', '.join(made.outputs)} ({made.tried:,} tried)"))
+    for flip in made.flips[:_SHOWN]:
+        print(printable(f"  {_change(found, flip)}"))
+        for output in flip.outputs:
+            before, after = (
+                f"no value ({error})" if error else shown(value)
+                for value, error in ((output.before, output.error_before), (output.after, output.error_after))
+            )
+            print(printable(f"    {output.name}: {before} → {after}"))
+    if len(made.flips) > _SHOWN:
+        print(f"  and {len(made.flips) - _SHOWN:,} more; --format json has them all")
+    if made.tried < made.possible:
+        print(f"  {made.possible - made.tried:,} more changes were not tried")
+
+
+def _change(found: Extracted, flip: Flip) -> str:
+    row = found.rows[flip.index]
+    review = f"review {row['review']}" if "review" in row else f"extraction {flip.index}"
+    like = f" (and {len(flip.same):,} like it)" if flip.same else ""
+    what = "left out" if not flip.field else f"{flip.field} {shown(flip.before)} → {shown(flip.after)}"
+    excerpt = str(row.get("excerpt") or "")
+    return f"{review}{like} {what}{f': {shown(excerpt, _EXCERPT)}' if excerpt else ''}"
+
+
+def _json(found: Extracted, made: Sensitivity) -> dict[str, Any]:
+    return {
+        "context": found.name,
+        "index": found.index,
+        "outputs": list(made.outputs),
+        "tried": made.tried,
+        "possible": made.possible,
+        "changes": [
+            {
+                "review": found.rows[flip.index].get("review", flip.index),
+                "same": [found.rows[index].get("review", index) for index in flip.same],
+                "field": flip.field or None,
+                "before": flip.before,
+                "after": flip.after,
+                "outputs": [
+                    {
+                        "name": output.name,
+                        "before": output.before,
+                        "after": output.after,
+                        "error_before": output.error_before,
+                        "error_after": output.error_after,
+                    }
+                    for output in flip.outputs
+                ],
+            }
+            for flip in made.flips
+        ],
+    }
+
+
+# What ``seed compute`` does: results computed again from what was extracted. No model is asked.
+
+
+def compute_again(
+    seed_name: str,
+    results: str,
+    contexts: str | None,
+    out: str | None,
+    form: OutFormat,
+    force: bool,
+    brief: bool,
+    allow_invalid: float | None = None,
+) -> int:
+    """Write a result for each context of ``results``."""
+    only_one_stdin([seed_name, results, contexts])
+    form_of(form, out)
+    seed = open_seed(seed_name, "knotwork seed compute SEED RESULTS")
+    if isinstance(seed, Checked):
+        return refused(seed, "nothing was computed")
+    try:
+        read = Results.of(seed, results, contexts)
+        found = iter(read)
+        first = next(found, None)
+    except Unreadable as error:
+        return refused(Checked((error.diagnostic,), error.source), "nothing was computed")
+    sources = [name for name in (seed_name, results, contexts) if name is not None]
+    sink = open_sink(out, form, seed.outputs, "anew" if force else "new", brief, sources)
+    tally = Tally()
+    try:
+        if first is not None:
+            computing = Computing.of(seed, allow_invalid)
+            _write(computing, first, sink, tally)
+            for each in found:
+                _write(computing, each, sink, tally)
+        sink.end()
+    except Unwritten as error:
+        complain(error.message)
+        return Exit.FAILED
+    finally:
+        sink.close()
+    return _finish(read, tally, out)
+
+
+def _write(computing: Computing, found: Extracted, sink: Sink, tally: Tally) -> None:
+    result = computing.result(
+        found.context, found.result.extractions, name=found.result.name, index=found.index,
+        reviews=found.result.counts.reviews, warnings=found.result.warnings,
+    )  # fmt: skip
+    told = result.as_json()
+    if not sink.brief:
+        told = {**told, "context": dict(found.context), "extractions": told["extractions"]}
+    sink.put(told)
+    tally.add(told)
+
+
+def _finish(read: Results, tally: Tally, out: str | None) -> int:
+    tally.tell_troubles()
+    faults = read.items.faults
+    for fault in faults:
+        say(printable(f"{read.items.shown}, line {fault.line}: {fault.fault}"))
+    if not tally.done:
+        complain(f"{read.items.shown} has no results")
+        return Exit.FAILED if faults else Exit.USAGE
+    status = "partial" if faults and tally.status == "complete" else tally.status
+    style = {"complete": "green", "partial": "yellow", "failed": "red"}[status]
+    say(f"{paint(status, style, colour(sys.stderr))}: {tally.contexts()} · {tally.figures()} · nothing was called")
+    if out is not None and out != STDIN:
+        say(printable(f"written to {out}"))
+    return {"complete": Exit.DONE, "partial": Exit.PARTIAL, "failed": Exit.FAILED}[status]
+
+
+# What ``seed schema`` and ``seed convert`` do.
+
+
+def show_schema(form: Literal["002", "000"]) -> int:
+    """Write the JSON Schema to stdout."""
+    from ....lang.documents import seed
+
+    schema: dict[str, Any] = seed.SEED_SCHEMA if form == "002" else seed.SEED_SCHEMA_000
+    print(json_text(schema))
+    return Exit.DONE
+
+
+def convert_seed(name: str, output: str | None) -> int:
+    """Write the seed in the declarative form; what stays an expression goes to stderr."""
+    from ....lang.documents.seed import convert
+
+    writable(output, (".json",))
+    if output is not None and output != STDIN and same_file(name, output):
+        raise Misused(f"{output} is what is read", "--output takes another file")
+    seed = open_seed(name, "knotwork seed convert SEED")
+    if isinstance(seed, Checked):
+        return refused(seed, "nothing was written")
+    if seed.form == "002":
+        raise Misused(
+            f"{seed.source.name} is of the declarative form already (002)", "knotwork check says more about it"
+        )
+    converted = convert(seed)
+    text = json_text(converted.document)
+    if output is None or output == STDIN:
+        write(text)
+        sys.stdout.flush()
+    else:
+        replace_file(Path(output), text + "\n")
+    show([Checked(tuple(converted.kept), seed.source)], sys.stderr)
+    kept = (
+        many(len(converted.kept), "stays an expression", "stay expressions")
+        if converted.kept
+        else "none stays an expression"
+    )
+    say(f"{many(len(seed.steps), 'step')}; {kept} over extractions")
+    if output is not None and output != STDIN:
+        say(printable(f"written to {output}"))
+    return Exit.DONE

@@ -1,0 +1,263 @@
+"""What a run over contexts comes to: counted as the results come, and told at the end."""
+
+import sys
+from collections import Counter
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from time import perf_counter
+from typing import Any, Literal
+
+from attrs import define, field, frozen
+from rich.console import Console
+from rich.progress_bar import ProgressBar
+from rich.table import Table
+from rich.text import Text
+
+from ....lang.diagnostic import printable
+from ...events import CallRetried, Event, Warned
+from ...seeds.seed_run import Totals
+from ..figures import Calls, clock, dollars
+from .shared.live_view import Foot
+from .shared.output import Exit, colour, paint, say
+
+__all__ = ["Bar", "Display", "Ending", "Tally", "finish", "many"]
+
+_TOLD = 20
+"""Contexts that are told of one by one; the results have them all."""
+
+
+@define
+class Tally:
+    """Counts results. ``calls`` hears the run's events; ``before`` are results that an earlier run wrote."""
+
+    calls: Calls = field(factory=Calls)
+    statuses: Counter[str] = field(factory=Counter)
+    reviews: Counter[str] = field(factory=Counter)
+    before: int = 0
+    _troubles: list[tuple[str, str]] = field(factory=list)
+
+    def add(self, result: Mapping[str, Any]) -> None:
+        """Count one result (its JSON)."""
+        self.statuses[result["status"]] += 1
+        self.reviews.update(result["counts"])
+        if result["status"] != "complete" and len(self._troubles) < _TOLD:
+            self._troubles.append((result["status"], _trouble(result)))
+
+    @property
+    def done(self) -> int:
+        """The contexts that have a result."""
+        return self.statuses.total() + self.before
+
+    @property
+    def status(self) -> Literal["complete", "partial", "failed"]:
+        """What the contexts come to: failed where every one is."""
+        if self.statuses["complete"] + self.before == self.done:
+            return "complete"
+        return "failed" if self.statuses["failed"] == self.done else "partial"
+
+    def line(self) -> str:
+        """Say in a few words how far it is."""
+        parts = [many(self.done, "context"), *self._incomplete()]
+        if self.calls.calls:
+            parts.append(self.calls.line())
+        return " · ".join(parts)
+
+    def contexts(self) -> str:
+        """Say what became of the contexts."""
+        parts = [f"{self.statuses['complete'] + self.before:,} of {many(self.done, 'context')} complete"]
+        return " · ".join([*parts, *self._incomplete(), *([f"{self.before:,} from before"] if self.before else [])])
+
+    def figures(self) -> str:
+        """Say what became of the reviews."""
+        found = self.reviews
+        parts = [f"{found['kept']:,} of {found['reviews']:,} kept", f"{found['extracted']:,} extracted"]
+        parts += [f"{found['invalid']:,} with an invalid field"] if found["invalid"] else []
+        parts += [f"{found['failed']:,} failed"] if found["failed"] else []
+        parts += [f"{found['coerced']:,} with a coerced value"] if found["coerced"] else []
+        cut = f"{found['cut']:,} cut ({found['cut_characters']:,} characters were not read)"
+        return " · ".join([*parts, *([cut] if found["cut"] else [])])
+
+    def tell_troubles(self) -> None:
+        """Say on stderr which contexts are not complete, and why."""
+        on = colour(sys.stderr)
+        for status, trouble in self._troubles:
+            say(f"{paint(status, 'red' if status == 'failed' else 'yellow', on)} {printable(trouble)}")
+        more = self.statuses["partial"] + self.statuses["failed"] - len(self._troubles)
+        if more:
+            say(f"and {more:,} more that are not complete")
+
+    def _incomplete(self) -> list[str]:
+        return [f"{self.statuses[status]:,} {status}" for status in ("partial", "failed") if self.statuses[status]]
+
+
+def _trouble(result: Mapping[str, Any]) -> str:
+    """Say in one line what is wrong with a result, the first of it."""
+    name = result["name"] or f"context {result['index'] + 1}"
+    errors, failed = result["errors"], [each for each in result["extractions"] if each.get("failed")]
+    reasons = [f"{error['step']}: {error['message']}" if error["step"] else error["message"] for error in errors[:1]]
+    if len(errors) > 1:
+        reasons.append(f"{len(errors) - 1} more")
+    if failed and not (errors and errors[0]["kind"] in ("extraction", "review")):
+        reasons.append(f"{many(len(failed), 'review')} not extracted: {failed[0]['failed']}")
+    return f"({name}): {', '.join(reasons)}"
+
+
+def many(count: int, noun: str, plural: str = "") -> str:
+    """Return the count with its noun."""
+    return f"{count:,} {noun if count == 1 else plural or f'{noun}s'}"
+
+
+# What a person sees while contexts are worked on: a bar on a terminal, now and then a line in a pipe. Both go to stderr.
+
+
+_SECONDS = 10.0
+"""Between two lines in a pipe."""
+_TOLD_AT_MOST = 20
+"""Notes of calls that are shown one by one; with thousands of calls, more are no news."""
+
+
+@define
+class Display:
+    """Lines: at most one in ten seconds, and what should be known."""
+
+    tally: Tally
+    clock: Callable[[], float] = perf_counter
+    _last: float | None = None
+    _told: int = 0
+
+    def __call__(self, event: Event) -> None:
+        """Show an event that is worth a line."""
+        match event:
+            case CallRetried():
+                self._tell(f"asked again ({event.attempt}): {event.reason}")
+            case Warned():
+                self._tell(f"warning: {event.step}: {event.message}" if event.step else f"warning: {event.message}")
+            case _:
+                pass
+
+    def moved(self) -> None:
+        """A context is done."""
+        now = self.clock()
+        if self._last is None:
+            self._last = now
+        elif now - self._last >= _SECONDS:
+            self._last = now
+            self.note(self.tally.line())
+
+    def note(self, text: str) -> None:
+        """Show a line that stays."""
+        say(printable(text))
+        sys.stderr.flush()
+
+    def stop(self) -> None:
+        """Leave the screen as it was; more than once is fine."""
+
+    def _tell(self, text: str) -> None:
+        self._told += 1
+        if self._told <= _TOLD_AT_MOST:
+            self.note(text)
+        elif self._told == _TOLD_AT_MOST + 1:
+            self.note("more of this is not shown")
+
+
+# The live display: how much of the contexts is done, and the figures. Notes stay above it.
+
+
+class Bar(Display):
+    """Shows a run on a terminal (stderr). The refreshing thread only reads."""
+
+    def __init__(
+        self, tally: Tally, name: str, share: Callable[[], float | None], console: Console | None = None
+    ) -> None:
+        super().__init__(tally)
+        self._name = printable(name)
+        self._share = share
+        self._part = 0.0
+        self._began = perf_counter()
+        self._foot = Foot(self._drawn, console)
+        self._foot.start()
+
+    def moved(self) -> None:
+        """A context is done."""
+        self._part = self._share() or 0.0
+
+    def note(self, text: str) -> None:
+        """Print a line above the display."""
+        self._foot.note(text)
+
+    def stop(self) -> None:
+        """Take the display away."""
+        self._foot.stop()
+
+    def _drawn(self) -> Any:
+        drawn = Table.grid(padding=(0, 1))
+        bar = ProgressBar(total=1.0, completed=self._part, width=20, pulse=not self._part)
+        drawn.add_row(
+            self._foot.spinner,
+            Text(self._name, style="bold", overflow="ellipsis", no_wrap=True),
+            bar,
+            Text(self.tally.line()),
+            Text(clock(perf_counter() - self._began), style="dim"),
+        )
+        return drawn
+
+
+# What stands on stderr at the end of a run over contexts, and its exit code.
+
+
+_STYLES = {"complete": "green", "partial": "yellow", "failed": "red", "cancelled": "yellow"}
+_CODES = {"complete": Exit.DONE, "partial": Exit.PARTIAL, "failed": Exit.FAILED, "cancelled": Exit.INTERRUPTED}
+
+_READ_AS = {
+    "thinking": "behind thinking", "fenced": "in a fence", "embedded": "in prose", "literal": "as Python literals"
+}  # fmt: skip
+
+
+@frozen
+class Ending:
+    """What else is to be told of a run: where it is kept (``damage``: why not), how to go on with it, where the results are."""
+
+    totals: Totals
+    kept_in: Path
+    damage: str
+    resume: str
+    out: str | None
+
+
+def finish(tally: Tally, ending: Ending) -> int:
+    """Tell what came of the run and return the exit code."""
+    on, totals = colour(sys.stderr), ending.totals
+    status = "cancelled" if totals.cancelled else tally.status
+    tally.tell_troubles()
+    say(f"{paint(status, _STYLES[status], on)}: {tally.contexts()}")
+    say(f"reviews: {tally.figures()}")
+    if totals.read_as:
+        told = ", ".join(f"{count:,} {_READ_AS.get(how, how)}" for how, count in sorted(totals.read_as.items()))
+        say(f"answers that were more than JSON: {told}")
+    calls = tally.calls
+    parts = [many(totals.calls, "call")]
+    parts += [f"{count:,} {what}" for count, what in _saved(tally, totals) if count]
+    if totals.usage.total:
+        parts.append(f"{totals.usage.prompt_tokens:,} + {totals.usage.completion_tokens:,} tokens")
+    if cost := totals.cost or calls.cost:
+        parts.append(dollars(cost))
+    say(" · ".join([*parts, f"{totals.seconds:.2f} s"]))
+    if totals.stopped:
+        say(printable(f"nothing more was asked: {totals.stopped}"))
+    if ending.out is not None and ending.out != "-":
+        say(printable(f"written to {ending.out}"))
+    if ending.damage:
+        say(f"not kept: {printable(ending.damage)}")
+        return _CODES[status]
+    say(f"kept in {printable(str(ending.kept_in))}")
+    if status != "complete":
+        say(f"go on with: {ending.resume}")
+    return _CODES[status]
+
+
+def _saved(tally: Tally, totals: Totals) -> tuple[tuple[int, str], ...]:
+    return (
+        (tally.calls.cached, "answered by the cache"),
+        (totals.known, "extractions known before"),
+        (totals.reused, "kept from before"),
+    )

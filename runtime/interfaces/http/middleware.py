@@ -1,0 +1,277 @@
+"""The door: what a request passes before the application sees it, in order."""
+
+import asyncio
+import contextlib
+import logging
+import secrets
+import sys
+import traceback
+from collections.abc import Sequence
+from time import perf_counter
+from typing import Any
+
+import orjson
+from starlette.datastructures import Headers as RequestHeaders
+from starlette.datastructures import MutableHeaders
+from starlette.middleware import Middleware
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
+
+from ....adapters.llm.answers import read_json
+from ....lang.diagnostic import printable
+from .access import Guard
+from .admission import Gate, Who
+from .keys import Keys
+from .problems import Problem, problem_response
+from .server_settings import Entrance, Limits
+
+__all__ = ["BRACKETS", "LOG", "POLICY", "door", "unexpected"]
+
+
+# What every response says to browsers: nothing is sniffed, framed, referred or loaded from elsewhere; answers are not cached.
+
+
+POLICY = (
+    "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; connect-src 'self'; base-uri 'none'; "
+    "form-action 'none'; frame-ancestors 'none'; require-trusted-types-for 'script'; trusted-types 'none'"
+)
+"""The Content-Security-Policy: what the Lab page needs, and nothing more."""
+
+_ALL = {
+    "Content-Security-Policy": POLICY,
+    "X-Content-Type-Options": "nosniff",
+    "X-Frame-Options": "DENY",
+    "Referrer-Policy": "no-referrer",
+    "Cross-Origin-Resource-Policy": "same-origin",
+    "Cross-Origin-Opener-Policy": "same-origin",
+    "Permissions-Policy": "camera=(), geolocation=(), microphone=()",
+}
+
+
+class Headers:
+    """Middleware that adds them where a route has not said its own. ``cors``: other sites may read what they ask for."""
+
+    def __init__(self, app: ASGIApp, cors: bool = False) -> None:
+        self._app = app
+        self._all = {
+            name: value for name, value in _ALL.items() if not (cors and name == "Cross-Origin-Resource-Policy")
+        }
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Hand the request on; its answer gets the headers."""
+        if scope["type"] != "http":
+            await self._app(scope, receive, send)
+            return
+
+        async def with_headers(message: Message) -> None:
+            if message["type"] == "http.response.start":
+                headers = MutableHeaders(scope=message)
+                for name, value in self._all.items():
+                    headers.setdefault(name, value)
+                headers.setdefault("Cache-Control", "no-store")
+            await send(message)
+
+        await self._app(scope, receive, with_headers)
+
+
+# Bodies: how large one may be, how long it may take to come, and that it is JSON as it should be. Before any route sees it.
+# It is parsed here and nowhere else: the value is the scope's ``state["json"]``.
+
+
+BRACKETS = 50_000
+"""The most opening brackets of a body, in texts too: an empty list takes far more memory than its two bytes."""
+_JSON = "application/json"
+_NAMES = 100
+"""Parameters of a request: many more than there are, so that each unknown one can be told."""
+_LARGE = 64 << 10
+"""Bytes from which on a body is parsed beside the event loop."""
+
+
+class Bodies:
+    """Middleware that takes the whole body and hands it on in one piece. Raises ``Problem``: 400, 408, 413, 415 or 422."""
+
+    def __init__(self, app: ASGIApp, limits: Limits) -> None:
+        self._app = app
+        self._limits = limits
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Take the body, then hand the request on."""
+        if scope["type"] != "http" or scope["method"] in ("GET", "HEAD", "OPTIONS"):
+            await self._app(scope, receive, send)
+            return
+        headers = RequestHeaders(scope=scope)
+        body = await self._taken(headers, receive)
+        if body is None:
+            return  # whoever asked has gone
+        if body:
+            _check_kind(headers)
+            self._check_size(body)
+            parsed = _parsed(body) if len(body) < _LARGE else await asyncio.to_thread(_parsed, body)
+            if isinstance(parsed, dict) and len(parsed) > _NAMES:
+                raise Problem(
+                    "invalid-request", 422, "The request is not valid", f"{len(parsed):,} parameters are given"
+                )
+            scope.setdefault("state", {})["json"] = parsed
+        given = False
+
+        async def once() -> Message:
+            nonlocal given
+            if given:
+                return await receive()
+            given = True
+            return {"type": "http.request", "body": body, "more_body": False}
+
+        await self._app(scope, once, send)
+
+    async def _taken(self, headers: RequestHeaders, receive: Receive) -> bytes | None:
+        most = self._limits.body_bytes
+        said = headers.get("content-length", "")
+        if said.isdecimal() and (len(said) > 18 or int(said) > most):
+            raise self._too_large()
+        pieces, size = [], 0
+        try:
+            async with asyncio.timeout(self._limits.body_seconds):
+                while True:
+                    message = await receive()
+                    if message["type"] == "http.disconnect":
+                        return None
+                    piece = message.get("body", b"")
+                    size += len(piece)
+                    if size > most:
+                        raise self._too_large()
+                    pieces.append(piece)
+                    if not message.get("more_body", False):
+                        return b"".join(pieces)
+        except TimeoutError:
+            raise Problem(
+                "too-slow", 408, "The body took too long to come", f"it has {self._limits.body_seconds:g} seconds",
+                {"Connection": "close"},
+            ) from None  # fmt: skip
+
+    def _check_size(self, body: bytes) -> None:
+        if body.count(b"[") + body.count(b"{") > BRACKETS:
+            raise Problem(
+                "too-large", 413, "The body is too large", f"at most {BRACKETS:,} lists and objects are taken"
+            )
+
+    def _too_large(self) -> Problem:
+        most = f"at most {self._limits.body_bytes:,} bytes are taken"
+        return Problem("too-large", 413, "The body is too large", most, {"Connection": "close"})
+
+
+def _check_kind(headers: RequestHeaders) -> None:
+    kind, _, rest = headers.get("content-type", "").partition(";")
+    charset = rest.strip().lower().removeprefix("charset=").strip('"') if "charset=" in rest.lower() else "utf-8"
+    if kind.strip().lower() != _JSON or charset not in ("utf-8", "utf8", "us-ascii"):
+        raise Problem("not-json", 415, "The body must be JSON", f"send it as Content-Type: {_JSON}, in UTF-8")
+    if headers.get("content-encoding", "identity").strip().lower() not in ("", "identity"):
+        raise Problem("not-json", 415, "The body must be JSON", "send it as it is, without a Content-Encoding")
+
+
+def _parsed(body: bytes) -> Any:
+    """Return the value of ``body``. What a parser would let pass (a key twice, NaN, half a surrogate pair) is refused too."""
+    try:
+        value = read_json(body.decode("utf-8"))
+        orjson.loads(body)  # it refuses numbers that no float holds; the other one takes them for infinity
+    except UnicodeDecodeError:
+        raise Problem("faulty-json", 400, "The body is not JSON", "it is not text in UTF-8") from None
+    except ValueError as error:
+        # Python's own words for a whole number of thousands of digits say how a program may allow it.
+        why = "a number has too many digits" if "set_int_max_str_digits" in str(error) else str(error)
+        raise Problem("faulty-json", 400, "The body is not JSON", why) from None
+    return value
+
+
+# The access log: a line on stderr for each request. No header, no query, no body; a key by its name.
+
+
+_LONGEST = 200
+
+
+class Access:
+    """Middleware that writes the lines: method, path, status, milliseconds to the last byte, the key's name."""
+
+    def __init__(self, app: ASGIApp) -> None:
+        self._app = app
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Hand the request on."""
+        if scope["type"] != "http":
+            await self._app(scope, receive, send)
+            return
+        began, status = perf_counter(), 0
+
+        async def noted(message: Message) -> None:
+            nonlocal status
+            if message["type"] == "http.response.start":
+                status = message["status"]
+            await send(message)
+
+        try:
+            await self._app(scope, receive, noted)
+        finally:
+            who: Who | None = scope.get("state", {}).get("who")
+            path = printable(scope["path"][:_LONGEST])
+            took = (perf_counter() - began) * 1000
+            name = printable(who.name) if who is not None else "-"
+            with contextlib.suppress(OSError):  # nobody reads the log any more: no reason not to answer
+                print(f"{scope['method']} {path} {status or '-'} {took:.0f} ms {name}", file=sys.stderr, flush=True)
+
+
+# What nobody caught: a ``Problem`` is answered as it is; what nobody foresaw is logged and told to nobody else.
+
+
+LOG = logging.getLogger("knotwork.server")
+
+
+class Catching:
+    """Middleware that answers what is raised below it. Once an answer has begun it can only be cut off."""
+
+    def __init__(self, app: ASGIApp) -> None:
+        self._app = app
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Hand the request on."""
+        if scope["type"] != "http":
+            await self._app(scope, receive, send)
+            return
+        begun = False
+
+        async def noted(message: Message) -> None:
+            nonlocal begun
+            begun = begun or message["type"] == "http.response.start"
+            await send(message)
+
+        try:
+            await self._app(scope, receive, noted)
+            return
+        except Problem as error:
+            problem = error
+        except Exception as error:  # whatever is left is a bug: it is ours to know, not the client's
+            problem = unexpected(error)
+        if not begun:
+            await problem_response(problem)(scope, receive, send)
+
+
+def unexpected(error: Exception) -> Problem:
+    """Log ``error`` under an id, without its text, which may have a client's words in it, and return the problem with the id."""
+    number = secrets.token_hex(4)
+    while isinstance(error, ExceptionGroup):  # what tasks side by side raised: the first of them says most
+        error = error.exceptions[0]
+    places = [
+        f"{frame.filename}:{frame.lineno} {frame.name}" for frame in traceback.extract_tb(error.__traceback__)[-6:]
+    ]
+    LOG.error("internal error %s: %s at %s", number, type(error).__name__, " < ".join(reversed(places)))
+    detail = f"the server's log says more under {number}"
+    return Problem("internal", 500, "The server failed", detail, error=number)
+
+
+def door(settings: Entrance, keys: Keys, gate: Gate, own: Sequence[Middleware] = ()) -> list[Middleware]:
+    """Return the layers around an application, from outside. ``own``: the server's, around all that may refuse."""
+    return [
+        *([Middleware(Access)] if settings.log else []),
+        Middleware(Headers, cors=bool(settings.cors)),
+        *own,
+        Middleware(Catching),
+        Middleware(Guard, settings=settings, keys=keys, gate=gate),
+        Middleware(Bodies, limits=settings.limits),
+    ]

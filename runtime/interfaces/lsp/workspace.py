@@ -1,0 +1,306 @@
+"""What is known beside the texts: graphs, states and inputs, loaded out of the way and again when their files change.
+
+A text is never kept waiting: until a graph is there nothing is said against it, and when it is there its texts are checked anew.
+"""
+
+import asyncio
+import json
+import os
+from collections.abc import Callable, Hashable, Mapping
+from concurrent.futures import Executor
+from pathlib import Path
+from time import monotonic
+from typing import Any, Literal
+
+from attrs import define, evolve, field, frozen
+
+from ....lang.catalogue.schema import Schema
+from ....lang.diagnostic import nearest, printable
+from ....lang.service import Known, Language, StateKey
+from ....lang.trees.lwt import MISSING
+
+__all__ = ["Grounds", "Problem", "Settings", "language_of", "read_settings"]
+
+
+# What a workspace says of its texts: the graph, the state and the input they are checked against.
+# Said in ``initializationOptions`` or in the section ``knotwork`` of the client's settings; relative paths begin at the workspace's
+# folder. Where nothing is said, files beside a text count that have its name: ``hubs.gasl`` is checked against the state in
+# ``hubs.state``, ``cafes.lwt`` and ``cafes.seed.json`` against the input in ``cafes.input.json``.
+
+
+_SUFFIXES: Mapping[str, Language] = {".lwt": "lwt", ".gasl": "gasl", ".seed.json": "seed"}
+_IDS: Mapping[str, Language] = {"lwt": "lwt", "gasl": "gasl", "formula-seed": "seed"}
+_TEXTS = ("graph", "state", "input", "docs")
+_DELAY = 0.15
+"""Seconds without a change after which a text is checked that takes longer than a moment."""
+
+
+@frozen
+class Settings:
+    """What was said. ``graph`` is a file or ``nx:NAME``, ``state`` a folder, ``input`` a JSON file; None: nothing was said.
+
+    ``models`` are the names that ``model=`` may have (None: any), ``delay`` the seconds that typing must pause before a large text is
+    checked, ``docs`` the address under which the reference is found.
+    """
+
+    graph: str | None = None
+    state: str | None = None
+    input: str | None = None
+    models: tuple[str, ...] | None = None
+    delay: float = _DELAY
+    docs: str | None = None
+
+    def beside(self, path: Path | None, language: Language | None) -> "Settings":
+        """Return the settings for one file: what nobody said comes from the files that have its name."""
+        if path is None or language is None:
+            return self
+        suffix = next((suffix for suffix, known in _SUFFIXES.items() if known == language), "")
+        stem = path.name[: -len(suffix)] if suffix and path.name.lower().endswith(suffix) else path.stem
+        made = self
+        if made.input is None and language != "gasl" and _is_file(found := path.with_name(f"{stem}.input.json")):
+            made = evolve(made, input=str(found))
+        if made.state is None and language == "gasl" and _is_folder(found := path.with_name(f"{stem}.state")):
+            made = evolve(made, state=str(found))
+        return made
+
+
+def language_of(uri: str, language_id: str = "") -> Language | None:
+    """Return the language of a document: by its name, else by what the client calls it; None for any other."""
+    name = uri.lower()
+    return next((known for suffix, known in _SUFFIXES.items() if name.endswith(suffix)), _IDS.get(language_id))
+
+
+def read_settings(given: Any, folder: Path | None, base: Settings) -> tuple[Settings, tuple[str, ...]]:
+    """Return what a client's JSON says, and sentences about what in it can't be used. What is null is as if it weren't there."""
+    if given is None:
+        return base, ()
+    if not isinstance(given, Mapping):
+        return base, ("the settings of knotwork are no object",)
+    if isinstance(given.get("knotwork"), Mapping):  # some clients send the section with its name
+        given = given["knotwork"]
+    made: dict[str, Any] = {}
+    faults: list[str] = []
+    for key, value in given.items():
+        if value is None or value == "":
+            continue
+        shown = printable(str(key))[:40]
+        if key in _TEXTS:
+            if isinstance(value, str) and "\0" not in value and len(value) < 4096:
+                made[key] = value if key == "docs" else _placed(value, folder)
+            else:
+                faults.append(f"the setting {shown} takes a text")
+        elif key == "models":
+            if isinstance(value, list) and all(isinstance(each, str) for each in value):
+                made[key] = tuple(value[:1000])
+            else:
+                faults.append("the setting models takes a list of names")
+        elif key == "delay":
+            if isinstance(value, int | float) and not isinstance(value, bool) and 0 <= value <= 10_000:
+                made[key] = value / 1000
+            else:
+                faults.append("the setting delay takes milliseconds, from 0 to 10000")
+        elif key not in ("server", "trace"):  # the client's own
+            near = nearest(str(key), [*_TEXTS, "models", "delay"])
+            faults.append(f"there is no setting {shown}" + (f"; did you mean {near}?" if near else ""))
+    return evolve(base, **made), tuple(faults[:10])
+
+
+def _placed(value: str, folder: Path | None) -> str:
+    """Return a path from the workspace's folder on; a graph of NetworkX's own is no path."""
+    if value.startswith("nx:") or folder is None:
+        return value
+    return str(folder / Path(value).expanduser())
+
+
+def _is_file(path: Path) -> bool:
+    try:
+        return path.is_file()
+    except (OSError, ValueError):
+        return False
+
+
+def _is_folder(path: Path) -> bool:
+    try:
+        return path.is_dir()
+    except (OSError, ValueError):
+        return False
+
+
+_MOST_INPUT = 64 << 20
+"""Bytes of an input that an editor waits for."""
+_GLANCE = 0.5
+"""Seconds for which files are taken to be as they were: a person who types asks many times in one."""
+Kind = Literal["graph", "state", "input"]
+
+
+@frozen
+class Problem(Exception):
+    """Something that the settings name can't be used: what, and what to do."""
+
+    message: str
+    hint: str = ""
+
+    def __str__(self) -> str:
+        told = f"{self.message}; {self.hint}" if self.hint else self.message
+        return printable(told)
+
+
+@frozen
+class _Graph:
+    """What is known of a graph: its attributes and values, and what its adapter can measure."""
+
+    schema: Schema
+    measures: tuple[str, ...]
+
+
+@frozen
+class _State:
+    """What a state says: its keys, and the graph that it was made with."""
+
+    keys: Mapping[str, StateKey]
+    graph: str | None
+
+
+@define(eq=False)
+class _Entry:
+    """What was loaded from a place, as its files were then; ``loading`` while it is being loaded (again).
+
+    ``serial`` tells one loading from another: an address of a value may be given to the next one.
+    """
+
+    stamp: Hashable
+    value: Any = None
+    is_there: bool = False
+    loading: bool = False
+    looked: float | None = None
+    serial: int = 0
+
+
+@define(eq=False)
+class Grounds:
+    """Keeps what was loaded. ``changed`` is called when something new is there, ``told`` with what can't be loaded.
+
+    Everything here but the loading itself runs on the event loop.
+    """
+
+    executor: Executor
+    changed: Callable[[], None]
+    told: Callable[[Problem], None]
+    _kept: dict[tuple[Kind, str], _Entry] = field(factory=dict, init=False)
+    _known: dict[Hashable, Known] = field(factory=dict, init=False)
+    _loads: int = field(default=0, init=False)
+
+    def known(self, settings: Settings) -> Known:
+        """Return what is known now under ``settings``; what is missing or has changed is loaded meanwhile."""
+        state: _State | None
+        state, state_serial = self._value("state", settings.state)
+        graph: _Graph | None
+        graph, graph_serial = self._value("graph", settings.graph or (state.graph if state is not None else None))
+        given, given_serial = self._value("input", settings.input, MISSING)
+        key = (graph_serial, state_serial, given_serial, settings.models)
+        known = self._known.get(key)
+        if known is None:
+            known = Known(
+                schema=graph.schema if graph is not None else None,
+                measures=graph.measures if graph is not None else None,
+                state=state.keys if state is not None else None,
+                input=given,
+                models=settings.models,
+            )
+            self._known = {**dict(list(self._known.items())[-20:]), key: known}
+        return known
+
+    def look(self) -> None:
+        """Have all files looked at when they are asked for next, as one may have changed."""
+        for entry in self._kept.values():
+            entry.looked = None
+
+    def _value(self, kind: Kind, place: str | None, without: Any = None) -> tuple[Any, int]:
+        """Return what is at a place, and the number of its loading; ``without`` and 0 where there is nothing yet."""
+        if place is None:
+            return without, 0
+        entry = self._kept.get((kind, place))
+        if entry is None:
+            entry = self._kept[kind, place] = _Entry(None)
+        if not entry.loading and (entry.looked is None or monotonic() - entry.looked > _GLANCE):
+            self._look(kind, place, entry)
+        return (entry.value, entry.serial) if entry.is_there else (without, 0)
+
+    def _look(self, kind: Kind, place: str, entry: _Entry) -> None:
+        """Have a place loaded where its files are others than they were."""
+        stamp, entry.looked = _stamp(place), monotonic()
+        if entry.stamp != stamp:
+            entry.loading, entry.stamp = True, stamp
+            loop = asyncio.get_running_loop()
+            future = loop.run_in_executor(self.executor, _load, kind, place)
+            future.add_done_callback(lambda done: self._loaded(entry, done))
+
+    def _loaded(self, entry: _Entry, done: "asyncio.Future[Any]") -> None:
+        entry.loading = False
+        if done.cancelled():
+            return
+        if (error := done.exception()) is not None:
+            entry.value, entry.is_there = None, False
+            self.told(error if isinstance(error, Problem) else Problem(f"{type(error).__name__}: {error}"))
+        else:
+            self._loads += 1
+            entry.value, entry.is_there, entry.serial = done.result(), True, self._loads
+        self.changed()
+
+
+def _stamp(place: str) -> Hashable:
+    """Return what changes when the files at a place do."""
+    try:
+        found = os.stat(place)
+        if not os.path.isdir(place):
+            return (found.st_mtime_ns, found.st_size)
+        with os.scandir(place) as entries:
+            inside = sorted((entry.name, entry.stat().st_mtime_ns, entry.stat().st_size) for entry in entries)
+        return (found.st_mtime_ns, *inside[:1000])
+    except (OSError, ValueError):  # nx:NAME, or nothing there: told when it is loaded
+        return "none"
+
+
+def _load(kind: Kind, place: str) -> Any:
+    """Load one thing; in a thread. Raises ``Problem``."""
+    from ....adapters.graph import AdapterError
+    from ....adapters.state import StoreError
+    from ...models.wiring import open_graph
+
+    try:
+        if kind == "graph":
+            adapter = open_graph(place).adapter
+            return _Graph(adapter.schema, tuple(adapter.measures))
+        return _read_state(place) if kind == "state" else _read_input(place)
+    except (AdapterError, StoreError) as error:
+        raise Problem(f"{kind}: {error.message}", error.hint) from None
+    except OSError as error:
+        raise Problem(f"{kind}: {place}: {error.strerror or error}") from None
+
+
+def _read_state(place: str) -> _State:
+    from ...models.wiring import open_state
+
+    if not Path(place).exists():
+        raise Problem(f"state: there is no state at {place}", "knotwork run FILE --state DIR makes one")
+    store = open_state(place, read_only=True)
+    try:
+        keys = {each.key: StateKey(each.type, each.description or "") for each in store.snapshot().declared()}
+        kept = store.replay_info()
+    finally:
+        store.close()
+    path: Any = kept
+    for name in ("config", "adapter", "path"):
+        path = path.get(name) if isinstance(path, Mapping) else None
+    return _State(keys, path if isinstance(path, str) and path else None)
+
+
+def _read_input(place: str) -> Any:
+    if os.path.getsize(place) > _MOST_INPUT:
+        raise Problem(f"input: {place} has more than {_MOST_INPUT >> 20} MiB, the most that an editor loads")
+    try:
+        return json.loads(Path(place).read_bytes())
+    except UnicodeDecodeError:
+        raise Problem(f"input: {place} is not text in UTF-8") from None
+    except (ValueError, RecursionError) as error:
+        raise Problem(f"input: {place} is not JSON: {error}") from None

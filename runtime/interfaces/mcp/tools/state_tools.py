@@ -1,0 +1,308 @@
+"""``schema``, ``state_show``, ``state_diff`` and ``rollback``: what the graph is like, what the state holds, and taking it back."""
+
+import asyncio
+from collections.abc import Iterator, Mapping, Sequence
+from itertools import islice
+from typing import Any, Literal
+
+from pydantic import BaseModel, Field
+
+from .....adapters.state import Declaration, Snapshot, StateError, StoreError
+from .....lang.catalogue.schema import Attribute
+from .....lang.diagnostic import nearest
+from ....gasl.records import cut, excerpt
+from ....gasl.state_graph import roll_back
+from ..long_calls import Late, run_beside
+from ..output_schemas import Arguments, Page, Result
+from ..result_pages import LIMIT
+from ..tool_errors import Refused
+from .tool import Call, Tool
+
+__all__ = ["ROLLBACK", "SCHEMA", "STATE_DIFF", "STATE_SHOW"]
+
+_VALUES = 20
+_KINDS = 50
+
+
+class SchemaArguments(Arguments):
+    """Which attributes."""
+
+    attribute: str | None = Field(
+        default=None, max_length=500, description="One attribute, with all its frequent values"
+    )
+    offset: int = Field(default=0, ge=0, le=1 << 40)
+    limit: int = Field(default=50, ge=1, le=LIMIT, description="The most attributes of nodes and of edges together")
+
+
+class GraphSchema(Result):
+    """The graph in summary."""
+
+    directed: bool = False
+    multi: bool = False
+    nodes: int = 0
+    edges: int = 0
+    label_attribute: str | None = Field(default=None, description="The attribute that tells kinds of nodes apart")
+    labels: dict[str, int] = Field(default_factory=dict, description="Its values, most frequent first, with counts")
+    relation_attribute: str | None = None
+    relations: dict[str, int] = Field(default_factory=dict)
+    attributes: Page | None = Field(
+        default=None, description="Items: {of: node|edge, name, count, types, distinct, values: [{value, count}]}"
+    )
+
+
+async def _schema(call: Call, asked: SchemaArguments) -> GraphSchema:
+    graph = call.ground.need_graph()
+    schema = await asyncio.to_thread(lambda: graph.schema)
+    most = None if asked.attribute is not None else _VALUES
+    rows = [
+        _attribute(of, attribute, most)
+        for of, attributes in (("node", schema.node_attributes), ("edge", schema.edge_attributes))
+        for name, attribute in attributes.items()
+        if asked.attribute in (None, name)
+    ]
+    if asked.attribute is not None and not rows:
+        names = [*schema.node_attributes, *schema.edge_attributes]
+        like = nearest(asked.attribute, names)
+        hint = f"did you mean {like}?" if like else f"there are: {', '.join(names[:_VALUES])}"
+        raise Refused("not-found", f"no node or edge has an attribute {asked.attribute}", hint)
+    return GraphSchema(
+        directed=schema.directed, multi=schema.multi, nodes=schema.nodes, edges=schema.edges,
+        label_attribute=schema.label_attribute, labels=_first(schema.labels),
+        relation_attribute=schema.relation_attribute, relations=_first(schema.relations),
+        attributes=call.page(rows, asked.offset, asked.limit),
+    )  # fmt: skip
+
+
+def _first(counts: Mapping[str, int]) -> dict[str, int]:
+    return {str(excerpt(name, 200)): count for name, count in list(counts.items())[:_KINDS]}
+
+
+def _attribute(of: str, found: Attribute, most: int | None) -> dict[str, Any]:
+    values = [{"value": excerpt(value, 200), "count": count} for value, count in found.values[:most]]
+    return {
+        "of": of, "name": found.name, "count": found.count, "types": dict(found.types), "distinct": found.distinct, "values": values,
+    }  # fmt: skip
+
+
+class ShowArguments(Arguments):
+    """Which key, and which part of it."""
+
+    key: str | None = Field(
+        default=None, max_length=500, description="A declared key such as network.authors; null lists the keys"
+    )
+    history: bool = Field(default=False, description="Show what has been run, the latest first, in place of the keys")
+    offset: int = Field(
+        default=0, ge=0, le=1 << 40, description="The first item of the key, the first key, or the first entry"
+    )
+    limit: int = Field(default=100, ge=1, le=LIMIT, description="The most of them")
+    evidence: bool = Field(default=False, description="Show beside each item what it rests on")
+
+
+class StateKey(BaseModel):
+    """A declared key."""
+
+    key: str
+    type: Literal["LIST", "DICT", "COUNTER"]
+    size: int
+    description: str | None = None
+    incomplete: list[str] = Field(default_factory=list, description="Why it is not the whole answer")
+
+
+class Entry(BaseModel):
+    """An entry of the history: what was run, and what the state was then."""
+
+    step: int | None = None
+    part: str | None = None
+    command: Any = None
+    status: str | None = None
+    state: str | None = Field(default=None, description="The state's hash after it, where it changed the state")
+    rolled_back: bool = False
+
+
+class StateShown(Result):
+    """The state, or what one key of it holds."""
+
+    hash: str = Field(default="", description="The state's hash: name it to state_diff and rollback")
+    steps: int = Field(default=0, description="Entries of the history")
+    keys: list[StateKey] = Field(default_factory=list)
+    more_keys: int = Field(default=0, description="Keys behind those that are listed: ask with a larger offset")
+    page: Page | None = Field(default=None, description="The key's value")
+    evidence: list[Any] | dict[str, Any] | None = Field(
+        default=None, description="Beside the items shown: by place, or by field"
+    )
+    history: list[Entry] = Field(
+        default_factory=list,
+        description="The latest commits, the latest first; with `history` all that was run, from offset on. Going back to what the "
+        "state was at one of them: rollback to its hash",
+    )
+    more_history: int = Field(
+        default=0, description="With `history`: entries behind those that are listed: ask with a larger offset"
+    )
+
+
+_LATEST = 10
+"""Commits that are told without being asked for."""
+
+
+async def _show(call: Call, asked: ShowArguments) -> StateShown:
+    if asked.history and asked.key is not None:
+        raise Refused("arguments", "history: it is of the whole state, not of one key", "leave key out, or history")
+    store = await call.ground.current()
+    state, history = store.snapshot(), store.history
+    told = StateShown(hash=state.hash, steps=len(history))
+    if asked.history:
+        places = range(len(history) - 1 - asked.offset, -1, -1)
+        told.history = [_entry(history[at]) for at in places[: asked.limit]]
+        told.more_history = max(0, len(places) - asked.limit)
+        return told
+    if asked.key is None:
+        declared = state.declared()[asked.offset :]
+        told.keys = [_key(each) for each in declared[: asked.limit]]
+        told.more_keys = max(0, len(declared) - asked.limit)
+        told.history = [*islice(_commits(history), _LATEST)]
+        return told
+    found = next((d for d in state.declared() if d.key == asked.key), None)
+    if found is None:
+        names = [declared.key for declared in state.declared()]
+        like = nearest(asked.key, names)
+        hint = (
+            f"did you mean {like}?" if like else f"there are: {', '.join(names[:20])}" if names else "it has none yet"
+        )
+        raise Refused("not-found", f"the state has no key {asked.key}", hint)
+    told.keys = [_key(found)]
+    told.page = call.page(state.get(asked.key), asked.offset, asked.limit)
+    if asked.evidence:
+        told.evidence = _evidence(state, asked.key, told.page)
+    return told
+
+
+def _key(found: Declaration) -> StateKey:
+    said = found.description
+    return StateKey(
+        key=found.key,
+        type=found.type,
+        size=found.size,
+        description=None if said is None else cut(said, 500),
+        incomplete=[cut(each, 500) for each in found.incomplete],
+    )
+
+
+def _commits(history: Sequence[Mapping[str, Any]]) -> Iterator[Entry]:
+    """Yield the entries that changed the state, the latest first; of a long history only what is asked for is looked at."""
+    for at in range(len(history) - 1, max(-1, len(history) - 1 - _LOOKED), -1):
+        if (entry := history[at]).get("state"):
+            yield _entry(entry)
+
+
+_LOOKED = 10_000
+"""Entries among which the latest commits are looked for."""
+
+
+def _entry(entry: Mapping[str, Any]) -> Entry:
+    return Entry(
+        step=entry.get("step"), part=entry.get("part"), command=excerpt(entry.get("command"), 200),
+        status=entry.get("status"), state=entry.get("state"), rolled_back=bool(entry.get("rolled_back")),
+    )  # fmt: skip
+
+
+def _evidence(state: Snapshot, key: str, page: Page) -> Any:
+    beside = state.evidence(key)
+    if isinstance(beside, list):
+        if state.kind(key) == "COUNTER" and page.kind == "object" and any("key" in piece for piece in beside):
+            return {
+                str(name): [excerpt(piece, 200) for piece in beside if piece.get("key", name) == name][:LIMIT]
+                for name in page.value
+            }
+        shown = beside if state.kind(key) == "COUNTER" else beside[page.offset : page.offset + page.shown]
+        return [excerpt(pieces, 200) for pieces in shown[:LIMIT]]
+    return {
+        str(name): excerpt(beside[name], 200)
+        for name in (page.value if page.kind == "object" else ())
+        if name in beside
+    }
+
+
+_HASHES = "state_show lists the latest hashes, and with history: true all"
+
+
+class DiffArguments(Arguments):
+    """Which two states."""
+
+    before: str = Field(min_length=4, max_length=64, description="A hash from the history; its beginning will do")
+    after: str | None = Field(
+        default=None, min_length=4, max_length=64, description="Likewise; null: the state as it is now"
+    )
+    offset: int = Field(default=0, ge=0, le=1 << 40)
+    limit: int = Field(default=100, ge=1, le=LIMIT)
+
+
+class Differing(Result):
+    """How two states differ."""
+
+    differences: Page | None = Field(
+        default=None, description="Items: {key, kind: declared|removed|added|changed|count|provenance, before, after}"
+    )
+
+
+async def _diff(call: Call, asked: DiffArguments) -> Differing:
+    store = await call.ground.current()
+    try:
+        found = await asyncio.to_thread(
+            store.diff, asked.before, store.snapshot() if asked.after is None else asked.after
+        )
+    except StateError as error:
+        raise Refused("not-found", error.message, error.hint or _HASHES) from None
+    rows = [{"key": d.key, "kind": d.kind, "before": d.before, "after": d.after} for d in found]
+    return Differing(differences=call.page(rows, asked.offset, asked.limit))
+
+
+class RollbackArguments(Arguments):
+    """Which state to go back to."""
+
+    to: str = Field(min_length=4, max_length=64, description="A hash from the history; its beginning will do")
+
+
+class RolledBack(Result):
+    """The state afterwards."""
+
+    changed: bool = Field(default=False, description="False where the state was as it was then already")
+    before: str = Field(default="", description="The hash that it had: rolling back to it undoes this")
+    hash: str = ""
+
+
+async def _rollback(call: Call, asked: RollbackArguments) -> RolledBack:
+    store = await call.ground.current()
+
+    async def work(cancel: asyncio.Event) -> RolledBack:
+        before = store.hash
+        return RolledBack(before=before, changed=roll_back(store, asked.to, "rollback") > 0, hash=store.hash)
+
+    try:
+        return await run_beside(call.ground, call.who, work, Late(), turn=True)
+    except StoreError as error:
+        raise Refused("state", error.message, error.hint) from None
+    except StateError as error:
+        raise Refused("not-found", error.message, error.hint or _HASHES) from None
+
+
+SCHEMA = Tool(
+    "schema", "The graph in summary",
+    "Return what the graph is like: sizes, kinds of nodes and edges, attributes with their types and frequent values. Read it before "
+    "writing conditions.",
+    SchemaArguments, GraphSchema, _schema, graph=True,
+)  # fmt: skip
+STATE_SHOW = Tool(
+    "state_show", "What the state holds",
+    "Return the keys of the state, its hash and its latest commits; with `history` what has been run; or a page of what one key holds, "
+    "with evidence where it is asked for.",
+    ShowArguments, StateShown, _show,
+)  # fmt: skip
+STATE_DIFF = Tool(
+    "state_diff", "How two states differ", "Compare two states of the history by their hashes, or one with the state as it is now.",
+    DiffArguments, Differing, _diff,
+)  # fmt: skip
+ROLLBACK = Tool(
+    "rollback", "Take the state back",
+    "Make the state what it was at an earlier hash. That is a commit, too: nothing is lost, and rolling back to `before` undoes it.",
+    RollbackArguments, RolledBack, _rollback, writes=True, only_writes=True,
+)  # fmt: skip

@@ -1,0 +1,208 @@
+"""An outcome as a notebook shows it: HTML where it is drawn, text where it is not. Everything is escaped, and has a bound."""
+
+import re
+from html import escape
+from typing import Any
+
+from attrs import evolve
+
+from ....lang.diagnostic import Diagnostic, picture, printable
+from ....lang.source import Source
+from ..repl.dot_commands import DOTS
+from ..repl.outcome import NOTHING, Outcome, Page, Table
+from ..repl.repl_workspace import Settings
+from ..repl.value_display import Form, flat, is_numeric, shown, table_of
+
+__all__ = ["CANCELLED", "bundle_of", "fault_of", "safe_text", "told_html"]
+
+
+# What the session says to one at the prompt, as it is typed in a notebook: ``%kw log`` in place of ``.log``.
+
+
+_DOT = re.compile(rf"(?<![\w./~-])\.(?=(?:{'|'.join(DOTS)})\b(?![./]))")
+_GRAPH = "knotwork repl GRAPH opens one"
+_LOCKED = "if it is a prompt or a notebook,"
+
+
+def as_typed_here(outcome: Outcome) -> Outcome:
+    """Return an outcome whose words name what a notebook has; values stay as they are."""
+    return evolve(
+        outcome,
+        message=_words(outcome.message),
+        hint=_words(outcome.hint),
+        summary=_words(outcome.summary),
+        notes=tuple(map(_words, outcome.notes)),
+    )
+
+
+def _words(text: str) -> str:
+    if not text:
+        return text
+    text = _DOT.sub("%kw ", text).replace("%kw quit", "%kw close").replace(_GRAPH, "%kw open GRAPH opens one")
+    return text.replace(_LOCKED, "if it is a prompt or a notebook (%kw close there),")
+
+
+CANCELLED = "cancelled; what was finished before is kept"
+
+_ROWS, _COLUMNS, _CELL = 60, 24, 400
+_CHARACTERS = 20_000
+_WIDTH = 120
+"""Columns of the text that stands for a table where no HTML is drawn."""
+_FAULTS = 30
+
+# The colours are mixed with the text's own, so that they can be read on light and on dark paper.
+_STYLE = (
+    "<style>.knotwork{font:13px/1.5 system-ui,sans-serif}.knotwork table{border-collapse:collapse;margin:.3em 0}"
+    ".knotwork th,.knotwork td{text-align:left;padding:.15em .8em .15em 0;border-bottom:1px solid rgba(128,128,128,.3);"
+    "vertical-align:top;white-space:pre-wrap}.knotwork th{font-weight:600}.knotwork td.r,.knotwork th.r{text-align:right}"
+    ".knotwork .soft{opacity:.7}.knotwork pre{font:12px/1.45 ui-monospace,monospace;white-space:pre-wrap;margin:.3em 0}"
+    ".knotwork pre.fault{white-space:pre;overflow-x:auto}.knotwork .error,.knotwork .warning,.knotwork .info{font-weight:600}"
+    + "".join(
+        f".knotwork .{name}{{color:{colour};color:color-mix(in srgb,{colour} 55%,currentColor)}}"
+        for name, colour in (("error", "#d8453d"), ("warning", "#c07600"), ("info", "#3b7dd8"))
+    )
+    + "</style>"
+)
+
+
+def bundle_of(outcome: Outcome, settings: Settings) -> dict[str, str]:
+    """Return an outcome as HTML and as text; nothing where there is nothing to be said of it."""
+    outcome = as_typed_here(outcome)
+    html, lines = list[str](), list[str]()
+    for diagnostic in outcome.diagnostics[:_FAULTS]:
+        html.append(_fault_html(diagnostic, outcome.source))
+        lines.append(safe_text(picture(diagnostic, outcome.source)))
+    if len(outcome.diagnostics) > _FAULTS:
+        _say(f"{len(outcome.diagnostics) - _FAULTS:,} more like these", "soft", html, lines)
+    if outcome.diagnostics and outcome.hint:
+        _say(f"help: {outcome.hint}", "soft", html, lines)
+    if (mended := _mended(outcome)) is not None:
+        html.append(f'<div class="soft">with the fix:</div><pre>{_text(mended)}</pre>')
+        lines.append(f"with the fix:\n{safe_text(mended)}")
+    if outcome.is_whole and outcome.message:  # else the cell ends with it
+        _say(_said(outcome), "warning", html, lines)
+    for note in outcome.notes:
+        _say(f"warning: {note}", "warning", html, lines)
+    if outcome.value is not NOTHING:
+        html.append(_value_html(outcome.value, settings))
+        lines.append(_value_text(outcome.value, settings))
+    told = outcome.summary
+    if settings.timer and outcome.is_good:
+        told = f"{told} · {outcome.seconds:.3f} s" if told else f"{outcome.seconds:.3f} s"
+    if told:
+        _say(told, "soft", html, lines)
+    if not any(html):
+        return {}
+    return {
+        "text/html": f'{_STYLE}<div class="knotwork">{"".join(html)}</div>',
+        "text/plain": "\n".join(line for line in lines if line),
+    }
+
+
+def fault_of(outcome: Outcome, place: str = "") -> str:
+    """Return in a few words why an outcome is not what was asked for, with its place and what to do; "" where it is.
+
+    ``place`` is where it was asked for; what was found in a text has its own. It is all that a program sees which runs notebooks.
+    """
+    outcome = as_typed_here(outcome)
+    if outcome.status == "cancelled":
+        return CANCELLED
+    if outcome.diagnostics and not outcome.is_good:
+        return f"not run: {_place(outcome)}"
+    return _said(outcome, f" at {place}" if place else "")
+
+
+def _said(outcome: Outcome, at: str = "") -> str:
+    if not outcome.message:
+        return "" if outcome.is_whole else outcome.status
+    hint = f"; {outcome.hint}" if outcome.hint else ""
+    return f"{outcome.status if outcome.is_good else 'error'}: {outcome.message.replace(chr(10), '; ')}{at}{hint}"
+
+
+def _place(outcome: Outcome) -> str:
+    errors = [d for d in outcome.diagnostics if d.severity == "error"] or list(outcome.diagnostics)
+    first, source = errors[0], outcome.source
+    at = "" if first.span is None else " at {}:{}:{}".format(source.name, *source.position(first.span.start))
+    hint = outcome.hint or next(iter(first.hints), "")
+    more = f" (and {len(errors) - 1:,} more)" if len(errors) > 1 else ""
+    return f"{first.message} ({first.code}){at}{f'; {hint}' if hint else ''}{more}"
+
+
+def _mended(outcome: Outcome) -> str | None:
+    """Return the text with its fix; None where that would only make a remark of what is wrong, or there is a better way."""
+    is_remark = any(edit.text.lstrip().startswith("#") for edit in outcome.edits)
+    return None if is_remark or outcome.hint else (outcome.mended or "").rstrip("\n") or None
+
+
+def told_html(line: str) -> str:
+    """Return a line that is said beside results."""
+    return f'{_STYLE}<div class="knotwork"><div class="soft">{_text(line)}</div></div>'
+
+
+def _say(text: str, style: str, html: list[str], lines: list[str]) -> None:
+    html.append(f'<div class="{style}">{_text(text).replace(chr(10), "<br>")}</div>')
+    lines.append(safe_text(text))
+
+
+def _fault_html(diagnostic: Diagnostic, source: Source) -> str:
+    head, _, rest = safe_text(picture(diagnostic, source)).partition("\n")
+    return f'<pre class="fault"><span class="{diagnostic.severity}">{escape(head)}</span>\n{escape(rest)}</pre>'
+
+
+def safe_text(text: str) -> str:
+    """Return a text of anybody's as it may be shown: nothing in it is obeyed by a terminal, and it has a bound."""
+    if len(text) > _CHARACTERS:
+        text = f"{text[:_CHARACTERS]}…\n{len(text) - _CHARACTERS:,} more characters"
+    return "\n".join(map(printable, text.split("\n")))
+
+
+def _text(text: str) -> str:
+    return escape(safe_text(text))
+
+
+def _form(settings: Settings) -> Form:
+    return "table" if settings.mode == "auto" else settings.mode
+
+
+def _value_html(value: Any, settings: Settings) -> str:
+    table = table_of(value)
+    if isinstance(value, Page) or table is None or _form(settings) != "table":
+        text = _value_text(value, settings)
+        return f"<pre>{escape(text)}</pre>" if text else ""
+    return _table_html(table)
+
+
+def _table_html(table: Table) -> str:
+    rows, columns = [list(row[:_COLUMNS]) for row in table.rows[:_ROWS]], table.columns[:_COLUMNS]
+    right = [is_numeric([row[number] for row in rows]) for number in range(len(columns))]
+    sides = [' class="r"' if each else "" for each in right]
+    head = "".join(f"<th{side}>{_cell(name)}</th>" for name, side in zip(columns, sides, strict=True))
+    body = "".join(
+        "<tr>" + "".join(f"<td{side}>{_cell(item)}</td>" for item, side in zip(row, sides, strict=True)) + "</tr>"
+        for row in rows
+    )
+    more = [
+        f"{len(table.rows) - len(rows):,} more rows" if len(table.rows) > len(rows) else "",
+        f"{len(table.columns) - len(columns):,} more columns" if len(table.columns) > len(columns) else "",
+    ]
+    left = " and ".join(part for part in more if part)
+    return f"<table><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>" + (
+        f'<div class="soft">{left}</div>' if left else ""
+    )
+
+
+def _cell(value: Any) -> str:
+    return escape(flat(value, _CELL))
+
+
+def _value_text(value: Any, settings: Settings) -> str:
+    form = _form(settings)
+    lines = shown(value, form, _WIDTH if form == "table" else None, safe=True)
+    most = _ROWS if lines.noun == "row" else 1_000
+    told = [*lines.head, *(line for number in range(min(lines.count, most)) for line in lines.part(number))]
+    if lines.count > most:
+        told.append(f"{lines.count - most:,} more {lines.noun}s")
+    if lines.left_out:
+        told.append(f"{len(lines.left_out):,} more column{'' if len(lines.left_out) == 1 else 's'}")
+    text = "\n".join(told)
+    return text if len(text) <= _CHARACTERS else f"{text[:_CHARACTERS]}…\n{len(text) - _CHARACTERS:,} more characters"

@@ -1,0 +1,176 @@
+"""What options name, as a person wrote it: what commands run on, and what the calls of models may cost."""
+
+import os
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from attrs import evolve, frozen
+
+from ...adapters.state import StoreError
+from ..runs.directories import cache_file
+from ..session.workspace import Ground as OpenedGround
+from ..session.workspace import Ground as Wanted
+from ..session.workspace import M, Models, NoFolder, NoGraph, Opened, OtherGraph, Telling, open_ground
+from .usage_error import Misused
+
+if TYPE_CHECKING:
+    from ...adapters.llm.middleware import Client
+    from ..models.wiring import ModelSettings, Price
+
+__all__ = [
+    "Ground",
+    "Limits",
+    "check_folder",
+    "clients",
+    "in_words_of_options",
+    "named_specs",
+    "open_models",
+    "opened",
+    "price_of",
+]
+
+
+@frozen
+class Ground:
+    """What GASL runs on: a graph, a state's folder (None: in memory), the chunks' file, and the question that it is about.
+
+    ``force``: go on with a state whose findings are of another graph; ``raw``: read the graph's values as they are written.
+    """
+
+    graph: str | None = None
+    state: str | None = None
+    chunks: str | None = None
+    query: str | None = None
+    force: bool = False
+    raw: bool = False
+
+    def wanted(self) -> Wanted:
+        """Return it as it is opened."""
+        return Wanted(self.graph, self.state, self.chunks, self.query, self.force, raw=self.raw)
+
+
+@frozen
+class Limits:
+    """What calls may cost; ``price`` as written (IN/OUT)."""
+
+    max_calls: int | None = None
+    max_tokens: int | None = None
+    max_cost: float | None = None
+    price: str | None = None
+    rate: float | None = None
+    cache: bool = True
+
+
+# What an interface with options opens: ``grounds`` with what a person may type instead of what can't be done.
+
+
+_EMPTY = ("--state: it is empty", "a folder; . is the current one")
+_NOT_WRITTEN = ("can't be made", "can't be written", "is not ours to write")
+
+
+def opened(
+    ground: OpenedGround, models: Callable[[], M], telling: Telling | None = None, *, needs_graph: bool = False
+) -> Opened[M]:
+    """Open what options named. Raises ``Misused``, and what ``open_ground`` raises besides."""
+    if isinstance(ground.state, str | Path) and not ground.read_only and os.path.isfile(ground.state):
+        hint = f"knotwork state fork {ground.state} DIR makes a folder of an exported state"
+        raise Misused(f"{ground.state} is a file; --state takes a folder, in which the state is kept", hint)
+    with in_words_of_options():
+        return open_ground(ground, models, telling, needs_graph=needs_graph)
+
+
+def check_folder(state: str | None) -> None:
+    """Refuse what would be the current folder, where nobody named that: a script's variable was empty. Raises ``Misused``."""
+    if state == "":
+        raise Misused(*_EMPTY)
+
+
+@contextmanager
+def in_words_of_options() -> Iterator[None]:
+    """Say of what ``open_ground`` refuses which options are at fault."""
+    try:
+        yield
+    except OtherGraph as error:
+        hint = "another graph takes another --state; --force goes on in this one all the same"
+        raise Misused(error.message, hint) from None
+    except NoFolder:
+        raise Misused(*_EMPTY) from None
+    except NoGraph:
+        raise Misused("a program needs a graph", "--graph FILE, or --graph nx:les_miserables to try one") from None
+    except StoreError as error:
+        if error.hint or not any(each in error.message for each in _NOT_WRITTEN):
+            raise
+        hint = "--state takes a folder that can be written; it is made where it is not there"
+        raise StoreError(error.message, hint=hint) from None
+
+
+# The models that options name, and what their calls may cost: from specs to clients.
+
+
+def named_specs(given: tuple[str, ...]) -> dict[str, str]:
+    """Return name and spec of every ``--model NAME=SPEC``."""
+    found: dict[str, str] = {}
+    for text in given:
+        name, equals, spec = text.partition("=")
+        if not equals or not name.strip() or not spec.strip():
+            raise Misused(f"--model takes a name and a model, not {text!r}", "for example --model small=local")
+        found[name.strip()] = spec.strip()
+    return found
+
+
+def open_models(
+    spec: str | None,
+    named: Mapping[str, str],
+    limits: Limits,
+    max_concurrency: int | None,
+    warn: Callable[[str], None],
+) -> Models:
+    """Return the clients for ``spec`` (None: no default) and for every named model. Raises ``NotConfigured`` and ``Misused``."""
+    from ..models.wiring import Ledger, ModelSettings
+
+    ledger = Ledger(limits.max_calls, limits.max_tokens, limits.max_cost)
+    settings = ModelSettings(spec or "", None, ledger, price_of(limits.price), limits.rate, max_concurrency)
+    return clients(spec, named, settings, warn, cache=limits.cache)
+
+
+def clients(
+    spec: str | None,
+    named: Mapping[str, str],
+    settings: "ModelSettings",
+    warn: Callable[[str], None],
+    environ: Mapping[str, str] = os.environ,
+    *,
+    cache: bool,
+) -> Models:
+    """Return the clients for ``spec`` (None: no default) and ``named``, each with ``settings``, all on one ledger.
+
+    Raises ``NotConfigured``.
+    """
+    from ..models.wiring import open_model
+
+    def client(wanted: str) -> "Client":
+        mine = evolve(settings, spec=wanted, cache=cache_file(wanted) if cache else None)
+        return open_model(mine, environ, warn=warn)
+
+    default = None if spec is None else client(spec)
+    return Models(spec or "", default, {name: client(wanted) for name, wanted in named.items()}, settings.ledger)
+
+
+def price_of(text: str | None) -> "Price | None":
+    """Return the price that ``--price IN/OUT`` says; None where there is none. Raises ``Misused``."""
+    if text is None:
+        return None
+    from ..models.wiring import Price
+
+    parts = text.split("/")
+    try:
+        numbers = [float(part) for part in parts]
+    except ValueError:
+        numbers = []
+    if len(numbers) != 2 or not all(0 <= number < float("inf") for number in numbers):
+        raise Misused(
+            f"--price takes two prices, not {text!r}", "dollars for a million tokens in and out, such as --price 0.25/2"
+        )
+    return Price(*numbers)

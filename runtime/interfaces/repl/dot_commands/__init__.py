@@ -1,0 +1,114 @@
+"""The dot commands: what is said to the session itself, not to the graph or a model. One table; a room by subject."""
+
+import asyncio
+import re
+from collections.abc import Callable, Iterator, Mapping
+from types import MappingProxyType
+
+from .....lang.catalogue.rules import RULES
+from .....lang.catalogue.schema import Schema
+from .....lang.diagnostic import nearest
+from .....lang.service import Known, complete
+from ....models.wiring import SPECS
+from ..outcome import Outcome, misused
+from ..reader import Piece
+from ..repl_workspace import MODES, Desk
+from .display_settings import BUDGET, LLM, MODE, OUTPUT, TIMER
+from .dot import Asked, Dot
+from .inspection import DIFF, EXPLAIN, LOG, SCHEMA, STATE, VARS
+from .session_commands import HELP, QUIT, READ, SAVE, UNDO
+
+__all__ = ["DOTS", "Dot", "arguments", "run_dot", "unknown"]
+
+DOTS: Mapping[str, Dot] = MappingProxyType(
+    {
+        dot.name: dot
+        for dot in (
+            HELP, SCHEMA, VARS, STATE, LOG, DIFF, UNDO, EXPLAIN, MODE, OUTPUT, TIMER, LLM, BUDGET, READ, SAVE, QUIT,
+        )
+    }
+)  # fmt: skip
+"""All of them, in the order of the help."""
+
+_FORM = re.compile(r"\s*[.\\](?P<name>[A-Za-z?]+)(?P<argument>.*)", re.DOTALL)
+_LIKELY = {
+    "exit": "quit", "q": "quit", "tables": "schema", "show": "vars", "variables": "vars", "rollback": "undo", "history": "log",
+    "format": "mode", "headers": "mode", "once": "output", "import": "read", "load": "read", "run": "read", "write": "save",
+    "dump": "save", "export": "save", "model": "llm", "time": "timer", "timing": "timer", "cost": "budget", "h": "help", "?": "help",
+    "keys": "state", "plan": "explain", "why": "explain", "open": "read",
+}  # fmt: skip
+"""What people type who know other prompts."""
+
+
+async def run_dot(piece: Piece, desk: Desk, cancel: asyncio.Event) -> Outcome:
+    """Run a dot command."""
+    found = _found(piece.text)
+    if isinstance(found, Outcome):
+        return found
+    dot, argument = found
+    return await dot.run(Asked(argument.strip(), desk, piece, cancel, DOTS))
+
+
+def unknown(text: str) -> Outcome | None:
+    """Return what is wrong with a text as a dot command before it runs; None where there is such a command."""
+    found = _found(text)
+    return found if isinstance(found, Outcome) else None
+
+
+def _found(text: str) -> tuple[Dot, str] | Outcome:
+    found = _FORM.match(text.rstrip("; \t\r\n"))
+    if found is None:
+        return misused(f"{text.strip()} is no dot command", ".help lists them")
+    name, argument = found["name"].lower(), found["argument"]
+    dot = DOTS.get(name)
+    if dot is None or (argument and not argument[0].isspace()):
+        near = _LIKELY.get(name) or nearest(name, DOTS)
+        message = f"there is no command {text.lstrip()[0]}{found['name']}"
+        if near is None:
+            return misused(message, ".help lists them")
+        return misused(message, f"did you mean .{near}?", f".{near}{argument}")
+    return dot, argument
+
+
+# What may stand behind a dot command: names of what the session has, for whoever completes what is typed.
+
+
+_DETAIL = 60
+_LOGGED = 30
+
+
+def arguments(dot: Dot, desk: Desk, schema: Callable[[], Schema | None]) -> Iterator[tuple[str, str]]:
+    """Yield what the command takes, each with what it is; nothing where that is a file, or a text of the languages.
+
+    ``schema`` gives the graph's, None as long as it is not there.
+    """
+    match dot.takes:
+        case "attribute":
+            known = schema()
+            for name in dict.fromkeys([*known.node_attributes, *known.edge_attributes] if known is not None else ()):
+                yield name, "attribute"
+        case "value":
+            for name in desk.values.names():
+                yield name, "value"
+        case "key":
+            for declared in desk.state.snapshot().declared():
+                yield declared.key, declared.type
+        case "hash":
+            history = desk.state.history
+            for entry in reversed(list(history[max(0, len(history) - _LOGGED) :])):
+                if entry.get("state"):
+                    yield str(entry["state"])[:12], " ".join(str(entry.get("command", "")).split())[:_DETAIL]
+        case "mode":
+            yield from ((mode, "") for mode in MODES)
+        case "switch":
+            yield from (("on", ""), ("off", ""))
+        case "model":
+            yield from ((spec, "") for spec in SPECS)
+        case "limit":
+            yield from (("calls=", ""), ("tokens=", ""), ("cost=", "US dollars"))
+        case "topic":
+            yield from ((name, each.summary) for name, each in DOTS.items())
+            yield from ((each.text, each.detail or each.kind) for each in complete("gasl", "", 0, Known()))
+            yield from ((code, rule.name) for code, rule in RULES.items())
+        case _:
+            return

@@ -1,0 +1,365 @@
+"""The prompt itself: history with search, colours, completion, keys."""
+
+import os
+import re
+from collections.abc import Callable, Iterable, Iterator
+from pathlib import Path
+from typing import Any, get_args
+
+from prompt_toolkit import PromptSession
+from prompt_toolkit.application import get_app
+from prompt_toolkit.auto_suggest import AutoSuggestFromHistory
+from prompt_toolkit.completion import CompleteEvent, Completer, Completion, PathCompleter, get_common_complete_suffix
+from prompt_toolkit.document import Document
+from prompt_toolkit.filters import Condition, completion_is_selected, has_completions, is_searching
+from prompt_toolkit.formatted_text import StyleAndTextTuples
+from prompt_toolkit.history import FileHistory, History, InMemoryHistory
+from prompt_toolkit.key_binding import KeyBindings, KeyPressEvent
+from prompt_toolkit.lexers import Lexer
+from prompt_toolkit.output.color_depth import ColorDepth
+from prompt_toolkit.styles import Style
+
+from ....adapters.llm.keys import has_key, mask_keys
+from ....adapters.permissions import private_folder
+from ....lang.catalogue.schema import Schema
+from ....lang.diagnostic import nearest, printable
+from ....lang.service import Language as ServiceLanguage
+from ....lang.service import complete, tokens
+from ....lang.service.model import TokenType
+from .dot_commands import DOTS, Dot, arguments, unknown
+from .reader import Piece, expression_of, is_whole, piece_at, pieces
+from .repl_workspace import Desk
+from .runners import check, known
+
+__all__ = ["Dropped", "Offers", "coloured", "make_prompt"]
+
+
+# The keys of the prompt: Enter runs what is whole, Tab completes or mends.
+
+
+_INDENT = "  "
+
+
+def bindings() -> KeyBindings:
+    """Return them."""
+    keys = KeyBindings()
+
+    @keys.add("enter", filter=~is_searching & ~completion_is_selected)
+    def _(event: KeyPressEvent) -> None:
+        buffer = event.current_buffer
+        if is_ready(buffer.text, buffer.document.is_cursor_at_the_end or not buffer.document.text_after_cursor.strip()):
+            buffer.validate_and_handle()
+        else:
+            buffer.insert_text("\n")
+
+    @keys.add("enter", filter=~is_searching & completion_is_selected)
+    def _(event: KeyPressEvent) -> None:
+        event.current_buffer.complete_state = None  # taken, and not run: one may go on
+
+    @keys.add("escape", "enter")
+    def _(event: KeyPressEvent) -> None:
+        event.current_buffer.insert_text("\n")
+
+    @keys.add("escape", filter=has_completions, eager=True)
+    def _(event: KeyPressEvent) -> None:
+        event.current_buffer.cancel_completion()
+
+    @keys.add("tab", filter=~has_completions & Condition(_at_indent))
+    def _(event: KeyPressEvent) -> None:
+        event.current_buffer.insert_text(_INDENT)
+
+    @keys.add("tab", filter=~has_completions & ~Condition(_at_indent))
+    def _(event: KeyPressEvent) -> None:
+        # At once, not beside the loop as the library does it: what is typed next would come first, and the word stay half.
+        buffer = event.current_buffer
+        found = list(buffer.completer.get_completions(buffer.document, CompleteEvent(completion_requested=True)))
+        # One that goes on with the word itself is meant before those that only have it somewhere inside.
+        further = [each for each in found if each.text.startswith(_typed(buffer.document, each))]
+        if len(found) == 1 or len(further) == 1:
+            buffer.apply_completion((further or found)[0])
+        elif found:
+            buffer.insert_text(get_common_complete_suffix(buffer.document, found))
+            buffer.start_completion(insert_common_part=False)
+
+    return keys
+
+
+def _typed(document: Document, completion: Completion) -> str:
+    """Return the text before the cursor that the completion replaces."""
+    text = document.text_before_cursor
+    return text[len(text) + completion.start_position :]
+
+
+def _at_indent() -> bool:
+    """Say whether the cursor stands at the beginning of a line that is not the first: there Tab indents."""
+    document = get_app().current_buffer.document
+    return document.cursor_position_row > 0 and not document.current_line_before_cursor.strip()
+
+
+def is_ready(text: str, at_end: bool) -> bool:
+    """Say whether Enter runs ``text``: it is whole and the cursor at its end, or two empty lines say that it shall be."""
+    if not text.strip():
+        return True
+    if not at_end:
+        return "\n" not in text and _all_whole(text)
+    return text.endswith("\n\n") or _all_whole(text)
+
+
+def _all_whole(text: str) -> bool:
+    last = None
+    for last in pieces(text):  # noqa: B007 - the last one is what is still written
+        pass
+    return last is None or is_whole(last.text)
+
+
+# Colours while one types: the language service's tokens, as prompt_toolkit wants them.
+
+
+STYLE = Style.from_dict(
+    {
+        "keyword": "ansiblue", "command": "ansiblue bold", "variable": "ansicyan", "step": "ansicyan bold", "function": "ansiyellow",
+        "string": "ansigreen", "number": "ansimagenta", "operator": "", "comment": "ansibrightblack italic", "property": "ansicyan",
+        "type": "ansiyellow", "dot": "ansimagenta bold", "prompt": "ansigreen bold", "hint": "ansibrightblack",
+        "completion-menu": "bg:ansibrightblack ansiwhite", "completion-menu.completion.current": "bg:ansiblue ansiwhite",
+    }
+)  # fmt: skip
+"""The colours of the terminal's own palette, so that they can be read on dark and on light."""
+
+_LONGEST = 20_000
+"""Characters that are coloured; a paste that is longer stays plain."""
+_TYPES = frozenset(get_args(TokenType))
+
+
+class Colours(Lexer):
+    """Colours the text of the prompt."""
+
+    def lex_document(self, document: Document) -> Callable[[int], StyleAndTextTuples]:
+        """Return what gives a line's pieces with their styles."""
+        lines = coloured(document.text)
+        return lambda number: lines[number] if number < len(lines) else []
+
+
+def coloured(text: str) -> list[StyleAndTextTuples]:
+    """Return the lines of ``text``, each as texts with their styles."""
+    plain: list[StyleAndTextTuples] = [[("", line)] for line in text.split("\n")]
+    if len(text) > _LONGEST:
+        return plain
+    for piece in pieces(text):
+        for number, line in enumerate(_of_piece(piece)):
+            at = piece.first_line - 1 + number
+            if at < len(plain):
+                plain[at] = line
+    return plain
+
+
+def _of_piece(piece: Piece) -> list[StyleAndTextTuples]:
+    if piece.language == "dot":
+        name, space, rest = piece.text.partition(" ")
+        return [[("class:dot", name), ("", space + rest)]]
+    if piece.language == "remark":
+        return [[("class:comment", line)] for line in piece.text.split("\n")]
+    lines: list[StyleAndTextTuples] = [[]]
+    done = 0
+    for token in tokens(piece.language, piece.text):
+        _put(lines, piece.text[done : token.span.start], "")
+        _put(
+            lines, piece.text[token.span.start : token.span.end], f"class:{token.type}" if token.type in _TYPES else ""
+        )
+        done = token.span.end
+    _put(lines, piece.text[done:], "")
+    return lines
+
+
+def _put(lines: list[StyleAndTextTuples], text: str, style: str) -> None:
+    for number, part in enumerate(text.split("\n")):
+        if number:
+            lines.append([])
+        if part:
+            lines[-1].append((style, part))
+
+
+# What Tab offers: the language service's completions, the dot commands and what they take, and the fix of the latest error.
+
+
+_DOT = re.compile(r"\s*\.(?P<name>[A-Za-z]*)\Z")
+_DOT_AND_MORE = re.compile(r"\s*\.(?P<name>[A-Za-z]+)\s+(?P<rest>.*)\Z", re.DOTALL)
+_ONE_WORD = re.compile(r"\s*[A-Za-z_]*\Z")
+_DETAIL = 60
+
+Fix = Callable[[], str]
+"""Gives the text that mends the latest error, empty where there is none."""
+
+
+class Offers(Completer):
+    """Completes what stands before the cursor. ``schema`` gives the graph's, None as long as it is not there."""
+
+    def __init__(self, desk: Desk, fix: Fix, schema: Callable[[], Schema | None]) -> None:
+        self._desk = desk
+        self._fix = fix
+        self._schema = schema
+        self._paths = PathCompleter(expanduser=True)
+
+    def get_completions(self, document: Document, complete_event: CompleteEvent) -> Iterable[Completion]:
+        """Yield what may stand at the cursor, the best first."""
+        text = document.text_before_cursor
+        if not document.text.strip():
+            fix = self._fix()
+            if fix:
+                yield Completion(fix, -len(text), display=_shown(fix), display_meta="the fix")
+                return
+        named = _DOT.match(text)
+        if named is not None:
+            found_dots = [dot for dot in DOTS.values() if dot.name.startswith(named["name"].lower())]
+            for dot in found_dots:
+                yield _offer(f".{dot.name}", -len(named["name"]) - 1, dot.summary)
+            if not found_dots:
+                yield from self._mended(document)
+            return
+        more = _DOT_AND_MORE.match(text)
+        if more is not None and "\n" not in text:
+            dot_found = DOTS.get(more["name"].lower())
+            if dot_found is None:
+                yield from self._mended(document)
+            else:
+                yield from self._of_dot(dot_found, more["rest"], complete_event)
+            return
+        found = list(self._of_language(document))
+        # Who is in the midst of a word wants to end it; who stands behind what is wrong wants it mended.
+        if (
+            not any(each.start_position for each in found)
+            and not document.text_after_cursor.strip()
+            and not text[-1:].isspace()
+        ):
+            yield from self._mended(document)
+        yield from found
+
+    def _of_language(self, document: Document) -> Iterator[Completion]:
+        """Yield what the service knows: where only a word is there yet, of commands and of expressions."""
+        text, at = document.text, document.cursor_position
+        piece, start = piece_at(text, at)
+        body, offset = piece.text, at - start
+        wanted: tuple[ServiceLanguage, ...]
+        if _ONE_WORD.match(body[:offset]):
+            wanted = ("gasl", "expr")
+        elif piece.language in ("gasl", "lwt", "expr"):
+            wanted = (piece.language,)
+        else:
+            return
+        beside, seen = known(self._desk, self._schema()), set[str]()
+        for language in wanted:
+            source = expression_of(body)[1] if language == "expr" else body
+            for found in complete(language, source, offset, beside):
+                if found.text in seen or (language == "expr" and len(wanted) > 1 and found.kind == "punctuation"):
+                    continue
+                seen.add(found.text)
+                yield _offer(
+                    found.text, found.span.start - offset, found.detail or found.kind, found.match or found.text
+                )
+
+    def _mended(self, document: Document) -> Iterator[Completion]:
+        """Yield the text with its fix, where it is whole and wrong."""
+        text = document.text
+        if self._schema() is None and self._desk.adapter is not None:
+            return
+        whole = list(pieces(text))
+        if len(whole) != 1 or not is_whole(text):
+            return
+        found = unknown(text) if whole[0].language == "dot" else check(whole[0], self._desk)
+        mended = None if found is None else found.mended
+        if mended is not None and mended.strip() != text.strip():
+            yield Completion(mended, -document.cursor_position, display=_shown(mended), display_meta="the fix")
+
+    def _of_dot(self, dot: Dot, rest: str, event: CompleteEvent) -> Iterator[Completion]:
+        if dot.takes == "file":
+            yield from self._paths.get_completions(Document(rest, len(rest)), event)
+            return
+        if dot.takes == "command":
+            yield from self._of_language(Document(rest, len(rest)))
+            return
+        word = rest.split(" ")[-1]
+        known = list(arguments(dot, self._desk, self._schema))
+        found = [each for each in known if each[0].lower().startswith(word.lower())]
+        if not found:
+            near = nearest(word, [offered for offered, _ in known])
+            found = [(near, "the fix")] if near is not None else []
+        for offered, detail in found:
+            yield _offer(offered, -len(word), detail)
+
+
+def _offer(text: str, start: int, detail: str, shown: str = "") -> Completion:
+    return Completion(text, start, display=_shown(shown or text), display_meta=_shown(detail))
+
+
+def _shown(text: str) -> str:
+    """Return anybody's text as a line of a menu."""
+    flat = printable(" ".join(text.split()))
+    return flat if len(flat) <= _DETAIL else flat[: _DETAIL - 1] + "…"
+
+
+class Dropped(Exception):
+    """Ctrl-C at the prompt: what was typed is dropped, as in a shell."""
+
+
+def make_prompt(
+    desk: Desk, fix: Fix, schema: Callable[[], Schema | None], history: Path | None, *, colour: bool
+) -> "PromptSession[str]":
+    """Return the prompt. ``history`` is its file, None keeps it in memory; nobody else may read it.
+
+    Raises ``Dropped`` at Ctrl-C and ``EOFError`` at Ctrl-D.
+    """
+    return PromptSession(
+        message=[("class:prompt", "knotwork> ")],
+        prompt_continuation=_continued,
+        multiline=True,
+        lexer=Colours(),
+        style=STYLE,
+        color_depth=None if colour else ColorDepth.DEPTH_1_BIT,
+        completer=Offers(desk, fix, schema),
+        complete_while_typing=False,
+        complete_in_thread=False,  # it takes milliseconds; beside the loop it would race with what is typed next
+        auto_suggest=AutoSuggestFromHistory(),
+        enable_history_search=True,
+        history=_history(history),
+        key_bindings=bindings(),
+        reserve_space_for_menu=6,
+        interrupt_exception=Dropped,  # a KeyboardInterrupt would end the event loop
+    )
+
+
+def _continued(width: int, line_number: int, wrap_count: int) -> StyleAndTextTuples:
+    # A line that is merely folded by the terminal begins no new one.
+    return [("class:hint", ("" if wrap_count else "...").rjust(max(width - 1, 3)) + " ")]
+
+
+class _Kept(FileHistory):
+    """A history on the disk; where it can't be written, what is typed is kept in memory and nobody is stopped."""
+
+    def store_string(self, string: str) -> None:
+        """Add a text, but for one that is the same as before, and for a line with a key in it."""
+        strings = self.get_strings()
+        if len(strings) > 1 and strings[-2] == string:
+            return
+        if mask_keys(string) != string or (string.lstrip().startswith(".llm") and has_key(string, os.environ)):
+            return
+        try:
+            super().store_string(string)
+        except OSError:
+            return
+
+    def load_history_strings(self) -> Any:
+        """Return what was typed in earlier sessions, the latest first."""
+        try:
+            return list(super().load_history_strings())
+        except (OSError, ValueError):
+            return []
+
+
+def _history(path: Path | None) -> History:
+    if path is None:
+        return InMemoryHistory()
+    try:
+        private_folder(path.parent)
+        os.close(os.open(path, os.O_CREAT | os.O_APPEND, 0o600))
+    except OSError:
+        return InMemoryHistory()
+    return _Kept(str(path))
