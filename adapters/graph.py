@@ -7,20 +7,34 @@ Conditions come bound: they hold no variables.
 """
 
 from collections.abc import Callable, Sequence
+from pathlib import Path
 from typing import Any, Literal, Protocol, TypeAlias, runtime_checkable
 
+import orjson
 from attrs import frozen
 
-from ..lang.catalogue.schema import Attribute, Schema
+from ..lang.catalogue.schema import Schema
 from ..lang.errors import KnotworkError
+from ..lang.trees import Node
 from ..lang.trees.conditions import Condition
 from ..lang.trees.gasl import Order
-from ..lang.trees.node import Node
 
 __all__ = [
-    "DEFAULT_CAPS", "MOST_TEXTS", "AdapterError", "Attribute", "Caps", "Direction", "Found", "GraphAdapter", "Item", "NodeId",
-    "Plan", "Schema", "Stoppable", "tree_of",
-]  # fmt: skip
+    "DEFAULT_CAPS",
+    "MOST_TEXTS",
+    "AdapterError",
+    "Caps",
+    "Direction",
+    "Found",
+    "GraphAdapter",
+    "Item",
+    "NodeId",
+    "Plan",
+    "Schema",
+    "Stoppable",
+    "open_chunks",
+    "tree_of",
+]
 
 Item: TypeAlias = dict[str, Any]
 NodeId: TypeAlias = str | int
@@ -230,3 +244,38 @@ class GraphAdapter(Protocol):
     def invalidate(self) -> None:
         """Forget what was computed from the graph: its attributes were written past NetworkX's own methods."""
         ...
+
+
+# The texts that a graph was made from, by the ids that its nodes and edges name (``source_id``): for snippets of evidence.
+# The file is a JSON object, ``{id: text}`` or ``{id: {"content": text, ...}}``, as nano-graphrag and LightRAG keep theirs
+# (``kv_store_text_chunks.json``).
+
+
+_MOST_BYTES = 1 << 30
+
+
+def open_chunks(path: str | Path) -> Callable[[str], str | None]:
+    """Return a function that gives the text of a chunk, None for one that is not there. Raises ``AdapterError``."""
+    try:
+        size = Path(path).stat().st_size
+        if size > _MOST_BYTES:
+            raise AdapterError(f"{path} has more than {_MOST_BYTES >> 30} GiB, the most that is read")
+        found = orjson.loads(Path(path).read_bytes())
+    except OSError as error:
+        raise AdapterError(f"the chunks {path} can't be read: {error.strerror or error}") from None
+    except orjson.JSONDecodeError as error:
+        raise AdapterError(f"the chunks {path} are not JSON: {error}") from None
+    if not isinstance(found, dict):
+        raise AdapterError(
+            f"the chunks {path} are no JSON object", hint='they are {"id": "text"} or {"id": {"content": "text"}}'
+        )
+    texts = {name: text for name, value in found.items() if (text := _content(value)) is not None}
+    if found and not texts:
+        raise AdapterError(f"no entry of {path} has a text", hint='entries are texts, or objects with a "content"')
+    return texts.get
+
+
+def _content(value: object) -> str | None:
+    if isinstance(value, dict):
+        value = value.get("content", value.get("text"))
+    return value if isinstance(value, str) else None

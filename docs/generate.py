@@ -13,14 +13,14 @@ from knotwork.runtime.events import EVENTS
 from knotwork.runtime.interfaces import http as shared_rooms
 from knotwork.runtime.interfaces import web
 from knotwork.runtime.interfaces.cli.commands import COMMANDS, loaded
-from knotwork.runtime.interfaces.cli.shared.output import MEANINGS
+from knotwork.runtime.interfaces.cli.output import MEANINGS
 from knotwork.runtime.interfaces.http.middleware import BRACKETS
 from knotwork.runtime.interfaces.http.problems import OUT_OF_TIME, OVER_BUDGET, SHUTTING_DOWN
-from knotwork.runtime.interfaces.http.server_settings import Limits
-from knotwork.runtime.interfaces.web.answers.responses import FAILURES
+from knotwork.runtime.interfaces.http.server import Limits
+from knotwork.runtime.interfaces.web.answer_responses import FAILURES
 from knotwork.runtime.interfaces.web.app import create_app
 from knotwork.runtime.interfaces.web.problem_responses import OF_HTTP
-from knotwork.runtime.interfaces.web.web_settings import Model, RunLimits, ServerSettings
+from knotwork.runtime.interfaces.web.web_models import Model, RunLimits, ServerSettings
 from python_page import page as python_page
 
 REFERENCE = Path(__file__).parent / "reference"

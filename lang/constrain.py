@@ -141,7 +141,7 @@ _EXPR_LEVELS = 2
 
 
 def _expr(text: str) -> str:
-    from .catalogue.functions import FUNCTIONS, METHODS
+    from .catalogue.operations import FUNCTIONS, METHODS
     from .parse.expr.builder import NAMESPACES, RESERVED
 
     name = _name_but(RESERVED)

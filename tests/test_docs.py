@@ -13,7 +13,7 @@ from pathlib import Path
 import platformdirs
 import pytest
 from knotwork import gasl, lwt
-from knotwork.lang.catalogue.functions import FUNCTIONS, METHODS
+from knotwork.lang.catalogue.operations import FUNCTIONS, METHODS
 from knotwork.lang.trees.gasl import Statement
 
 ROOT = Path(__file__).parent.parent

@@ -78,6 +78,6 @@ def test_no_room_holds_two_subjects() -> None:
         str(path.relative_to(ROOT)): lines
         for part in HOUSE
         for path in (ROOT / part).rglob("*.py")
-        if (lines := len(path.read_text(encoding="utf-8").splitlines())) > 450
+        if (lines := len(path.read_text(encoding="utf-8").splitlines())) > 500
     }
     assert long == {}

@@ -4,8 +4,8 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from .adapter import NetworkXAdapter
-    from .files.load_report import LoadReport
-    from .files.loader import Loaded, load
+    from .load_report import LoadReport
+    from .loader import Loaded, load
 
 __all__ = ["LoadReport", "Loaded", "NetworkXAdapter", "load"]
 
@@ -17,11 +17,11 @@ def __getattr__(name: str) -> Any:
 
         return NetworkXAdapter
     if name in ("Loaded", "load"):
-        from .files import loader
+        from . import loader
 
         return getattr(loader, name)
     if name == "LoadReport":
-        from .files.load_report import LoadReport
+        from .load_report import LoadReport
 
         return LoadReport
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

@@ -11,7 +11,7 @@ from ...lang.evaluate.conditions import identity, sort_key
 from ...lang.evaluate.conditions.comparison import constant_of, is_of_empty_list
 from ...lang.evaluate.conditions.interpreter import leaf_test
 from ...lang.trees.conditions import Comparison, NullTest, Operator, Variable
-from .json_values import plain
+from .rows import plain
 
 __all__ = ["Array", "Coded", "Leaf", "Mask", "Numbers", "numbers_of"]
 

@@ -13,12 +13,11 @@ from ...lang.trees.conditions import Condition, Field
 from ...lang.trees.gasl import Order
 from ..graph import AdapterError, Caps, Found, Item, Plan
 from .find_plan import Decision, column_of_field, decide, fields_of, selected
-from .json_values import node_id, plain
-from .rows import Deadline, Items, Kind, edge_item, node_item, readers_of, rows_of, scan
+from .rows import Deadline, Items, Kind, edge_item, node_id, node_item, plain, readers_of, rows_of, scan
 from .tables import Computed, Table, forget
 
 if TYPE_CHECKING:
-    from .columns import Column
+    from .tables import Column
 
 __all__ = ["MISSING", "StaleGraphWarning", "find", "node_named", "plan_of", "positions_of", "predicate_of"]
 

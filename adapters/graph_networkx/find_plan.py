@@ -10,11 +10,10 @@ from typing import Any, Literal
 from attrs import frozen
 
 from ...lang.evaluate.conditions import Bound, ConditionError
+from ...lang.trees import walk
 from ...lang.trees.conditions import And, Comparison, Condition, Constant, Field, Items, NullTest
-from ...lang.trees.node import walk
 from ..graph import AdapterError
-from .json_values import node_id, plain
-from .rows import DEGREES, Kind, attribute_reader, degree_of, readers_of, reserved, rows_of
+from .rows import DEGREES, Kind, attribute_reader, degree_of, node_id, plain, readers_of, reserved, rows_of
 from .tables import Computed, keeps
 
 __all__ = ["Decision", "column_of_field", "decide", "fields_of", "selected", "texts_of"]
@@ -77,7 +76,7 @@ def selected(graph: Any, kept: Computed, kind: Kind, decision: Decision) -> Any:
     """Return the positions, rising, of the rows that satisfy what the index and the columns answer (an array)."""
     import numpy as np
 
-    from .columns import mask_of
+    from .tables import mask_of
 
     def columns(at: Field) -> Any:
         return column_of_field(graph, kept, kind, at)
@@ -112,7 +111,7 @@ def column_of_field(graph: Any, kept: Computed, kind: Kind, at: Field) -> Any:
 
 
 def _made(graph: Any, kept: Computed, kind: Kind, path: tuple[str, ...]) -> Any:
-    from .columns import Through, column_of
+    from .tables import Through, column_of
 
     if kind == "edges" and path[0] in ("source", "target"):
         inner = column_of_field(graph, kept, "nodes", Field(path[1:] or ("id",)))

@@ -18,9 +18,8 @@ from attrs import define, field, frozen
 from ...lang.diagnostic import nearest
 from ..graph import DEFAULT_CAPS, AdapterError, Caps, Found, NodeId
 from .cancellable import Alarm, Ended, Late, watched
-from .json_values import node_id
 from .neighbourhood import resolved
-from .rows import Deadline
+from .rows import Deadline, node_id
 
 __all__ = ["MEASURES", "measure"]
 

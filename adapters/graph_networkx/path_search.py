@@ -9,15 +9,13 @@ import numpy as np
 from attrs import define, field, frozen
 
 from ...lang.evaluate.conditions import ConditionError, Predicate, Reader, compiled, evaluate, look_up
+from ...lang.trees import walk
 from ...lang.trees.conditions import And, Comparison, Condition, Constant, Field, Not, NullTest
-from ...lang.trees.node import walk
 from ..graph import Caps, Found, Item, NodeId, Plan
 from .find import plan_of, positions_of, predicate_of
-from .json_values import node_id, plain
 from .neighbourhood import resolved
-from .paths import Block, Endpoints, Filter, search_paths
-from .rows import Deadline, Items, edge_item, edge_readers, node_readers, path_item
-from .shortest_paths import Shortest
+from .paths import Block, Endpoints, Filter, Shortest, search_paths
+from .rows import Deadline, Items, edge_item, edge_readers, node_id, node_readers, path_item, plain
 from .tables import Computed
 
 __all__ = ["PathQuery", "find_paths", "path_plan"]

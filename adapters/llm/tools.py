@@ -15,8 +15,7 @@ from attrs import evolve, frozen
 
 from ...lang.answers import CutOff, without_thinking
 from . import CALLED, BadAnswer, BadRequest, Completion, Options, Tool, ToolCall
-from .answers import canonical, read_json, strict_ready, unfenced, validator
-from .schema import first_fault
+from .answers import canonical, first_fault, read_json, strict_ready, unfenced, validator
 
 __all__ = [
     "Grammar", "about_tools", "call_schema", "called_text", "check_tools", "custom_tool", "function_tools", "judge_call",

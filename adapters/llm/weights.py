@@ -23,7 +23,7 @@ import orjson
 import platformdirs
 from attrs import frozen
 
-from ..permissions import private_folder
+from ..sqlite_store import private_folder
 from . import NotConfigured
 
 __all__ = ["SMOLLM2", "Installed", "Stopped", "Weights", "find", "installed", "models_dir", "pull", "pull_from"]

@@ -13,8 +13,8 @@ from ..state import StoreError
 from .journal_records import advanced
 from .log.durable import Damage, Log, VerifyReport, verify
 from .log.files import reason
+from .snapshot import Entries, Moment
 from .state_object import CHECK, NAME, as_json, from_json, from_text, hash_of
-from .version import Entries, Moment
 
 __all__ = ["Audit", "Looked", "Nested", "audit"]
 

@@ -12,16 +12,13 @@ from attrs import evolve
 from orjson import Fragment
 
 from ..state import StateError, StoreError
+from .changes import apply, attached, change_of
 from .log.durable import Log, Recovered
-from .snapshot import written_form
+from .nodes import CounterNode, DictNode, Items, ListNode, Node, find, put, walk
+from .persistent import EMPTY_TABLE, Table, Vector
+from .snapshot import Commits, Moment, flagged, with_about, written_form
 from .state_object import from_json, node_of, with_proof
-from .values.changes import apply, attached, change_of
-from .values.identities import Items
-from .values.nodes import CounterNode, DictNode, ListNode, Node, find, put, walk
-from .values.tables import EMPTY_TABLE, Table
-from .values.values import as_text, evidence_text, field_of, joined, parsed, plain, texts_of
-from .values.vectors import Vector
-from .version import Commits, Moment, flagged, with_about
+from .values import as_text, evidence_text, field_of, joined, parsed, plain, texts_of
 
 __all__ = ["advanced", "applied", "past", "patch", "patched", "record", "recovered"]
 

@@ -16,9 +16,9 @@ from .log.durable import Log
 from .log.files import Files, reason
 from .log.journal import Damaged, Seal, read_seal
 from .log.recovery import Missing, generations, journal_path, snapshot_path
+from .snapshot import Commits, Entries, Moment, with_about
 from .state_object import NAME, as_json, from_text, hash_of
 from .store import Durability, JSONStateStore, utc_now
-from .version import Commits, Entries, Moment, with_about
 
 __all__ = ["fork_directory", "open_store", "read_brief"]
 

@@ -16,17 +16,14 @@ from blake3 import blake3
 from orjson import Fragment
 
 from ..state import StateError, StoreError
+from .changes import check_name, with_proofs
 from .log.codec import decode
 from .log.files import Files, reason
 from .log.journal import put as journal_put
-from .snapshot import JSONSnapshot
-from .values.changes import check_name, with_proofs
-from .values.identities import Items, whole
-from .values.nodes import CounterNode, DictNode, ListNode, Node, counted, find, put, summed
-from .values.tables import Table, canonical
-from .values.values import as_text, evidence_text, field_of, joined, parsed, texts_of, whole_text
-from .values.vectors import EMPTY, Vector
-from .version import About, Moment
+from .nodes import CounterNode, DictNode, Items, ListNode, Node, counted, find, put, summed, whole
+from .persistent import EMPTY, Table, Vector, canonical
+from .snapshot import About, JSONSnapshot, Moment
+from .values import as_text, evidence_text, field_of, joined, parsed, texts_of, whole_text
 
 __all__ = [
     "CHECK",

@@ -9,17 +9,15 @@ import orjson
 from attrs import define, evolve, field, frozen
 
 from ..state import Change, Difference, Evidence, MergeInto, ReplaceWith, Snapshot, StateError, StoreError
-from .difference import differences
+from .changes import written
 from .journal_records import applied, past, patch, record
 from .log.durable import Log
 from .log.files import Files
-from .snapshot import JSONSnapshot, summary
+from .nodes import DictNode
+from .snapshot import About, Commits, Entries, JSONSnapshot, Moment, differences, flagged, summary, with_about
 from .state_object import NAME as STATEFILE
 from .state_object import as_json, replay_of, write_state
-from .values.changes import written
-from .values.nodes import DictNode
-from .values.values import parsed, whole_copy, whole_text
-from .version import About, Commits, Entries, Moment, flagged, with_about
+from .values import parsed, whole_copy, whole_text
 
 __all__ = ["Durability", "JSONStateStore", "utc_now"]
 

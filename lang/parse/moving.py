@@ -12,7 +12,7 @@ from typing import Any, Generic, TypeVar
 import attrs
 
 from ..source import Span
-from ..trees.node import Node
+from ..trees import Node
 
 __all__ = ["Kept", "Pieces", "move"]
 

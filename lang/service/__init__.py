@@ -71,7 +71,7 @@ def complete(language: Language, source: Text, offset: int, known: Known = _NOTH
 
 def hover(language: Language, source: Text, offset: int, known: Known = _NOTHING) -> Hover | None:
     """Return what there is to say of what stands at ``offset``: a command's reference, a variable's producer, a field's values."""
-    from .hover_text import hovered
+    from .navigation import hovered
 
     reading, offset = _placed(language, source, offset)
     return hovered(reading, offset, known)
@@ -79,7 +79,7 @@ def hover(language: Language, source: Text, offset: int, known: Known = _NOTHING
 
 def definition(language: Language, source: Text, offset: int, known: Known = _NOTHING) -> Place | None:
     """Return where the name at ``offset`` is defined: the step, the command that binds the variable, the seed's field."""
-    from .definitions import defined, names_in
+    from .navigation import defined, names_in
 
     reading, offset = _placed(language, source, offset)
     return defined(names_in(reading), offset)
@@ -87,7 +87,7 @@ def definition(language: Language, source: Text, offset: int, known: Known = _NO
 
 def references(language: Language, source: Text, offset: int, known: Known = _NOTHING) -> tuple[Place, ...]:
     """Return every place that names what the name at ``offset`` does, its definition too, in the order of the text."""
-    from .definitions import names_in, places
+    from .navigation import names_in, places
 
     reading, offset = _placed(language, source, offset)
     return places(names_in(reading), offset)
@@ -95,7 +95,7 @@ def references(language: Language, source: Text, offset: int, known: Known = _NO
 
 def renamable(language: Language, source: Text, offset: int, known: Known = _NOTHING) -> Place | Diagnostic:
     """Return the place of the name at ``offset`` if it can be another, else why it can't."""
-    from .definitions import can_be_renamed
+    from .navigation import can_be_renamed
 
     reading, offset = _placed(language, source, offset)
     return can_be_renamed(reading, offset, known)
@@ -109,7 +109,7 @@ def rename(
     The renamed text names the same things at the same places and has the same diagnostics there; a rename that would change
     them is refused. The diagnostic's code is ``KW005``.
     """
-    from .definitions import renamed
+    from .navigation import renamed
 
     reading, offset = _placed(language, source, offset)
     return renamed(reading, offset, new, known)
@@ -117,14 +117,14 @@ def rename(
 
 def symbols(language: Language, source: Text) -> tuple[Symbol, ...]:
     """Return what the text defines, in the order of the text."""
-    from .outline import symbols_of
+    from .navigation import symbols_of
 
     return symbols_of(read(language, source))
 
 
 def folds(language: Language, source: Text) -> tuple[Fold, ...]:
     """Return what can be folded: blocks, steps over several lines, runs of comments, objects and lists of a document."""
-    from .outline import folds_of
+    from .navigation import folds_of
 
     return folds_of(read(language, source))
 

@@ -19,15 +19,14 @@ from ..parse.gasl.rereading import ProgramPieces
 from ..parse.lwt.rereading import ScriptPieces
 from ..parse.lwt.shapes import ID
 from ..parse.moving import move
-from ..printer.gasl import format_name
+from ..printer.gasl_printer import format_name
 from ..source import Source, Span
-from ..trees import gasl
+from ..trees import Node, gasl, walk
 from ..trees.conditions import Variable
 from ..trees.expr import Comprehension, Expr, Field
 from ..trees.expr import Name as ExprName
 from ..trees.gasl import Item, Key, Name, Program
 from ..trees.lwt import RESERVED, Call, Comment, Option, Step, Template, references
-from ..trees.node import Node, walk
 from .document import Reading
 from .model import Language, SymbolKind
 

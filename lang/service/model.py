@@ -8,7 +8,7 @@ from attrs import field, frozen
 from ..catalogue.operations import BUILTIN, Signature
 from ..catalogue.schema import Attribute, Schema
 from ..diagnostic import printable
-from ..printer.gasl import format_text
+from ..printer.gasl_printer import format_text
 from ..source import Span
 from ..trees.gasl import StateType
 from ..trees.lwt import MISSING

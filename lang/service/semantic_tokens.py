@@ -4,7 +4,7 @@ import re
 from collections.abc import Iterator
 from functools import cache, lru_cache
 
-from ..catalogue.functions import FUNCTIONS, METHODS
+from ..catalogue.operations import FUNCTIONS, METHODS
 from ..parse.expr.engine import MAX_LENGTH
 from ..parse.expr.engine import automaton as expr_automaton
 from ..parse.expr.engine import follow as expr_follow

@@ -8,7 +8,7 @@ from typing import Any, Literal, TypeAlias
 
 from attrs import frozen
 
-from .node import Node
+from . import Node
 
 __all__ = [
     "And", "Comparison", "Condition", "Constant", "Field", "Items", "Length", "Not", "NullTest", "Operator", "Or",

@@ -10,7 +10,7 @@ from typing import TypeAlias
 import attrs
 from attrs import frozen
 
-from .node import Node
+from . import Node
 
 __all__ = [
     "Arithmetic", "BoolChain", "Call", "Clause", "Comparison", "Comprehension", "Conditional", "DictDisplay", "Expr", "Field",

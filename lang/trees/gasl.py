@@ -12,8 +12,8 @@ from attrs import field, frozen
 
 from ..diagnostic import Diagnostic
 from ..source import Source
+from . import Node
 from .conditions import Condition
-from .node import Node
 
 __all__ = [
     "JOINED_FIELDS", "Aggregate", "Analyze", "Assert", "Branch", "Cancel", "Classify", "Column", "ColumnType", "Command",

@@ -14,7 +14,7 @@ from attrs import frozen
 
 from ..diagnostic import Diagnostic
 from ..source import Source
-from .node import Node, walk
+from . import Node, walk
 
 __all__ = [
     "ABSENT", "MISSING", "RESERVED", "Accessor", "Call", "Choice", "Comment", "Index", "Key", "ListValue", "Mode", "ObjectValue", "Option",

@@ -13,9 +13,9 @@ from attrs import field, frozen
 
 from ..diagnostic import Diagnostic
 from ..source import Source
+from . import Node
 from .expr import Expr, Name
 from .expr import Field as FieldName
-from .node import Node
 
 __all__ = [
     "IN_PARTS",

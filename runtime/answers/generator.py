@@ -11,10 +11,9 @@ from ...adapters.llm.answers import canonical, read_json
 from ...adapters.llm.middleware import asked_for
 from ..events import Events
 from ..excerpts import clipped, fenced
-from ..models.caller import HOPELESS, Caller, Request
-from ..models.usage import Spent, checked
-from ..prompt_files import filled
+from ..models.caller import HOPELESS, Caller, Request, Spent, checked
 from ..results import Failed, Outcome, StepFailed
+from ..templates import filled
 from .answer_results import JUDGES, AnswerRequest, Evaluation, points
 from .templates import Template
 

@@ -20,9 +20,9 @@ from ...lang.coercion import Fit, as_value
 from ...lang.literals import Unreadable
 from ..errors import shown
 from ..excerpts import fenced
-from ..models.usage import Spent
-from ..prompt_files import filled
+from ..models.caller import Spent
 from ..results import Failed, StepFailed
+from ..templates import filled
 from .answer_results import AnswerRequest, Evaluation
 from .generator import Asker, place_of
 from .templates import Template

@@ -14,8 +14,7 @@ from attrs import define, evolve, field
 from ..errors import RequestError
 from ..events import AnswerFinished, AnswerStarted, CandidateWritten, Events, IterationFinished, IterationStarted
 from ..limits import Ending, Repetition, call_options, check_listeners, seconds
-from ..models.caller import Caller
-from ..models.usage import Spent
+from ..models.caller import Caller, Spent
 from ..results import Failed, StepFailed
 from .answer_results import Answered, AnswerRequest, Candidate, Evaluation, Fault, Iteration, Status, Stopped, points
 from .evaluation import Evaluating, as_evaluators, check_evaluators

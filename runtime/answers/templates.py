@@ -20,7 +20,7 @@ from ...adapters.llm.answers import read_json
 from ...adapters.sqlite_store import Shelf, Table
 from ...lang.diagnostic import nearest
 from ..errors import RequestError
-from ..prompt_files import placeholders
+from ..templates import placeholders
 from .answer_results import AnswerRequest
 
 __all__ = ["BUILTIN", "LONGEST", "MOST", "NEWEST", "KeptExamples", "Template", "find_template", "read_templates"]

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
     from ...adapters.llm.budget import Price
     from ..answers.answer_results import Answered, AnswerFailed, AnswerRequest, Candidate, Evaluation, Fault, Iteration
-    from ..answers.checks import read_check
+    from ..answers.evaluation import read_check
     from ..answers.generator import Ask
     from ..answers.judges import Scale
     from ..answers.service import Examples, OnIteration
@@ -66,7 +66,7 @@ __all__ = [
 _TYPES = {
     **{name: "runtime.answers.answer_results" for name in ("AnswerFailed", "Answered", "Candidate", "Evaluation", "Fault", "Iteration")},
     **{name: "runtime.answers.templates" for name in ("Template", "read_templates")},
-    "AnswerRequest": "runtime.answers.answer_results", "RequestError": "runtime.errors", "read_check": "runtime.answers.checks",
+    "AnswerRequest": "runtime.answers.answer_results", "RequestError": "runtime.errors", "read_check": "runtime.answers.evaluation",
 }  # fmt: skip
 
 

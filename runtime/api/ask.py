@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from ..loops.traversal.loop import Choose
     from ..loops.traversal.traversal_results import Asked
     from ..runs.directories import RunError
-    from ..session.workspace import Chunks
+    from ..workspace import Chunks
 
 __all__ = ["Asked", "RequestError", "RunError", "ask", "ask_sync"]
 
@@ -152,7 +152,7 @@ def _hash_of(graph: Any, raw: bool) -> str:
 def _spec_of(llm: Any) -> str:
     """Return the spec of the model: the default's where none is given, "" for a client that has none."""
     from ...adapters.llm import NotConfigured
-    from ..models.wiring import default_spec
+    from ..models.factory import default_spec
 
     if llm is not None:
         spec = llm if isinstance(llm, str) else getattr(llm, "spec", "")

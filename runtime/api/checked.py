@@ -4,6 +4,7 @@ The same text with the same input, graph and state has the same diagnostics ever
 (``restrict``): a server reads no files for its clients.
 """
 
+import re
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from functools import cached_property
 from pathlib import Path
@@ -14,6 +15,7 @@ from attrs import evolve, field, frozen
 from ...lang.diagnostic import Diagnostic, compatible, has_errors, sort_key
 from ...lang.source import Source
 from ...lang.trees.lwt import MAX_STEPS, MISSING, Mode, Script
+from ..errors import WrongFile
 from ..gasl.surroundings import TOO_DEEP, Surroundings
 
 if TYPE_CHECKING:
@@ -25,9 +27,21 @@ if TYPE_CHECKING:
     from ..lwt.script_plan import ScriptPlan
 
 __all__ = [
-    "Checked", "CheckedProgram", "CheckedScript", "CheckedSeed", "Surroundings", "check_program", "check_script", "check_seed",
-    "folder_of", "read_program",
-]  # fmt: skip
+    "KINDS",
+    "Checked",
+    "CheckedProgram",
+    "CheckedScript",
+    "CheckedSeed",
+    "FileKind",
+    "Surroundings",
+    "check_program",
+    "check_script",
+    "check_seed",
+    "folder_of",
+    "kind_of",
+    "read_program",
+    "require",
+]
 
 
 @frozen
@@ -206,7 +220,7 @@ def check_seed(seed: "SeedRead | FormulaSeed | Source | str | Mapping[str, Any]"
     """
     from ...lang.documents.seed import SeedRead, read_seed
     from ...lang.trees.seed import FormulaSeed
-    from ..seeds.loaded_seed import check
+    from ..seeds.compute import check
 
     if isinstance(seed, FormulaSeed):
         found = tuple(check(seed, data))
@@ -218,3 +232,84 @@ def check_seed(seed: "SeedRead | FormulaSeed | Source | str | Mapping[str, Any]"
     merged = dict.fromkeys((*check(readable, data), *read.diagnostics))
     found = tuple(sorted(merged, key=sort_key))
     return CheckedSeed(found, read.source, readable, read, size=len(readable.steps))
+
+
+# The kind of a file: by its suffix, JSON by its keys, other text by how it begins. Every command goes by this one table.
+
+
+FileKind = Literal["script", "program", "plan", "seed", "contexts", "results", "graph", "table"]
+
+
+@frozen
+class Kind:
+    """What messages say of a kind: its name, and the commands that take such a file; ``{0}`` is the file."""
+
+    noun: str
+    commands: str
+
+
+KINDS: Mapping[FileKind, Kind] = {
+    "script": Kind("a prompt script", "a prompt script is run by: knotwork run {0}"),
+    "program": Kind("a GASL program", "a GASL program is run by: knotwork run {0} --graph GRAPH"),
+    "plan": Kind("a GASL plan", "a GASL plan is run by: knotwork run {0} --graph GRAPH"),
+    "seed": Kind(
+        "a Formula Seed", "a seed is checked by knotwork check {0}, and run by knotwork seed run {0} CONTEXTS"
+    ),
+    "contexts": Kind("a file of contexts", "contexts are the second argument: knotwork seed run SEED {0}"),
+    "results": Kind("a file of results", "results are computed again by: knotwork seed compute SEED {0}"),
+    "graph": Kind("a graph", "a graph is summed up by: knotwork graph info {0}"),
+    "table": Kind("a table", "a table of edges is read as a graph: knotwork graph info {0}"),
+}
+
+_SUFFIXES: tuple[tuple[tuple[str, ...], FileKind], ...] = (
+    ((".seed.json",), "seed"),
+    ((".lwt",), "script"),
+    ((".gasl",), "program"),
+    ((".graphml", ".gml", ".gexf", ".gpickle"), "graph"),
+    ((".csv", ".tsv", ".parquet", ".xlsx"), "table"),
+)
+_KEYS: tuple[tuple[FileKind, frozenset[str]], ...] = (
+    ("plan", frozenset({"commands", "plan_id"})),
+    ("seed", frozenset({"compute_dag", "compute", "extraction_fields", "filter_keywords", "output_fields"})),
+    ("results", frozenset({"extractions"})),
+    ("contexts", frozenset({"reviews"})),
+    ("graph", frozenset({"nodes"})),
+)
+"""What the keys of a JSON text say, the surest kind first."""
+_KEY = re.compile(rf'"({"|".join(sorted(key for _, keys in _KEYS for key in keys))})"\s*:')
+_LOOKED_AT = 200_000
+"""Characters of a text that are looked at."""
+_MARKUP = re.compile(r"\s*(?:<\?xml\b|<graphml\b|<gexf\b|graph\s*\[\s*$)", re.IGNORECASE | re.MULTILINE)
+_COMMANDS = (
+    "FIND", "DECLARE", "SELECT", "PROCESS", "CLASSIFY", "ANALYZE", "UPDATE", "RESET", "COUNT", "AGGREGATE", "RANK", "JOIN",
+    "UNION", "INTERSECT", "EXCEPT", "WALK", "SUBGRAPH", "CONNECT", "MEASURE", "REQUIRE", "ASSERT", "ON", "BRANCH", "TRY",
+    "EXPLAIN", "SET", "CANCEL",
+)  # fmt: skip
+_GASL = re.compile(rf"(?:\s*(?:#[^\n]*)?\n)*\s*(?:{'|'.join(_COMMANDS)})\b(?!\s*[=)(])", re.IGNORECASE)
+
+
+def kind_of(source: Source, document: FileKind = "plan") -> FileKind:
+    """Return the kind of a text. JSON whose keys say nothing is a ``document``, other text without a sign is a prompt script."""
+    name = source.name.lower()
+    for suffixes, kind in _SUFFIXES:
+        if name.endswith(suffixes):
+            return kind
+    is_json = name.endswith((".json", ".jsonl", ".ndjson"))
+    if is_json or (not name.endswith(".txt") and source.text.lstrip("\ufeff \t\r\n")[:1] == "{"):
+        keys = {match[1] for match in _KEY.finditer(source.text, 0, _LOOKED_AT)}
+        return next((kind for kind, signs in _KEYS if keys & signs), document)
+    if _MARKUP.match(source.text):
+        return "graph"
+    return "program" if _GASL.match(source.text) else "script"
+
+
+def require(source: Source, taken: Collection[FileKind], what: str, document: FileKind = "plan") -> FileKind:
+    """Return the kind of a text, one of ``taken``. Raises ``WrongFile``; ``what`` says what the command takes.
+
+    ``document``: as for ``kind_of``.
+    """
+    kind = kind_of(source, document)
+    if kind not in taken:
+        known = KINDS[kind]
+        raise WrongFile(f"{source.name} is {known.noun}; {what}", known.commands.format(source.name))
+    return kind

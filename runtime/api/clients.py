@@ -11,7 +11,7 @@ from .lazy_names import heard
 if TYPE_CHECKING:
     from ..events import Events
     from ..lwt.operations.operation import Workshop
-    from ..session.workspace import Ground, Models, Telling
+    from ..workspace import Ground, Models, Telling
 
 __all__ = ["Clients", "ModelOpener", "Warnings", "file_of", "on_graph", "opener_of"]
 
@@ -75,7 +75,7 @@ class ModelOpener:
 
         ``light``: where nothing limits a custom client, it may be asked without the checks that loops need.
         """
-        from ..models.wiring import ModelSettings, open_model
+        from ..models.factory import ModelSettings, open_model
 
         if isinstance(model, str):
             settings = ModelSettings(model, self._cache_of(model), self._ledger, self._price, self._rate)
@@ -163,7 +163,7 @@ class Clients:
         self.judges: list[str | None] = []
 
     async def __aenter__(self) -> "Clients":
-        from ..models.wiring import default_spec
+        from ..models.factory import default_spec
 
         model, panel = self._given
         try:
@@ -231,7 +231,7 @@ def on_graph(
         return
     from ..gasl import GASLExecutor
     from ..lwt.operations.operation import Workshop
-    from ..session.workspace import Telling, open_ground
+    from ..workspace import Telling, open_ground
 
     opened = open_ground(ground, lambda: models, telling or Telling(heard(events)), needs_graph=True)
     adapter = opened.adapter

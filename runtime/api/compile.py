@@ -14,15 +14,14 @@ from ...lang.trees.seed import FormulaSeed
 from ..errors import RequestError
 from ..events import Events
 from ..limits import call_options, check_limits, check_listeners, seconds
-from ..loops.compile.compile_prompts import CompileRequest
 from ..loops.compile.compile_results import Compiled
-from ..loops.compile.compile_store import Compilations, start
+from ..loops.compile.compile_store import Compilations, CompileRequest, start
 from ..loops.compile.compiler import compile_task
 from ..models.caller import Caller
-from ..models.wiring import identity_of
+from ..models.factory import identity_of
 from ..results import Trace
-from ..runs.event_log import logged
-from ..seeds.loaded_seed import check, load
+from ..runs.journal import logged
+from ..seeds.compute import check, load
 from ..seeds.reviews import read_context
 from .clients import Clients, Warnings, file_of
 

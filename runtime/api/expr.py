@@ -91,7 +91,7 @@ def check(
 
 def format(source: "Source | str | Expr") -> str:
     """Return the expression in its one canonical spelling. Raises ``ExprError`` where it can't be read."""
-    from ...lang.printer.expr import format_expr
+    from ...lang.printer.expr_printer import format_expr
 
     return format_expr(_read(source)[0])
 
@@ -145,7 +145,7 @@ def compile(source: "Source | str | Expr") -> Callable[..., Any]:
 def _read(source: "Source | str | Expr", most: int | None = None) -> "tuple[Expr, Source]":
     from ...lang.diagnostic import Diagnostic, has_errors
     from ...lang.source import Source
-    from ...lang.trees.node import Node
+    from ...lang.trees import Node
 
     if isinstance(source, Node):
         return source, Source("")

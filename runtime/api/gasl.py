@@ -20,11 +20,10 @@ if TYPE_CHECKING:
     from ...lang.trees.gasl import StateType
     from ..events import Events
     from ..gasl import ExecutionError, GASLExecutor, ParseError, PlanError
-    from ..gasl.records import ExecutionRecord, ExecutionResult, plan_status
+    from ..gasl.records import ContextStore, ExecutionRecord, ExecutionResult, plan_status
     from ..gasl.replay import Verdict
-    from ..gasl.variables import ContextStore
-    from ..models.wiring import NetworkXAdapter
-    from ..session.workspace import Chunks
+    from ..models.factory import NetworkXAdapter
+    from ..workspace import Chunks
     from .gasl_program import Condition, GASLParser, Program
 
 
@@ -37,8 +36,8 @@ __all__ = [
 
 _NAMES = {
     "AdapterError": "adapters.graph", "Caps": "adapters.graph", "GraphAdapter": "adapters.graph",
-    "NetworkXAdapter": "runtime.models.wiring", "StateError": "adapters.state", "StateStore": "adapters.state",
-    "StoreError": "adapters.state", "ConditionError": "lang.evaluate.conditions", "ContextStore": "runtime.gasl.variables",
+    "NetworkXAdapter": "runtime.models.factory", "StateError": "adapters.state", "StateStore": "adapters.state",
+    "StoreError": "adapters.state", "ConditionError": "lang.evaluate.conditions", "ContextStore": "runtime.gasl.records",
     "Events": "runtime.events", "ExecutionError": "runtime.gasl", "GASLExecutor": "runtime.gasl",
     "ParseError": "runtime.gasl", "PlanError": "runtime.gasl", "ExecutionRecord": "runtime.gasl.records",
     "ExecutionResult": "runtime.gasl.records", "plan_status": "runtime.gasl.records", "Verdict": "runtime.gasl.replay",
@@ -132,15 +131,15 @@ def open(
     ``AdapterError``, ``StoreError``, ``NotConfigured``.
     """
     from ..gasl import GASLExecutor as Executor
-    from ..models import wiring
-    from ..session.workspace import Ground, Models, Telling, open_ground
+    from ..models import factory
+    from ..workspace import Ground, Models, Telling, open_ground
 
     owned: list[Any] = []
 
     def client(model: Any) -> Any:
         if not isinstance(model, str):
             return model
-        owned.append(wiring.open_model(model))
+        owned.append(factory.open_model(model))
         return owned[-1]
 
     def clients() -> Models:
@@ -190,15 +189,15 @@ async def areplay(
     ``open``. Raises ``StoreError``, ``AdapterError``, ``NotConfigured``.
     """
     from ..gasl import replay as replaying
-    from ..models import wiring
-    from ..session.workspace import texts_of
+    from ..models import factory
+    from ..workspace import texts_of
 
-    adapter = graph if _is_adapter(graph) else wiring.open_graph(graph, raw=raw, strict=strict).adapter
-    recorded = state if isinstance(state, Mapping) else wiring.read_state(state)
-    client = wiring.open_model(llm) if isinstance(llm, str) else llm
+    adapter = graph if _is_adapter(graph) else factory.open_graph(graph, raw=raw, strict=strict).adapter
+    recorded = state if isinstance(state, Mapping) else factory.read_state(state)
+    client = factory.open_model(llm) if isinstance(llm, str) else llm
     try:
         return await replaying.areplay(
-            recorded, adapter, wiring.open_state(None), client, context=context, chunks=texts_of(chunks)
+            recorded, adapter, factory.open_state(None), client, context=context, chunks=texts_of(chunks)
         )
     finally:
         if client is not llm:

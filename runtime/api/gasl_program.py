@@ -34,7 +34,7 @@ class Program(tree.Program):
 
     def format(self) -> str:
         """Return the program in its one formatted spelling, comments kept. Raises ``ParseError`` where it can't be read."""
-        from ...lang.printer.gasl import format_gasl
+        from ...lang.printer.gasl_printer import format_gasl
 
         if has_errors(self.diagnostics):
             raise ParseError(self.diagnostics, self.source)
@@ -93,7 +93,7 @@ def condition(source: Source | str) -> Condition:
     if fault is not None or read is None:
         message = fault.message if fault is not None else "there is no condition"
         raise ConditionError(message, hint="; ".join(fault.hints) if fault is not None else "")
-    from ...lang.printer.gasl import format_condition
+    from ...lang.printer.gasl_printer import format_condition
 
     return Condition(read, format_condition(read))
 

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from ..lwt.script_plan import ScriptPlan
     from ..results import Failed, Record, Run, ScriptError, StepResult
     from ..scheduler import Policy
-    from ..session.workspace import Chunks, Models
+    from ..workspace import Chunks, Models
     from .clients import ModelOpener
 
     class RunOptions(TypedDict, total=False):
@@ -90,7 +90,7 @@ def check(script: "Script | str", *, input: Any = None, max_steps: int | None = 
 def format(script: "Script | str", *, max_steps: int | None = MAX_STEPS) -> str:
     """Return the script in its one formatted spelling, comments kept. Raises ``ScriptError`` where it can't be read."""
     from ...lang.diagnostic import has_errors
-    from ...lang.printer.lwt import format_lwt
+    from ...lang.printer.lwt_printer import format_lwt
 
     read = _script(script, max_steps=max_steps)
     if has_errors(read.diagnostics):
@@ -131,7 +131,7 @@ async def run(
     ``NotConfigured``. A step that fails does not raise: see ``Run``.
     """
     from ..lwt import runner
-    from ..session.workspace import Ground
+    from ..workspace import Ground
     from .checked import folder_of
     from .clients import on_graph, opener_of
 
@@ -256,7 +256,7 @@ async def resume(
     from ...lang.parse.lwt import parse_lwt
     from ...lang.source import Source
     from ..lwt import run_store, runner
-    from ..session.workspace import Ground
+    from ..workspace import Ground
     from .checked import folder_of
     from .clients import on_graph, opener_of
 
@@ -325,7 +325,7 @@ def _script(script: "Script | str", mode: "Mode | None" = None, max_steps: int |
 
 def _opened(opener: "ModelOpener", llm: Any, models: Mapping[str, Any] | None) -> "Models":
     """Open the models of a run. A model is a spec or a client."""
-    from ..session.workspace import Models
+    from ..workspace import Models
 
     default = None if llm is None else opener.open(llm, light=True)
     named = {name: opener.open(model, light=True) for name, model in (models or {}).items()}

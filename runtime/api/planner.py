@@ -93,13 +93,12 @@ async def rank_many(
     from ..errors import RequestError
     from ..events import Events
     from ..limits import call_options, check_limits, check_listeners
-    from ..loops.rank.phase_context import CALLS
     from ..loops.rank.ranker import check_requests, prepare
     from ..loops.rank.ranker import rank_many as run_many
-    from ..loops.rank.ranking_results import load, ranked_done, start, totals_done
+    from ..loops.rank.ranking_results import CALLS, load, ranked_done, start, totals_done
     from ..models.caller import Caller
     from ..results import Trace
-    from ..runs.event_log import EventLog
+    from ..runs.journal import EventLog
     from .clients import Clients, Warnings
 
     given: dict[str, Any] = dict(settings)

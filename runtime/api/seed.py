@@ -24,9 +24,8 @@ if TYPE_CHECKING:
     from ..events import Events
     from ..loops.compile.compile_results import Compiled, CompiledStep
     from ..runs.directories import RunError
-    from ..seeds.compute import Estimate, Provenance
+    from ..seeds.compute import Estimate, FormulaSeed, Provenance, SeedError
     from ..seeds.extraction_prompts import Ask
-    from ..seeds.loaded_seed import FormulaSeed, SeedError
     from ..seeds.reviews import ContextError, FilterError
     from ..seeds.seed_results import Counts, Extraction, ResultError, ResultFault, SeedResult, read_results
     from ..seeds.seed_run import Totals
@@ -79,9 +78,9 @@ _TYPES = {
     "ContextError": "runtime.seeds.reviews", "Converted": "lang.documents.seed", "Counts": "runtime.seeds.seed_results",
     "Estimate": "runtime.seeds.compute", "Explanation": "lang.evaluate.seed.explanation",
     "Extraction": "runtime.seeds.seed_results", "FilterError": "runtime.seeds.reviews",
-    "Flip": "lang.evaluate.seed.sensitivity", "FormulaSeed": "runtime.seeds.loaded_seed",
+    "Flip": "lang.evaluate.seed.sensitivity", "FormulaSeed": "runtime.seeds.compute",
     "Provenance": "runtime.seeds.compute", "ResultError": "runtime.seeds.seed_results",
-    "ResultFault": "runtime.seeds.seed_results", "RunError": "runtime.runs.directories", "SeedError": "runtime.seeds.loaded_seed",
+    "ResultFault": "runtime.seeds.seed_results", "RunError": "runtime.runs.directories", "SeedError": "runtime.seeds.compute",
     "SeedResult": "runtime.seeds.seed_results", "Sensitivity": "lang.evaluate.seed.sensitivity", "Totals": "runtime.seeds.seed_run",
     "read_results": "runtime.seeds.seed_results",
 }  # fmt: skip
@@ -102,7 +101,7 @@ def load(source: "Path | str | Mapping[str, Any] | Tree") -> "FormulaSeed":
 
     Raises ``SeedError``, whose ``diagnostics`` say all that is wrong and where, and ``OSError``.
     """
-    from ..seeds.loaded_seed import load as read
+    from ..seeds.compute import load as read
 
     return read(source)
 
@@ -113,7 +112,7 @@ def check(seed: Any, data: Any = None) -> "list[Diagnostic]":
     With a context or a list of them as ``data``, also what only they show. Raises ``ContextError``.
     """
     from ...lang.trees.seed import FormulaSeed as Tree
-    from ..seeds.loaded_seed import text_of
+    from ..seeds.compute import text_of
     from .checked import check_seed
 
     return list(check_seed(seed if isinstance(seed, Tree) else text_of(seed), data).diagnostics)
@@ -134,8 +133,7 @@ def compute(
     that failed are left out. ``allow_invalid`` is the share that may lack a field (None: the seed's own). ``context`` is what
     expressions see as ``context``. Raises ``ResultFault`` for a row that is none.
     """
-    from ..seeds.compute import Computing
-    from ..seeds.loaded_seed import require
+    from ..seeds.compute import Computing, require
     from ..seeds.seed_results import SeedResult
 
     given = extractions
@@ -162,7 +160,7 @@ async def run(
     whose call would exceed them fails. Raises ``SeedError`` for a seed with errors, before any call, and ``ContextError``,
     ``FilterError``, ``RequestError``, ``NotConfigured``. What fails after that, a call or a step, is in the result.
     """
-    from ..seeds.loaded_seed import require
+    from ..seeds.compute import require
     from ..seeds.seed_run import run_one
     from .clients import opener_of
 
@@ -200,7 +198,7 @@ async def run_many(
     import asyncio
 
     from ..seeds import seed_store
-    from ..seeds.loaded_seed import require
+    from ..seeds.compute import require
     from ..seeds.seed_run import run_many as run_all
     from .clients import opener_of
 
@@ -380,6 +378,6 @@ def _opened(opener: "ModelOpener", llm: Any, name: str, is_limited: bool) -> tup
     """Return the client of a run and the name that caches know it by. A custom client without limits stays as it is."""
     if not isinstance(llm, str):
         return (opener.open(llm) if is_limited else llm), name
-    from ..models.wiring import identity_of
+    from ..models.factory import identity_of
 
     return opener.open(llm), name or identity_of(llm)

@@ -16,9 +16,7 @@ from ...lang.trees.gasl import Branch, Command, Item, On, OnStatus, Statement, T
 from .commands.bindings import bound
 from .dispatcher import failure, incomplete_sources, resting_on
 from .record_writer import Place
-from .records import ExecutionRecord, ExecutionResult, Status
-from .session import Session
-from .variables import ContextStore, Value
+from .records import ContextStore, ExecutionRecord, ExecutionResult, Session, Status, Value
 
 __all__ = ["Ran", "handles", "run_branch", "run_on", "run_try"]
 

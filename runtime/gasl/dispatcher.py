@@ -9,14 +9,12 @@ from ...adapters.graph import AdapterError
 from ...adapters.llm import BudgetExceeded, LLMError
 from ...adapters.state import StateError, StoreError
 from ...lang.evaluate.conditions import ConditionError, Unbound
+from ...lang.trees import walk
 from ...lang.trees.conditions import Variable
 from ...lang.trees.gasl import Analyze, Assert, Branch, Command, Name, Require, Update
-from ...lang.trees.node import walk
 from ..events import BudgetReached
 from .commands import RUNNERS
-from .records import STOPPING, ExecutionResult, cut
-from .session import Runner, Session
-from .variables import Value
+from .records import STOPPING, ExecutionResult, Runner, Session, Value, cut
 
 __all__ = ["CommandDispatcher", "failure", "incomplete_sources", "resting_on", "settled"]
 

@@ -27,11 +27,8 @@ from .dispatcher import CommandDispatcher
 from .errors import ExecutionError, PlanError
 from .flow import Flow, watched
 from .prepare import Ready, checked, faults_of, is_document
-from .record_writer import Clock, Place, recorded
-from .recorded_answers import Remembering, Turns
-from .records import ExecutionRecord, ExecutionResult, Status, cut, plan_status
-from .session import Session
-from .variables import ContextStore
+from .record_writer import Clock, Place, Remembering, Turns, recorded
+from .records import ContextStore, ExecutionRecord, ExecutionResult, Session, Status, cut, plan_status
 
 __all__ = ["GASLExecutor"]
 

@@ -22,10 +22,8 @@ from ...lang.trees.gasl import (  # fmt: skip
 )
 from .commands.bindings import Refused, bound, node_ids, rows_of
 from .commands.find import shortest_bound
-from .commands.model_prompts import batches, shown
-from .records import ExecutionResult
-from .session import Session
-from .variables import Value
+from .commands.model_calls import batches, shown
+from .records import ExecutionResult, Session, Value
 
 __all__ = ["explain"]
 
@@ -143,6 +141,6 @@ def _inside(command: Command) -> Iterator[Command]:
 
 
 def _word(command: Command) -> str:
-    from ...lang.printer.gasl import format_command
+    from ...lang.printer.gasl_printer import format_command
 
     return format_command(command)

@@ -16,13 +16,12 @@ from attrs import define, field, frozen
 from ...lang.source import NOWHERE, Source
 from ...lang.trees.gasl import Assert, Branch, Cancel, Command, Explain, Item, On, SetCommand, Statement, Try, written
 from ..events import CommandFinished, CommandStarted, Event, StateChanged, Warned
-from . import plan_settings
+from . import prepare
 from .blocks import Ran, handles, run_branch, run_on, run_try
 from .dispatcher import CommandDispatcher, settled
 from .explain import explain
 from .record_writer import Clock, Place, recorded
-from .records import STOPPING, ExecutionRecord, ExecutionResult, Status, as_history, storable
-from .session import Session
+from .records import STOPPING, ExecutionRecord, ExecutionResult, Session, Status, as_history, storable
 
 __all__ = ["Flow", "watched"]
 
@@ -141,7 +140,7 @@ class Flow:
             return {}
         self._told = True
         config = {"stop_on_error": self.stop_on_error, "continue_on_empty": self.continue_on_empty}
-        told = {**config, "graph": self.session.graph.schema.hash, **plan_settings.in_force(self.session)}
+        told = {**config, "graph": self.session.graph.schema.hash, **prepare.in_force(self.session)}
         if changed := list(getattr(self.session.graph, "told", ()))[:_TOLD]:
             told["graph_read"] = changed  # which columns loading rewrote
         if self.session.state.source:
@@ -184,7 +183,7 @@ class Flow:
         """Return the command as it is written, or as the printer writes it where it comes from no text."""
         if self.source is not None and command.span != NOWHERE:
             return self.source.slice(command.span)
-        from ...lang.printer.gasl import format_command
+        from ...lang.printer.gasl_printer import format_command
 
         return format_command(command)
 
@@ -237,7 +236,7 @@ class Flow:
             case Explain():
                 return _Inner(await self._leaf(settled(explain(command.command, self.session), self.session), number))
             case SetCommand():
-                return _Inner(plan_settings.apply(command, self.session))
+                return _Inner(prepare.apply(command, self.session))
             case Cancel():
                 return _Inner(self._cancel(command.plan))
         return _Inner(await self._leaf(self.dispatcher.dispatch(command, self.session), number))

@@ -20,10 +20,8 @@ from ...lang.diagnostic import has_errors
 from ...lang.parse.gasl import parse_command
 from .dispatcher import CommandDispatcher
 from .flow import Flow
-from .recorded_answers import Turns, request_of
-from .records import excerpt, kept_text
-from .session import Session
-from .variables import ContextStore, Value
+from .record_writer import Turns, request_of
+from .records import ContextStore, Session, Value, excerpt, kept_text
 
 __all__ = ["Discrepancy", "Verdict", "areplay"]
 

@@ -8,7 +8,7 @@ import tempfile
 from collections.abc import Sequence
 from pathlib import Path
 
-from ...adapters.permissions import NAMED
+from ...adapters.sqlite_store import NAMED
 from ...lang.errors import KnotworkError
 
 __all__ = ["UnknownSuffix", "is_stream", "known_suffix", "new_file", "replace_file"]

@@ -10,14 +10,14 @@ from attrs import evolve, frozen
 
 from ...adapters.state import StoreError
 from ..runs.directories import cache_file
-from ..session.workspace import Ground as OpenedGround
-from ..session.workspace import Ground as Wanted
-from ..session.workspace import M, Models, NoFolder, NoGraph, Opened, OtherGraph, Telling, open_ground
+from ..workspace import Ground as OpenedGround
+from ..workspace import Ground as Wanted
+from ..workspace import M, Models, NoFolder, NoGraph, Opened, OtherGraph, Telling, open_ground
 from .usage_error import Misused
 
 if TYPE_CHECKING:
     from ...adapters.llm.middleware import Client
-    from ..models.wiring import ModelSettings, Price
+    from ..models.factory import ModelSettings, Price
 
 __all__ = [
     "Ground",
@@ -128,7 +128,7 @@ def open_models(
     warn: Callable[[str], None],
 ) -> Models:
     """Return the clients for ``spec`` (None: no default) and for every named model. Raises ``NotConfigured`` and ``Misused``."""
-    from ..models.wiring import Ledger, ModelSettings
+    from ..models.factory import Ledger, ModelSettings
 
     ledger = Ledger(limits.max_calls, limits.max_tokens, limits.max_cost)
     settings = ModelSettings(spec or "", None, ledger, price_of(limits.price), limits.rate, max_concurrency)
@@ -148,7 +148,7 @@ def clients(
 
     Raises ``NotConfigured``.
     """
-    from ..models.wiring import open_model
+    from ..models.factory import open_model
 
     def client(wanted: str) -> "Client":
         mine = evolve(settings, spec=wanted, cache=cache_file(wanted) if cache else None)
@@ -162,7 +162,7 @@ def price_of(text: str | None) -> "Price | None":
     """Return the price that ``--price IN/OUT`` says; None where there is none. Raises ``Misused``."""
     if text is None:
         return None
-    from ..models.wiring import Price
+    from ..models.factory import Price
 
     parts = text.split("/")
     try:

@@ -271,7 +271,7 @@ def _text(script: Script) -> str:
     """Return the script's text; one that was built by a program is printed."""
     if script.source.text or not script.items:
         return script.source.text
-    from ...lang.printer.lwt import format_lwt
+    from ...lang.printer.lwt_printer import format_lwt
 
     return format_lwt(script)
 

@@ -13,8 +13,8 @@ from attrs import define, field
 from ...adapters.llm import LLM
 from ...lang.dependencies import layers, step_references
 from ...lang.diagnostic import has_errors
+from ...lang.trees import walk
 from ...lang.trees.lwt import ABSENT, RESERVED, Call, Mode, Script, Step
-from ...lang.trees.node import walk
 from ..events import Events, RunFinished, RunStarted
 from ..results import Before, Record, Run, ScriptError
 from ..scheduler import Policy

@@ -12,7 +12,7 @@ from attrs import define, field, frozen
 from ..results import add_costs
 
 if TYPE_CHECKING:
-    from .search_tree import Row, TreeDrawing
+    from .drawings import Row, TreeDrawing
 
 __all__ = ["Account", "Entry", "Figures", "Phase", "Room", "Section", "figure", "number", "text"]
 

@@ -8,8 +8,8 @@ from typing import Any
 from ...adapters.graph import GraphAdapter
 from ...lang.diagnostic import printable
 from .account import Account
+from .drawings import draw
 from .findings import Group, groups, sources_of, touched
-from .graph_drawing import draw
 from .steps import told
 
 __all__ = ["render", "render_run"]

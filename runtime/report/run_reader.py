@@ -9,8 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from ..runs.directories import ASK, COMPILE, FILE, RANK, SEED, RunError, whole_records
-from ..runs.event_log import LOG, read_log
-from ..runs.journal import Damage
+from ..runs.journal import LOG, Damage, read_log
 from .account import Account
 from .narrative import tell
 
@@ -177,7 +176,7 @@ def read_account(folder: Path) -> Account:
 def _draw(account: Account, folder: Path) -> None:
     """Add the tree of a search, where one was kept that can be read."""
     from ..loops.search.trees import Tree, TreeError  # brings all that searches, which other runs do not need
-    from .search_tree import draw_tree, rows
+    from .drawings import draw_tree, rows
 
     text = _file(folder / _TREE)
     if text is None:

@@ -18,8 +18,7 @@ from ...adapters.llm.middleware import Client, Layer, asked_for
 from ...adapters.sqlite_store import Shelf, Table
 from ...lang.trees.seed import Extracted, FormulaSeed
 from ..events import Events
-from ..models.caller import HOPELESS, Caller, Request
-from ..models.usage import Spent, checked
+from ..models.caller import HOPELESS, Caller, Request, Spent, checked
 from ..results import Failed, StepFailed, Trace
 from .extraction_prompts import (
     TEMPLATE,

@@ -16,7 +16,7 @@ from ...adapters.llm import Usage
 from ...lang.trees.seed import FormulaSeed
 from ..events import Events, RunFinished, RunStarted, StepFinished, StepStarted, Warned
 from ..excerpts import clipped
-from ..models.usage import Spent
+from ..models.caller import Spent
 from ..results import NO_USAGE
 from .compute import Computing
 from .extraction import Extractor, Read, Remembered, extraction_of

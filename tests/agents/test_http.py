@@ -11,10 +11,10 @@ from typing import Any
 
 import httpx2
 import pytest
-from knotwork.runtime.interfaces.http.keys import Keys, add_key
-from knotwork.runtime.interfaces.http.server_settings import Limits
-from knotwork.runtime.interfaces.mcp.http_transport import PATH, Door, create_app
-from knotwork.runtime.models.wiring import open_state, verify_state
+from knotwork.runtime.interfaces.http.access import Keys, add_key
+from knotwork.runtime.interfaces.http.server import Limits
+from knotwork.runtime.interfaces.mcp.transports import PATH, Door, create_app
+from knotwork.runtime.models.factory import open_state, verify_state
 from mcp.client.client import Client
 from mcp.client.streamable_http import streamable_http_client
 from support.agents import GRAPH, Http, http, opened, told

@@ -8,9 +8,9 @@ from pathlib import Path
 from typing import Any
 
 import httpx2
-from knotwork.runtime.interfaces.http.keys import Keys, add_key
-from knotwork.runtime.interfaces.http.server_settings import Limits
-from knotwork.runtime.interfaces.mcp.http_transport import PATH, Door, create_app
+from knotwork.runtime.interfaces.http.access import Keys, add_key
+from knotwork.runtime.interfaces.http.server import Limits
+from knotwork.runtime.interfaces.mcp.transports import PATH, Door, create_app
 from support.agents import opened, until
 from support.scripted import Scripted
 

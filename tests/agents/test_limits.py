@@ -8,9 +8,8 @@ from typing import Any
 
 import networkx as nx
 import pytest
-from knotwork.runtime.interfaces.mcp.parser_pool import LONGEST
 from knotwork.runtime.interfaces.mcp.server import TOOLS, called
-from knotwork.runtime.interfaces.mcp.workspace import Limits
+from knotwork.runtime.interfaces.mcp.workspace import LONGEST, Limits
 from support.agents import connected, opened, told
 
 MEASURE = "MEASURE graph USING betweenness AS b"

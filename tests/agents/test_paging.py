@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from knotwork.runtime.interfaces.mcp.result_pages import LIMIT, part_of
+from knotwork.runtime.interfaces.mcp.tool_results import LIMIT, part_of
 from knotwork.runtime.interfaces.mcp.workspace import Shelf
 
 _sound = st.characters(exclude_categories=["Cs"])

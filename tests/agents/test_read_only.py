@@ -5,7 +5,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from knotwork.runtime.models.wiring import open_state, verify_state
+from knotwork.runtime.models.factory import open_state, verify_state
 from mcp.shared.exceptions import MCPError
 from support.agents import GRAPH, connected, told
 

@@ -4,8 +4,8 @@ import asyncio
 from typing import Any
 
 import pytest
-from knotwork.runtime.interfaces.mcp.client_sessions import KEPT
 from knotwork.runtime.interfaces.mcp.server import called
+from knotwork.runtime.interfaces.mcp.workspace import KEPT
 from support.agents import opened
 
 BIND = "FIND nodes LIMIT 2 AS hubs"

@@ -11,7 +11,7 @@ from knotwork.adapters.llm.cache import Cached
 from knotwork.adapters.llm.middleware import Again, Own, Validated
 from knotwork.runtime.interfaces.mcp.server import called
 from knotwork.runtime.interfaces.mcp.workspace import Ground, Limits
-from knotwork.runtime.session.workspace import Models
+from knotwork.runtime.workspace import Models
 from support.agents import connected, opened, told
 from support.command import cassette
 

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from knotwork.runtime.models.wiring import open_state, verify_state
+from knotwork.runtime.models.factory import open_state, verify_state
 from support.agents import COMMAND, GRAPH, stdio, told
 from support.command import environment, process
 from support.lines import HELLO, answer, call, raw, send

@@ -7,8 +7,7 @@ from typing import Any
 
 import jsonschema
 import pytest
-from knotwork.runtime.interfaces.mcp.prompts import PROMPTS
-from knotwork.runtime.interfaces.mcp.resources import CARDS, GRAMMARS, SCHEMAS, page_of
+from knotwork.runtime.interfaces.mcp.resources import CARDS, GRAMMARS, PROMPTS, SCHEMAS, page_of
 from knotwork.runtime.interfaces.mcp.server import TOOLS
 from knotwork.runtime.interfaces.mcp.workspace import Limits, Shelf
 from mcp.client.client import Client

@@ -7,7 +7,7 @@ from typing import Any
 
 import mcp_types
 import pytest
-from knotwork.runtime.interfaces.mcp.stdio_transport import Lines, answer_to, fault_of
+from knotwork.runtime.interfaces.mcp.transports import Lines, answer_to, fault_of
 from support.lines import HELLO, answer, call, raw, send
 
 NO_ID = "id: it should be a text or a whole number"

@@ -48,7 +48,7 @@ PYTHON = {
 @pytest.mark.parametrize("command", PYTHON, ids=" ".join)
 def test_every_option_of_the_command_is_in_python(command: tuple[str, str]) -> None:
     module, function = command
-    typed = importlib.import_module(f"knotwork.runtime.interfaces.cli.{module}")
+    typed = importlib.import_module(f"knotwork.runtime.interfaces.cli.commands.{module}")
     wanted = parameters(getattr(typed, function)) - OF_THE_TERMINAL
     there = PYTHON[command]()
     assert {name for name in wanted if name not in there and OTHERWISE.get(name) not in there} == set()

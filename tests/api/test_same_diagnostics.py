@@ -11,10 +11,10 @@ from knotwork import gasl, lwt, seed
 from knotwork.lang.diagnostic import Diagnostic, all_as_json, apply_edits
 from knotwork.lang.service import Known, read
 from knotwork.lang.source import Source
-from knotwork.runtime.interfaces.lsp.published import check as check_in_editor
+from knotwork.runtime.interfaces.lsp.server import check as check_in_editor
 from knotwork.runtime.interfaces.repl.runners import check as check_at_prompt
 from knotwork.runtime.interfaces.repl.session import Waiting
-from knotwork.runtime.models.wiring import open_graph
+from knotwork.runtime.models.factory import open_graph
 from support.agents import GRAPH, connected, told
 from support.command import call
 from support.sessions import desk

@@ -21,7 +21,7 @@ from typing import Any
 
 from knotwork import lwt
 from knotwork.adapters.llm import Completion
-from knotwork.runtime.models.wiring import ModelSettings, open_model
+from knotwork.runtime.models.factory import ModelSettings, open_model
 
 sys.path.insert(0, str(Path(__file__).parents[1]))
 from support.model_server import KEY, ModelServer, answer_to

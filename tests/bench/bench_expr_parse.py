@@ -11,7 +11,7 @@ from typing import Any
 from knotwork import grammar
 from knotwork.lang.parse.expr import parse_expr
 from knotwork.lang.parse.expr.builder import Builder
-from knotwork.lang.printer.expr import format_expr
+from knotwork.lang.printer.expr_printer import format_expr
 from lark import Lark, Transformer
 
 EXPRESSIONS = {

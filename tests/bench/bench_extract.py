@@ -27,7 +27,7 @@ from typing import Any
 
 from knotwork import seed
 from knotwork.adapters.sqlite_store import Shelf
-from knotwork.runtime.models.wiring import open_model
+from knotwork.runtime.models.factory import open_model
 from knotwork.runtime.seeds import extraction
 
 TESTS = Path(__file__).parents[1]

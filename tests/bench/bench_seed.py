@@ -19,7 +19,7 @@ from time import perf_counter
 from typing import Any
 
 from knotwork.lang.documents.seed import read_seed
-from knotwork.lang.evaluate.seed.fused.engine import Compute
+from knotwork.lang.evaluate.seed.fused_engine import Compute
 from knotwork.lang.evaluate.seed.interpreter import interpret
 from peers_expr import CUISINES, SEED_PEERS, by_eval, elements, installed
 

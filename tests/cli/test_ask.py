@@ -70,9 +70,9 @@ def test_the_same_command_goes_on_then_answers_without_a_call_or_a_model(
     second = call(*words, "--llm", model)
     assert (second.code, second.out) == (0, "Valjean meets the most people.\n")
     assert "1 of them before" in second.err
-    monkeypatch.setattr("knotwork.runtime.models.wiring.find_spec", lambda name: None)
+    monkeypatch.setattr("knotwork.runtime.models.factory.find_spec", lambda name: None)
     monkeypatch.delenv("KNOTWORK_LLM", raising=False)
-    monkeypatch.setattr("knotwork.runtime.session.workspace.open_graph", None)  # no graph is read for it
+    monkeypatch.setattr("knotwork.runtime.workspace.open_graph", None)  # no graph is read for it
     third = call(*words)
     assert (third.code, third.out) == (0, "Valjean meets the most people.\n")
     assert "0 calls" in third.err

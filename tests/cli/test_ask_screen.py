@@ -25,7 +25,7 @@ from knotwork.runtime.events import (
     StateChanged,
     Warned,
 )
-from knotwork.runtime.interfaces.cli.ask_view import Screen
+from knotwork.runtime.interfaces.cli.ask_run import Screen
 from knotwork.runtime.interfaces.figures import Calls
 from rich.cells import cell_len
 from rich.console import Console
@@ -156,7 +156,7 @@ def test_lines_that_are_printed_while_it_draws_leave_nothing_behind(monkeypatch:
     monkeypatch.setattr(out, "isatty", lambda: True)
     monkeypatch.setattr(sys, "stderr", out)
     monkeypatch.setenv("TERM", "xterm")
-    monkeypatch.setattr("knotwork.runtime.interfaces.cli.shared.live_view._SECONDS", 0.0005)
+    monkeypatch.setattr("knotwork.runtime.interfaces.cli.display._SECONDS", 0.0005)
     screen = Screen(Calls(), "Who?", 12)
     every = sys.getswitchinterval()
     sys.setswitchinterval(1e-5)

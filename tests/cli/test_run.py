@@ -96,7 +96,7 @@ def test_steps_that_are_not_needed(folder: Path) -> None:
 
 
 def test_constants_need_no_model(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("knotwork.runtime.models.wiring.find_spec", lambda name: None)
+    monkeypatch.setattr("knotwork.runtime.models.factory.find_spec", lambda name: None)
     assert call("run", "-", stdin='(final)=CONST({"a": [1, true]})\n').out == '{"a": [1, true]}\n'
 
 

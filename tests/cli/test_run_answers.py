@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 from knotwork import lwt
-from knotwork.runtime.interfaces.cli.run_script import needs_default
+from knotwork.runtime.interfaces.cli.commands.run import needs_default
 from support.command import call, cassette
 
 GOOD = {"score": 0.9, "meets_criteria": True, "evaluation_reasoning": "Whole.", "improvement_suggestions": []}

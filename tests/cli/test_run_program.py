@@ -170,7 +170,7 @@ def test_recorded_answers_of_a_model(folder: Path) -> None:
 def test_without_a_model_what_needs_one_is_told_before_anything_runs(
     folder: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("knotwork.runtime.models.wiring.find_spec", lambda name: None)
+    monkeypatch.setattr("knotwork.runtime.models.factory.find_spec", lambda name: None)
     written(folder, "FIND nodes LIMIT 1 AS x", "PROCESS x USING 'what?' AS y")
     result = call("run", "a.gasl", *GRAPH, "--state", "kept")
     assert (result.code, result.out) == (2, "")

@@ -10,7 +10,7 @@ import time
 from pathlib import Path
 
 import pytest
-from knotwork.runtime.session.workspace import Models
+from knotwork.runtime.workspace import Models
 from support.command import Result, call, cassette, environment, silent_server
 from support.compiling import CASSETTE, GOOD, TASK, Author, written
 
@@ -177,7 +177,7 @@ def test_a_budget_ends_it(good: str) -> None:
 
 
 def test_without_a_model_it_is_wrong_usage(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("knotwork.runtime.models.wiring.find_spec", lambda name: None)
+    monkeypatch.setattr("knotwork.runtime.models.factory.find_spec", lambda name: None)
     assert run("task.md").code == 2
 
 

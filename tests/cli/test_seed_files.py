@@ -10,8 +10,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from knotwork.runtime.interfaces.cli.output import Misused
 from knotwork.runtime.interfaces.cli.result_file import OutFile, Unwritten, columns, csv_line, row
-from knotwork.runtime.interfaces.cli.shared.output import Misused
 
 OUTPUTS = ("SCORE", "VERDICT")
 

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 from knotwork.adapters.llm import Completion
 from knotwork.adapters.llm.middleware import Own
-from knotwork.runtime.session.workspace import Models
+from knotwork.runtime.workspace import Models
 from support.cafe_seed import CONTEXTS, lines, seed_model, write_seed
 from support.command import Result, call
 from support.scripted import Scripted
@@ -105,7 +105,7 @@ def test_csv(model: str) -> None:
 
 
 def test_a_table_is_bounded(folder: Path, model: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("knotwork.runtime.interfaces.cli.result_writer._ROWS", 2)
+    monkeypatch.setattr("knotwork.runtime.interfaces.cli.result_file._ROWS", 2)
     told = run("--llm", model, "--format", "table")
     assert [line.split()[:4] for line in told.out.splitlines()[2:]] == [
         ["Luna", "complete", "1", "loud"], ["Sol", "complete", "-2", "quiet"],

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 from knotwork.adapters.state import StoreError
 from knotwork.adapters.state_json import open_store
-from knotwork.runtime.models import wiring
+from knotwork.runtime.models import factory
 from support.command import call, environment, process
 
 GRAPH = ("--graph", "nx:karate_club")
@@ -256,5 +256,5 @@ def test_what_a_state_says_does_not_move_the_cursor(folder: Path) -> None:
 
 
 def test_the_fork_and_the_look_are_one_call_each_in_python(folder: Path, kept: str) -> None:
-    assert wiring.fork_state(kept, folder / "other") == wiring.open_state("other", read_only=True).hash
-    assert wiring.verify_state("other").ok
+    assert factory.fork_state(kept, folder / "other") == factory.open_state("other", read_only=True).hash
+    assert factory.verify_state("other").ok

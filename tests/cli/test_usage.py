@@ -110,7 +110,7 @@ def test_wrong_usage_says_what_to_type(cafes: str, typed: str, told: str) -> Non
 
 
 def test_no_model_is_told_in_two_lines(cafes: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("knotwork.runtime.models.wiring.find_spec", lambda name: None)
+    monkeypatch.setattr("knotwork.runtime.models.factory.find_spec", lambda name: None)
     result = call("run", "cafes.lwt", "-i", "request.json")
     assert result.code == 2
     assert len(result.err.splitlines()) == 2
@@ -122,11 +122,11 @@ def test_a_bug_is_one_line(cafes: str, monkeypatch: pytest.MonkeyPatch) -> None:
     def broken(*_: object, **__: object) -> None:
         raise ZeroDivisionError("oops")
 
-    monkeypatch.setattr("knotwork.runtime.interfaces.cli.shared.checks.check_script", broken)
+    monkeypatch.setattr("knotwork.runtime.interfaces.cli.inputs.check_script", broken)
     result = call("check", "cafes.lwt")
     assert result.code == 1
     assert result.err == ("error: internal error: ZeroDivisionError: oops; set KNOTWORK_DEBUG=3 for the traceback\n")
-    monkeypatch.setattr("knotwork.runtime.interfaces.cli.shared.checks.check_script", broken)
+    monkeypatch.setattr("knotwork.runtime.interfaces.cli.inputs.check_script", broken)
     monkeypatch.setenv("KNOTWORK_DEBUG", "3")
     assert "Traceback" in call("check", "cafes.lwt").err
 

@@ -5,7 +5,7 @@ import sys
 
 import pytest
 from knotwork.runtime.interfaces.cli.commands import lsp
-from knotwork.runtime.interfaces.cli.shared.output import Misused
+from knotwork.runtime.interfaces.cli.output import Misused
 
 
 def test_without_its_extra_it_says_how_to_get_it(monkeypatch: pytest.MonkeyPatch) -> None:

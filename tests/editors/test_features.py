@@ -329,7 +329,7 @@ def test_documents_in_other_languages_are_left_alone(desk: Desk) -> None:
 def test_fixes_that_meet_are_made_whole_or_not_at_all() -> None:
     from knotwork.lang.diagnostic import Diagnostic, Edit
     from knotwork.lang.source import Span
-    from knotwork.runtime.interfaces.lsp.actions import fix_all
+    from knotwork.runtime.interfaces.lsp.features import fix_all
 
     first = Diagnostic("A", "error", "", edits=(Edit(Span(0, 1), "x"), Edit(Span(4, 5), "y")))
     second = Diagnostic("B", "error", "", edits=(Edit(Span(4, 6), "z"), Edit(Span(8, 9), "w")))

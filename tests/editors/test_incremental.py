@@ -16,10 +16,10 @@ from knotwork.lang.service import (
     symbols,
     tokens,
 )
-from knotwork.lang.service.definitions import names_in
+from knotwork.lang.service.navigation import names_in
 from knotwork.lang.source import Source
-from knotwork.runtime.interfaces.lsp.published import check
-from knotwork.runtime.models.wiring import open_graph
+from knotwork.runtime.interfaces.lsp.server import check
+from knotwork.runtime.models.factory import open_graph
 from support.typing_edits import PROGRAMS, SCRIPTS, SEEDS, histories
 
 SCHEMA: Schema = open_graph("nx:les_miserables").adapter.schema

@@ -7,10 +7,9 @@ from pathlib import Path
 import pytest
 from attrs import define, field
 from knotwork.lang.service import Known
-from knotwork.runtime.interfaces.lsp import published
+from knotwork.runtime.interfaces.lsp import server
 from knotwork.runtime.interfaces.lsp.documents import Document, Text
-from knotwork.runtime.interfaces.lsp.published import Findings, Publisher
-from knotwork.runtime.interfaces.lsp.server import Worker
+from knotwork.runtime.interfaces.lsp.server import Findings, Publisher, Worker
 
 
 @define
@@ -40,7 +39,7 @@ def document(text: str = '(final)=LLM("x")') -> Document:
 
 
 def test_answers_come_before_a_check(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(published, "_GIVES_WAY", 60.0)
+    monkeypatch.setattr(server, "_GIVES_WAY", 60.0)
     here = Here(answering=True)
 
     async def run() -> None:
@@ -54,7 +53,7 @@ def test_answers_come_before_a_check(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_a_check_waits_for_answers_only_for_a_moment(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(published, "_GIVES_WAY", 0.01)
+    monkeypatch.setattr(server, "_GIVES_WAY", 0.01)
     here = Here(answering=True)
 
     async def run() -> None:
@@ -68,7 +67,7 @@ def test_whoever_waits_for_a_check_that_fails_is_told_what_failed(monkeypatch: p
     def fail(*_: object) -> None:
         raise ZeroDivisionError("seven")
 
-    monkeypatch.setattr(published, "check", fail)
+    monkeypatch.setattr(server, "check", fail)
     here = Here()
 
     async def run() -> None:

@@ -71,7 +71,7 @@ def test_a_change_that_can_not_be_read_is_told_of(tmp_path: Path) -> None:
 def test_a_title_says_what_a_fix_does() -> None:
     from knotwork.lang.diagnostic import Edit
     from knotwork.lang.source import Span
-    from knotwork.runtime.interfaces.lsp.actions import action_title
+    from knotwork.runtime.interfaces.lsp.features import action_title
 
     text = "ab cd ef gh"
     assert action_title([Edit(Span(0, 2), "x\ny")], text) == "replace ab by x y"

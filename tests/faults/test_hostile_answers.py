@@ -12,7 +12,7 @@ from knotwork.adapters.llm import BadAnswer, BadRequest, LLMError
 from knotwork.adapters.llm.answers import check_answer
 from knotwork.adapters.llm.errors import status_error
 from knotwork.adapters.llm.middleware import structured
-from knotwork.runtime.models.wiring import ModelSettings, open_model
+from knotwork.runtime.models.factory import ModelSettings, open_model
 from support.clients import Scripted, echo
 
 OBJECT = {"type": "object"}

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 from knotwork import lwt
-from knotwork.runtime.models.wiring import Ledger, ModelSettings, Price, open_model
+from knotwork.runtime.models.factory import Ledger, ModelSettings, Price, open_model
 from support.command import process
 from support.model_server import AGAIN, ModelServer
 from support.served import served

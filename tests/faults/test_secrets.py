@@ -12,7 +12,7 @@ from knotwork.adapters.llm.keys import hidden, refuse_key
 from knotwork.runtime.interfaces.repl import terminal
 from knotwork.runtime.lwt import run_store
 from knotwork.runtime.lwt.script_plan import plan_of
-from knotwork.runtime.models.wiring import ModelSettings, open_model
+from knotwork.runtime.models.factory import ModelSettings, open_model
 from support.alone import alone_in
 from support.command import call, process
 from support.model_server import ModelServer

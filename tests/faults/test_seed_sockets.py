@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 from knotwork import seed
-from knotwork.runtime.models.wiring import open_model
+from knotwork.runtime.models.factory import open_model
 from knotwork.runtime.seeds import seed_store
 from knotwork.runtime.seeds.seed_run import run_many
 from support.review_server import contexts

@@ -13,7 +13,7 @@ from knotwork.adapters.state import DeclareKey, StoreError
 from knotwork.adapters.state_json import open_store
 from knotwork.adapters.state_json.log.durable import Log, verify
 from knotwork.adapters.state_json.log.journal import link
-from knotwork.runtime.models.wiring import verify_state
+from knotwork.runtime.models.factory import verify_state
 from support.disk import Unsynced, scratch
 
 pytestmark = pytest.mark.slow

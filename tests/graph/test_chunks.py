@@ -5,8 +5,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from knotwork.adapters.graph import AdapterError
-from knotwork.adapters.text_chunks import open_chunks
+from knotwork.adapters.graph import AdapterError, open_chunks
 
 
 def opened(folder: Path, value: Any) -> Any:

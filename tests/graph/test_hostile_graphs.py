@@ -14,11 +14,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from knotwork.adapters.graph import AdapterError
-from knotwork.adapters.graph_networkx.files.formats import read_gexf, read_node_link
-from knotwork.adapters.graph_networkx.files.gml import read_gml
-from knotwork.adapters.graph_networkx.files.graphml import read_graphml
-from knotwork.adapters.graph_networkx.files.loader import read_graph
-from knotwork.adapters.graph_networkx.files.xml_guard import LONGEST_TAG, parse_xml
+from knotwork.adapters.graph_networkx.formats import LONGEST_TAG, parse_xml, read_gexf, read_node_link
+from knotwork.adapters.graph_networkx.gml import read_gml
+from knotwork.adapters.graph_networkx.graphml import read_graphml
+from knotwork.adapters.graph_networkx.loader import read_graph
 from support.cpu_time import within
 from support.graphs import GRAPHML, HEAD, SAMPLES, content, people, write
 

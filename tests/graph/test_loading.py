@@ -9,8 +9,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from knotwork.adapters.graph import AdapterError
-from knotwork.adapters.graph_networkx.files.graphml import read_graphml
-from knotwork.adapters.graph_networkx.files.loader import load, read_graph
+from knotwork.adapters.graph_networkx.graphml import read_graphml
+from knotwork.adapters.graph_networkx.loader import load, read_graph
 from support.graphs import GRAPHML, SAMPLES, content, people, write
 
 

@@ -9,9 +9,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from knotwork.adapters.graph import AdapterError
-from knotwork.adapters.graph_networkx.files.formats import read_gexf, read_node_link
-from knotwork.adapters.graph_networkx.files.gml import read_gml
-from knotwork.adapters.graph_networkx.files.loader import read_graph
+from knotwork.adapters.graph_networkx.formats import read_gexf, read_node_link
+from knotwork.adapters.graph_networkx.gml import read_gml
+from knotwork.adapters.graph_networkx.loader import read_graph
 from support.graphs import SAMPLES, content, people, write
 
 

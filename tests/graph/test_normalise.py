@@ -10,8 +10,8 @@ import orjson
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from knotwork.adapters.graph_networkx.files.cleanup import normalise
-from knotwork.adapters.graph_networkx.files.load_report import LoadReport
+from knotwork.adapters.graph_networkx.cleanup import normalise
+from knotwork.adapters.graph_networkx.load_report import LoadReport
 from support.graphs import content
 
 

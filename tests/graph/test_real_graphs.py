@@ -4,8 +4,8 @@ import os
 from pathlib import Path
 
 import pytest
-from knotwork.adapters.graph_networkx.files.loader import read_graph
-from knotwork.adapters.graph_networkx.schema import summarise
+from knotwork.adapters.graph_networkx.adapter import summarise
+from knotwork.adapters.graph_networkx.loader import read_graph
 
 GRAPHS = Path(os.environ.get("KNOTWORK_TEST_DATA", Path(__file__).parents[2].parent / "shared/data")) / "graphs"
 pytestmark = pytest.mark.skipif(

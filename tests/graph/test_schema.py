@@ -8,8 +8,8 @@ import networkx as nx
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from knotwork.adapters.graph_networkx.files.loader import read_graph
-from knotwork.adapters.graph_networkx.schema import MOST_DISTINCT, graph_hash, summarise
+from knotwork.adapters.graph_networkx.adapter import MOST_DISTINCT, graph_hash, summarise
+from knotwork.adapters.graph_networkx.loader import read_graph
 from support.graphs import GRAPHML, people, write
 
 

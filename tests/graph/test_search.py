@@ -11,7 +11,7 @@ from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 from knotwork.adapters.graph import Caps
 from knotwork.adapters.graph_networkx import NetworkXAdapter, find
-from knotwork.adapters.graph_networkx.json_values import node_id, plain
+from knotwork.adapters.graph_networkx.rows import node_id, plain
 from knotwork.adapters.graph_networkx.tables import Computed
 from knotwork.lang.evaluate.conditions import evaluate, sort_key
 from knotwork.lang.trees.conditions import And, Comparison, Condition, Constant, Field, Items, Not, NullTest

@@ -10,8 +10,8 @@ from knotwork.lang.linter.gasl import check as check_program
 from knotwork.lang.linter.lwt import check as check_script
 from knotwork.lang.parse.gasl import parse_gasl
 from knotwork.lang.parse.lwt import parse_lwt
-from knotwork.lang.printer.gasl import format_gasl
-from knotwork.lang.printer.lwt import format_lwt
+from knotwork.lang.printer.gasl_printer import format_gasl
+from knotwork.lang.printer.lwt_printer import format_lwt
 from support.corruptions import corrupted
 
 GOLDEN = Path(__file__).parent.parent / "golden"

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 from knotwork.lang.parse.lwt import parse_lwt
-from knotwork.lang.printer.lwt import format_lwt
+from knotwork.lang.printer.lwt_printer import format_lwt
 
 LINES = (Path(__file__).parent.parent / "golden/lwt/identity.lwt").read_text(encoding="utf-8").splitlines()
 

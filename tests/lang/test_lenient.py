@@ -3,7 +3,7 @@
 import pytest
 from knotwork.lang.diagnostic import apply_edits
 from knotwork.lang.parse.lwt import parse_lwt
-from knotwork.lang.printer.lwt import format_lwt
+from knotwork.lang.printer.lwt_printer import format_lwt
 from knotwork.lang.trees.lwt import Key, Reference, Script, Text
 
 

@@ -10,7 +10,7 @@ from knotwork.lang.catalogue.rules import RULES, Rule
 from knotwork.lang.diagnostic import apply_edits, has_errors, picture, sort_key
 from knotwork.lang.linter.lwt import LINTS, check
 from knotwork.lang.parse.lwt import parse_lwt
-from knotwork.lang.printer.lwt import format_lwt
+from knotwork.lang.printer.lwt_printer import format_lwt
 from knotwork.lang.trees.lwt import MISSING, Script
 from support.scripts import scripts
 

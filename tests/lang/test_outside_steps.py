@@ -4,7 +4,7 @@ import pytest
 from knotwork.lang.diagnostic import apply_edits
 from knotwork.lang.linter.lwt import check
 from knotwork.lang.parse.lwt import parse_lwt
-from knotwork.lang.parse.stray_text import reads_as_text
+from knotwork.lang.parse.repairs import reads_as_text
 from knotwork.lang.trees.lwt import Mode
 
 STEP = '(final)=LLM("x")\n'

@@ -3,6 +3,7 @@
 import pytest
 from knotwork.lang.parse.lwt import parse_lwt
 from knotwork.lang.source import Source, Span
+from knotwork.lang.trees import walk
 from knotwork.lang.trees.lwt import (
     Call,
     Choice,
@@ -20,7 +21,6 @@ from knotwork.lang.trees.lwt import (
     Text,
     Word,
 )
-from knotwork.lang.trees.node import walk
 
 
 def only(text: str) -> Step:

@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 from hypothesis import given, settings
 from knotwork.lang.parse.lwt import parse_lwt
-from knotwork.lang.printer.lwt import format_call, format_lwt, format_reference, format_template, format_value
+from knotwork.lang.printer.lwt_printer import format_call, format_lwt, format_reference, format_template, format_value
 from knotwork.lang.trees.lwt import (  # fmt: skip
     Call,
     Comment,

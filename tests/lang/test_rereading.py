@@ -13,9 +13,9 @@ from knotwork.lang.parse.lwt import parse_lwt
 from knotwork.lang.parse.lwt.rereading import ScriptRead, reread_lwt
 from knotwork.lang.parse.lwt.script import read_piece
 from knotwork.lang.source import Source
+from knotwork.lang.trees import Node
 from knotwork.lang.trees.gasl import Join, Program
 from knotwork.lang.trees.lwt import Script
-from knotwork.lang.trees.node import Node
 from support.typing_edits import PROGRAMS, SCRIPTS, histories
 
 

@@ -7,7 +7,7 @@ import pytest
 from knotwork import planner, seed
 from knotwork.adapters.llm.answers import check_answer
 from knotwork.adapters.llm.local import LocalModel
-from knotwork.runtime.loops.compile.compile_prompts import schema_of
+from knotwork.runtime.loops.compile.compile_store import schema_of
 
 pytestmark = pytest.mark.slow
 EXAMPLES = Path(__file__).parents[2] / "docs" / "examples"

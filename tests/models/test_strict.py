@@ -10,7 +10,7 @@ from knotwork.adapters.llm.middleware import Validated
 from knotwork.adapters.llm.openai import OpenAIModel
 from knotwork.adapters.llm.strict_schema import bounded_form, restored, strict_form
 from knotwork.runtime.answers.judges import evaluation_schema
-from knotwork.runtime.loops.compile.compile_prompts import schema_of
+from knotwork.runtime.loops.compile.compile_store import schema_of
 from knotwork.runtime.loops.search.policies import JUDGED
 from knotwork.runtime.loops.traversal.plan_answer import answer_schema
 from support.compiling import GOOD, PHASES

@@ -9,8 +9,8 @@ from knotwork.adapters.llm import BudgetExceeded, NotConfigured
 from knotwork.adapters.llm.anthropic import AnthropicModel
 from knotwork.adapters.llm.budget import Ledger, Price
 from knotwork.adapters.llm.openai import OpenAIModel
-from knotwork.runtime.models import wiring
-from knotwork.runtime.models.wiring import SPECS, ModelSettings, default_spec, identity_of, open_adapter, open_model
+from knotwork.runtime.models import factory
+from knotwork.runtime.models.factory import SPECS, ModelSettings, default_spec, identity_of, open_adapter, open_model
 from support.model_server import KEY, ModelServer, answer_to
 
 
@@ -25,12 +25,12 @@ def test_the_named_model_comes_first():
 
 
 def test_without_a_name_it_is_the_local_model_where_there_is_one(monkeypatch):
-    monkeypatch.setattr(wiring, "find_spec", lambda name: object())
+    monkeypatch.setattr(factory, "find_spec", lambda name: object())
     assert default_spec({}) == "local"
 
 
 def test_a_key_alone_chooses_nothing_and_two_lines_say_what_does(monkeypatch):
-    monkeypatch.setattr(wiring, "find_spec", lambda name: None)
+    monkeypatch.setattr(factory, "find_spec", lambda name: None)
     with pytest.raises(NotConfigured) as caught:
         default_spec({"OPENAI_API_KEY": KEY, "ANTHROPIC_API_KEY": KEY})
     first, second = str(caught.value).splitlines()
@@ -161,7 +161,7 @@ def test_a_limit_on_cost_needs_a_price(tmp_path):
 @pytest.mark.slow
 def test_sdks_are_imported_only_when_used():
     code = (
-        "import sys, knotwork.runtime.models.wiring as w\n"
+        "import sys, knotwork.runtime.models.factory as w\n"
         "names = {'openai', 'anthropic', 'httpx2', 'xllamacpp'}\n"
         "assert not names & set(sys.modules), names & set(sys.modules)\n"
         "w.open_adapter('http://localhost:1/v1#m', {})\n"

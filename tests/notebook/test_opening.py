@@ -8,8 +8,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from knotwork.runtime.models.wiring import open_state
-from knotwork.runtime.session import workspace
+from knotwork.runtime import workspace
+from knotwork.runtime.models.factory import open_state
 from support.shells import Shell, Told
 from support.states import FOUND_IN, OTHER, files_of, found
 

@@ -3,7 +3,7 @@
 from pathlib import Path
 
 import networkx
-from knotwork.runtime.models.wiring import open_state
+from knotwork.runtime.models.factory import open_state
 from support.command import cassette
 from support.shells import Shell
 

@@ -10,8 +10,7 @@ from contextlib import suppress
 from pathlib import Path
 
 import pytest
-from knotwork.runtime.interfaces.cli.outcome_screen import Screen
-from knotwork.runtime.interfaces.cli.turn import Turn
+from knotwork.runtime.interfaces.cli.turn import Screen, Turn
 from knotwork.runtime.interfaces.repl.outcome import Outcome
 from knotwork.runtime.interfaces.repl.reader import Piece
 from knotwork.runtime.interfaces.repl.session import Session

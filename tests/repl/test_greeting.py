@@ -2,8 +2,8 @@
 
 import networkx as nx
 import pytest
-from knotwork.runtime.interfaces.cli.prompt_loop import greet, worth_trying
-from knotwork.runtime.session.workspace import Ground
+from knotwork.runtime.interfaces.cli.commands.repl import greet, worth_trying
+from knotwork.runtime.workspace import Ground
 from support.sessions import desk, run
 
 

@@ -9,8 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from knotwork.runtime.interfaces.cli.outcome_screen import Screen
-from knotwork.runtime.interfaces.cli.turn import Turn
+from knotwork.runtime.interfaces.cli.turn import Screen, Turn
 from knotwork.runtime.interfaces.repl.outcome import Outcome
 from knotwork.runtime.interfaces.repl.reader import Piece
 from knotwork.runtime.interfaces.repl.repl_workspace import Desk
@@ -72,7 +71,7 @@ def test_ctrl_c_while_a_file_is_written_says_how_much_is_there(
             os.kill(os.getpid(), signal.SIGINT)
         return f"{values[0]}\n"
 
-    monkeypatch.setattr("knotwork.runtime.interfaces.repl.value_display.csv_line", impatient)
+    monkeypatch.setattr("knotwork.runtime.interfaces.repl.outcome.csv_line", impatient)
     assert asyncio.run(taken(at, f"(xs)=CONST({list(range(5_000))})", "[1]")) == [["cancelled"], ["done"]]
     assert "of 5,000 rows written" in capfd.readouterr().err
     assert len((folder / "xs.csv").read_text().splitlines()) < 200

@@ -4,10 +4,9 @@ import asyncio
 from pathlib import Path
 
 import pytest
-from knotwork.runtime.interfaces.repl.outcome import NOTHING
+from knotwork.runtime.interfaces.repl.outcome import NOTHING, shown
 from knotwork.runtime.interfaces.repl.reader import Piece, language_of
 from knotwork.runtime.interfaces.repl.session import Session
-from knotwork.runtime.interfaces.repl.value_display import shown
 from support.command import cassette, silent_server
 from support.sessions import desk, ran, run
 

@@ -66,10 +66,10 @@ def test_what_can_not_wait_is_said_at_once(event: Event, said: str) -> None:
 
 def test_the_line_of_a_notebook(monkeypatch: pytest.MonkeyPatch) -> None:
     pytest.importorskip("IPython")
-    from knotwork.runtime.interfaces.notebook import progress
+    from knotwork.runtime.interfaces.notebook import event_loop
 
-    monkeypatch.setattr(progress, "_PATIENCE", -1.0)
-    monkeypatch.setattr(progress, "_EVERY", -1.0)
+    monkeypatch.setattr(event_loop, "_PATIENCE", -1.0)
+    monkeypatch.setattr(event_loop, "_EVERY", -1.0)
     shown: list[str] = []
 
     def show(bundle: dict[str, str]) -> list[str]:
@@ -79,7 +79,7 @@ def test_the_line_of_a_notebook(monkeypatch: pytest.MonkeyPatch) -> None:
     def update(handle: Any, bundle: dict[str, str]) -> None:
         handle.append(bundle["text/plain"])
 
-    working = progress.Working("ask", show, update)
+    working = event_loop.Working("ask", show, update)
     for event in (StepStarted("a"), STARTED, StepStarted("b"), STARTED):
         working(event)
     working.tick()

@@ -10,7 +10,7 @@ from knotwork import gasl
 from knotwork.adapters.llm import BY_HAND, Completion
 from knotwork.lang.diagnostic import printable
 from knotwork.runtime.report import render
-from knotwork.runtime.report.graph_drawing import place_labels
+from knotwork.runtime.report.drawings import place_labels
 from support.executing import executor
 from support.pages import Page
 

@@ -12,14 +12,14 @@ from knotwork.adapters.llm import Completion, Usage
 from knotwork.adapters.llm.middleware import Own
 from knotwork.runtime.api import planner, seed
 from knotwork.runtime.events import Events
-from knotwork.runtime.loops.compile.compile_prompts import CompileRequest
+from knotwork.runtime.loops.compile.compile_store import CompileRequest
 from knotwork.runtime.loops.compile.compile_store import start as start_compilation
 from knotwork.runtime.loops.compile.compiler import compile_task
 from knotwork.runtime.models.caller import Caller
 from knotwork.runtime.report import Account, Figures, read_account, render, render_run
 from knotwork.runtime.report.narrative import tell
 from knotwork.runtime.results import Trace
-from knotwork.runtime.runs.event_log import LOG, logged
+from knotwork.runtime.runs.journal import LOG, logged
 from support.compiling import GOOD, TASK, Author, dumb, written
 from support.pages import Page
 from support.traversing import Planning, asked, plan

@@ -21,7 +21,7 @@ from knotwork.runtime.events import (
     RepairAsked,
     Warned,
 )
-from knotwork.runtime.runs.event_log import LOG, LONGEST, OPENED, EventLog, logged, read_log
+from knotwork.runtime.runs.journal import LOG, LONGEST, OPENED, EventLog, logged, read_log
 
 
 def told(folder: Path) -> list[dict]:
@@ -81,7 +81,7 @@ def test_texts_are_kept_whole_up_to_a_size_and_what_is_cut_is_said(tmp_path: Pat
 
 
 def test_a_log_that_has_grown_too_large_keeps_texts_in_brief(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("knotwork.runtime.runs.event_log._FULL", 1_000)
+    monkeypatch.setattr("knotwork.runtime.runs.journal._FULL", 1_000)
     events = Events()
     with logged(events, tmp_path):
         for _ in range(4):
@@ -177,7 +177,7 @@ def test_damaged_lines_are_passed_over_and_a_torn_one_is_cut_off(tmp_path: Path)
 _CHILD = """
 import sys
 from pathlib import Path
-from knotwork.runtime.runs.event_log import logged
+from knotwork.runtime.runs.journal import logged
 from knotwork.runtime.events import CallStarted, Events
 events, number = Events(), 0
 with logged(events, Path(sys.argv[1])):

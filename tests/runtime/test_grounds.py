@@ -9,8 +9,8 @@ from knotwork.adapters.llm import NotConfigured
 from knotwork.adapters.state import StoreError
 from knotwork.runtime.api.ask import ask_sync
 from knotwork.runtime.errors import RequestError
-from knotwork.runtime.models.wiring import open_state
-from knotwork.runtime.session.workspace import (
+from knotwork.runtime.models.factory import open_state
+from knotwork.runtime.workspace import (
     GivenUp,
     Ground,
     Models,

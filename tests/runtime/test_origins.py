@@ -10,19 +10,11 @@ import networkx
 import pytest
 from knotwork import gasl
 from knotwork.adapters.state import StateStore, StoreError
-from knotwork.runtime.gasl.state_graph import Origin, origins, roll_back, told_of_findings
+from knotwork.runtime.gasl.surroundings import Origin, origins, roll_back, told_of_findings
 from knotwork.runtime.loops.search.nodes import Node
 from knotwork.runtime.loops.search.search_run import adopt
-from knotwork.runtime.models.wiring import fork_state, open_state
-from knotwork.runtime.session.workspace import (
-    Ground,
-    Models,
-    OtherGraph,
-    Telling,
-    chunks_of,
-    graph_of,
-    open_ground,
-)
+from knotwork.runtime.models.factory import fork_state, open_state
+from knotwork.runtime.workspace import Ground, Models, OtherGraph, Telling, chunks_of, graph_of, open_ground
 from support.states import FOUND_IN, OTHER, found
 
 LOOK = "FIND nodes LIMIT 1 AS one"

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 from knotwork import planner
 from knotwork.runtime.loops.rank.draft_script import read_plan
-from knotwork.runtime.prompt_files import read_prompt
+from knotwork.runtime.templates import read_prompt
 from support.command import call
 
 SEED = Path(__file__).parent / "001"

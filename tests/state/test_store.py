@@ -9,7 +9,8 @@ from typing import Any
 
 import pytest
 from knotwork.adapters.state import DeclareKey, MergeInto, StateError, StoreError
-from knotwork.adapters.state_json import JSONStateStore, open_store, version
+from knotwork.adapters.state_json import JSONStateStore, open_store
+from knotwork.adapters.state_json import snapshot as version
 
 GRAPH = {"kind": "graph", "nodes": ["n1"]}
 

@@ -5,9 +5,8 @@ from typing import Any
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from knotwork.adapters.state_json.values.identities import Items, identity, identity_of
-from knotwork.adapters.state_json.values.tables import BUCKET, EMPTY_TABLE, Table, canonical
-from knotwork.adapters.state_json.values.vectors import EMPTY, WIDTH
+from knotwork.adapters.state_json.nodes import Items, identity, identity_of
+from knotwork.adapters.state_json.persistent import BUCKET, EMPTY, EMPTY_TABLE, WIDTH, Table, canonical
 
 SIZES = st.one_of(st.integers(0, 5), st.integers(0, 3 * WIDTH), st.sampled_from([WIDTH**2 - 1, WIDTH**2, WIDTH**2 + 1]))
 
@@ -63,7 +62,7 @@ def test_a_vector_that_is_cut_anywhere_can_be_extended_again() -> None:
 
 
 def test_a_small_change_hashes_a_path_only(monkeypatch: Any) -> None:
-    from knotwork.adapters.state_json.values import vectors
+    from knotwork.adapters.state_json import persistent
 
     vector = EMPTY.extended(texts(100_000))
     assert vector.digest
@@ -73,7 +72,7 @@ def test_a_small_change_hashes_a_path_only(monkeypatch: Any) -> None:
         hashed.extend(elements)
         return b"".join(elements)
 
-    monkeypatch.setattr(vectors, "canonical_list", noticed)
+    monkeypatch.setattr(persistent, "canonical_list", noticed)
     assert vector.extended([b"-1"]).digest
     assert 0 < len(hashed) <= WIDTH
 
@@ -113,9 +112,9 @@ def test_a_table_that_shrinks_has_the_shape_of_a_small_one() -> None:
 
 
 def test_many_keys_that_fall_together_are_kept(monkeypatch: Any) -> None:
-    from knotwork.adapters.state_json.values import tables
+    from knotwork.adapters.state_json import persistent
 
-    monkeypatch.setattr(tables, "_spread", lambda key: 7)
+    monkeypatch.setattr(persistent, "_spread", lambda key: 7)
     values = {str(number): number for number in range(3 * BUCKET)}
     table = EMPTY_TABLE.updated(values)
     assert dict(table.items()) == values

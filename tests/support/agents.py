@@ -17,8 +17,8 @@ from knotwork.adapters.llm.middleware import as_client
 from knotwork.lang.diagnostic import apply_edits
 from knotwork.runtime.interfaces.mcp.server import create_server
 from knotwork.runtime.interfaces.mcp.workspace import Ground, Settings
-from knotwork.runtime.models.wiring import Ledger
-from knotwork.runtime.session.workspace import Models, Telling
+from knotwork.runtime.models.factory import Ledger
+from knotwork.runtime.workspace import Models, Telling
 from mcp.client.client import Client
 from mcp.client.stdio import StdioServerParameters, stdio_client
 

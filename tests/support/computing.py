@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from knotwork.lang.documents.seed import read_seed
-from knotwork.lang.evaluate.seed.fused.engine import Compute
+from knotwork.lang.evaluate.seed.fused_engine import Compute
 from knotwork.lang.evaluate.seed.interpreter import Computed, interpret
 from knotwork.lang.trees.seed import FormulaSeed
 

@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from knotwork.adapters.graph_networkx.json_values import node_id, plain
+from knotwork.adapters.graph_networkx.rows import node_id, plain
 from knotwork.lang.evaluate.conditions import evaluate, look_up
 from knotwork.lang.trees.conditions import Comparison, Condition, Constant, Field
 

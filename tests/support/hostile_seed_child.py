@@ -12,7 +12,7 @@ from typing import Any
 
 from knotwork.lang.diagnostic import has_errors, picture
 from knotwork.lang.documents.seed import convert, read_seed
-from knotwork.lang.evaluate.seed.fused.engine import Compute
+from knotwork.lang.evaluate.seed.fused_engine import Compute
 from knotwork.lang.linter.seed import check
 
 from .hostile_seeds import CONTEXT, COSTLY, SEEDS, rows

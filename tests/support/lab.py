@@ -11,11 +11,11 @@ from typing import Any
 
 import httpx2
 import uvicorn
-from knotwork.runtime.interfaces.http.keys import add_key
-from knotwork.runtime.interfaces.http.server_settings import Limits
-from knotwork.runtime.interfaces.web.answers.live_runs import Runs
+from knotwork.runtime.interfaces.http.access import add_key
+from knotwork.runtime.interfaces.http.server import Limits
 from knotwork.runtime.interfaces.web.app import create_app
-from knotwork.runtime.interfaces.web.web_settings import Model, RunLimits, ServerSettings
+from knotwork.runtime.interfaces.web.live_runs import Runs
+from knotwork.runtime.interfaces.web.web_models import Model, RunLimits, ServerSettings
 
 from support.answer_server import AnswerServer
 from support.web import Event

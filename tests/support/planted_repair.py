@@ -15,7 +15,7 @@ from knotwork.lang.documents.plan import read_plan
 from knotwork.lang.linter.gasl import check_plan
 from knotwork.lang.source import Source
 from knotwork.runtime.gasl import GASLExecutor
-from knotwork.runtime.models.wiring import NetworkXAdapter, open_state
+from knotwork.runtime.models.factory import NetworkXAdapter, open_state
 from knotwork.runtime.results import ScriptError
 
 from .planted import Task

@@ -14,7 +14,7 @@ import networkx as nx
 from attrs import field, frozen
 from knotwork.runtime.gasl import GASLExecutor
 from knotwork.runtime.loops.search import Action, Budget, Node, Searched, Settings, search
-from knotwork.runtime.models.wiring import NetworkXAdapter, open_state
+from knotwork.runtime.models.factory import NetworkXAdapter, open_state
 
 __all__ = ["METHODS", "World", "run", "solved", "world"]
 

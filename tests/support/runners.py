@@ -10,9 +10,7 @@ from knotwork.adapters.state import StateStore
 from knotwork.adapters.state_json import open_store
 from knotwork.lang.parse.gasl import parse_command
 from knotwork.runtime.gasl.commands import RUNNERS
-from knotwork.runtime.gasl.records import ExecutionResult
-from knotwork.runtime.gasl.session import Session
-from knotwork.runtime.gasl.variables import ContextStore, Value
+from knotwork.runtime.gasl.records import ContextStore, ExecutionResult, Session, Value
 
 
 def papers() -> "nx.DiGraph[str]":

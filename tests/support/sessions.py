@@ -6,11 +6,11 @@ from contextlib import redirect_stderr, redirect_stdout
 from pathlib import Path
 from typing import Any
 
-from knotwork.runtime.interfaces.cli.outcome_screen import Screen
+from knotwork.runtime.interfaces.cli.turn import Screen
 from knotwork.runtime.interfaces.repl.outcome import Outcome
 from knotwork.runtime.interfaces.repl.repl_workspace import Desk, Model
 from knotwork.runtime.interfaces.repl.session import Session, Waiting
-from knotwork.runtime.models.wiring import Ledger, Price, open_graph, open_state
+from knotwork.runtime.models.factory import Ledger, Price, open_graph, open_state
 
 __all__ = ["desk", "ran", "run", "seen"]
 

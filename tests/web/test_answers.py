@@ -6,13 +6,13 @@ from typing import Any
 
 import httpx2
 import pytest
-from knotwork.runtime.interfaces.web.answers.api_schemas import (
+from knotwork.runtime.interfaces.web.answer_responses import (
     GenerateAnswerRequest,
     GenerateAnswerResponse,
     IterationData,
 )
-from knotwork.runtime.interfaces.web.answers.router import can_judge
-from knotwork.runtime.interfaces.web.web_settings import RunLimits
+from knotwork.runtime.interfaces.web.answer_routes import can_judge
+from knotwork.runtime.interfaces.web.web_models import RunLimits
 from pydantic import ValidationError
 from support.answer_server import draft
 from support.lab import Lab, asking, lab

@@ -6,9 +6,9 @@ from typing import Any
 
 import httpx2
 import pytest
-from knotwork.runtime.interfaces.http.keys import add_key
-from knotwork.runtime.interfaces.http.server_settings import is_loopback
-from knotwork.runtime.interfaces.web.web_settings import ServerSettings
+from knotwork.runtime.interfaces.http.access import add_key
+from knotwork.runtime.interfaces.http.server import is_loopback
+from knotwork.runtime.interfaces.web.web_models import ServerSettings
 from support.web import application, settings_in
 
 SCRIPT = {"script": '(final)=CONST("x")'}

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 from attrs import evolve
-from knotwork.runtime.interfaces.web.answers.history import History, HistoryError, Part, Row
+from knotwork.runtime.interfaces.web.history import History, HistoryError, Part, Row
 from support.answer_server import draft
 from support.command import call, cassette
 from support.lab import Lab, lab

@@ -10,8 +10,8 @@ import threading
 from pathlib import Path
 
 import pytest
-from knotwork.runtime.interfaces.http import keys as rooms
-from knotwork.runtime.interfaces.http.keys import Keys, KeysError, add_key, read_keys, remove_key
+from knotwork.runtime.interfaces.http import access as rooms
+from knotwork.runtime.interfaces.http.access import Keys, KeysError, add_key, read_keys, remove_key
 from support.command import call
 from support.web import application, settings_in
 

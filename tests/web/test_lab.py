@@ -12,7 +12,7 @@ import pytest
 pytest.importorskip("fastapi", reason="fastapi is not installed; knotwork[server] has it")
 
 from fastapi import FastAPI
-from knotwork.runtime.interfaces.web.lab.page import FILES, PAGE, packaged, router
+from knotwork.runtime.interfaces.web.lab import FILES, PAGE, packaged, router
 from starlette.testclient import TestClient
 
 ROOT = Path(__file__).parents[2]

@@ -10,12 +10,10 @@ import pytest
 from attrs import evolve
 from knotwork.adapters.llm import BudgetExceeded
 from knotwork.adapters.llm.budget import Price
-from knotwork.runtime.interfaces.http.admission import LOCAL, Gate, Who
-from knotwork.runtime.interfaces.http.keys import add_key
+from knotwork.runtime.interfaces.http.access import LOCAL, Gate, Who, add_key
 from knotwork.runtime.interfaces.http.problems import Problem
-from knotwork.runtime.interfaces.http.server_settings import Limits
-from knotwork.runtime.interfaces.web.web_models import Offered
-from knotwork.runtime.interfaces.web.web_settings import Model, RunLimits
+from knotwork.runtime.interfaces.http.server import Limits
+from knotwork.runtime.interfaces.web.web_models import Model, Offered, RunLimits
 from support.command import silent_server
 from support.model_server import ModelServer
 from support.web import application, settings_in

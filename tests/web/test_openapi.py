@@ -11,10 +11,10 @@ import pytest
 from jsonschema import Draft202012Validator
 from knotwork.runtime.interfaces import http, web
 from knotwork.runtime.interfaces.http import problems as kinds
-from knotwork.runtime.interfaces.web.answers.responses import FAILURES
+from knotwork.runtime.interfaces.web.answer_responses import FAILURES
 from knotwork.runtime.interfaces.web.app import create_app
 from knotwork.runtime.interfaces.web.problem_responses import OF_HTTP
-from knotwork.runtime.interfaces.web.web_settings import Model, ServerSettings
+from knotwork.runtime.interfaces.web.web_models import Model, ServerSettings
 
 JSON = "application/json"
 PROBLEM = "application/problem+json"
@@ -122,7 +122,7 @@ def test_the_key_is_asked_for_and_the_problems_of_the_door_are_told(path: str, o
             assert set(response["content"]) == {PROBLEM}, status
 
 
-TABLES = {"responses.py": FAILURES, "problem_responses.py": OF_HTTP}
+TABLES = {"answer_responses.py": FAILURES, "problem_responses.py": OF_HTTP}
 """Where the name is looked up."""
 
 
@@ -167,7 +167,7 @@ def test_runs_of_answers_and_of_scripts_end_in_the_same_problems() -> None:
         name: {place.partition(":")[0] for place, each, _, _ in problems() if each == name}
         for name in ("over-budget", "out-of-time")
     }
-    assert where == {name: {"responses.py", "request_run.py"} for name in where}
+    assert where == {name: {"answer_responses.py", "scripts.py"} for name in where}
 
 
 def test_the_request_is_the_seeds() -> None:

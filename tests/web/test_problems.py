@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 from knotwork.runtime.interfaces.http.problems import MEDIA_TYPE, Problem, problem_response
-from knotwork.runtime.interfaces.web.scripts import routes as scripts
+from knotwork.runtime.interfaces.web import scripts
 from support.web import application, settings_in
 
 

@@ -6,10 +6,10 @@ from typing import Any
 
 import httpx2
 import pytest
-from knotwork.runtime.interfaces.http.admission import LOCAL
-from knotwork.runtime.interfaces.http.server_settings import Limits
-from knotwork.runtime.interfaces.web.answers import live_runs
-from knotwork.runtime.interfaces.web.answers.api_schemas import RunDetail, RunsPage, RunSummary
+from knotwork.runtime.interfaces.http.access import LOCAL
+from knotwork.runtime.interfaces.http.server import Limits
+from knotwork.runtime.interfaces.web import live_runs
+from knotwork.runtime.interfaces.web.answer_responses import RunDetail, RunsPage, RunSummary
 from support.answer_server import draft
 from support.lab import Lab, asking, lab
 

@@ -8,7 +8,7 @@ from pathlib import Path
 from unittest import mock
 
 import pytest
-from knotwork.runtime.interfaces.web.web_settings import ServerSettings
+from knotwork.runtime.interfaces.web.web_models import ServerSettings
 from support.command import call, cassette, environment
 from support.served import until
 from support.web import served_app
@@ -23,7 +23,7 @@ def refused(*args: str | Path) -> tuple[int, str]:
 
 def settings_of(*args: str | Path) -> ServerSettings:
     """Return what the command line comes to; nothing listens."""
-    with mock.patch("knotwork.runtime.interfaces.web.web_server.serve", return_value=True) as served:
+    with mock.patch("knotwork.runtime.interfaces.web.app.serve", return_value=True) as served:
         done = call("serve", *args)
     assert done.code == 0, done.err
     made: ServerSettings = served.call_args.args[0]

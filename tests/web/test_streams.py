@@ -10,9 +10,9 @@ from typing import Any
 
 import pytest
 from knotwork.runtime.events import CallFinished, CallStarted
-from knotwork.runtime.interfaces.web.answers import event_stream, live_runs
-from knotwork.runtime.interfaces.web.answers.api_schemas import GenerateAnswerResponse, RunResult
-from knotwork.runtime.interfaces.web.answers.event_stream import Stream, followed
+from knotwork.runtime.interfaces.web import event_stream, live_runs
+from knotwork.runtime.interfaces.web.answer_responses import GenerateAnswerResponse, RunResult
+from knotwork.runtime.interfaces.web.event_stream import Stream, followed
 from support.lab import asking, lab, streamed
 from support.web import Event
 

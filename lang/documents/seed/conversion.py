@@ -10,7 +10,8 @@ from typing import Any
 from attrs import frozen
 
 from ...diagnostic import Diagnostic
-from ...printer.expr import format_expr
+from ...printer.expr_printer import format_expr
+from ...trees import Node, walk
 from ...trees.expr import (
     BoolChain,
     Call,
@@ -27,7 +28,6 @@ from ...trees.expr import (
     Subscript,
     TupleDisplay,
 )
-from ...trees.node import Node, walk
 from ...trees.seed import Extracted, Formula, FormulaSeed
 from .expressions import rebuilt
 

@@ -9,8 +9,8 @@ from attrs import define, evolve, field
 from ...diagnostic import Diagnostic
 from ...parse.expr import parse_expr
 from ...source import Source, Span
+from ...trees import Node, walk
 from ...trees.expr import Expr
-from ...trees.node import Node, walk
 from ..json_tree import JsonNode, JsonPath, StringMap, path_text
 
 __all__ = ["Texts", "rebuilt"]

@@ -2,7 +2,6 @@
 
 from .comparison import equal
 from .interpreter import evaluate
-from .limits import ExprError, Limits, Meter, clause_costs, weight
-from .values import checked_result, truth
+from .values import ExprError, Limits, Meter, checked_result, clause_costs, truth, weight
 
 __all__ = ["ExprError", "Limits", "Meter", "checked_result", "clause_costs", "equal", "evaluate", "truth", "weight"]

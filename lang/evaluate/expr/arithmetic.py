@@ -10,8 +10,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any, TypeAlias
 
 from ...trees.expr import Operator
-from .limits import ExprError, Kind, Meter
-from .values import NUMBERS, a, elements_of, kind, shown
+from .values import NUMBERS, ExprError, Kind, Meter, a, elements_of, kind, shown
 
 __all__ = [
     "OPERATORS",

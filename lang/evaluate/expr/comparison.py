@@ -7,8 +7,21 @@ from typing import Any, TypeAlias
 
 from ...diagnostic import nearest
 from ...trees.expr import Test
-from .limits import ExprError, Meter
-from .values import DEEPEST, FALSE, NUMBERS, TRUE, Distinct, a, elements_of, keys_of, kind, shown, truth
+from .values import (
+    DEEPEST,
+    FALSE,
+    NUMBERS,
+    TRUE,
+    Distinct,
+    ExprError,
+    Meter,
+    a,
+    elements_of,
+    keys_of,
+    kind,
+    shown,
+    truth,
+)
 
 __all__ = [
     "TESTS",

@@ -10,7 +10,7 @@ import statistics
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
-from ...catalogue.functions import FUNCTIONS, METHODS
+from ...catalogue.operations import FUNCTIONS, METHODS
 from .arithmetic import (
     absolute,
     clamped,
@@ -26,8 +26,7 @@ from .arithmetic import (
     total,
 )
 from .comparison import count_of, distinct, got, key_of, largest, meant, ordered, smallest
-from .limits import ExprError, Meter
-from .values import NUMBERS, Distinct, a, elements_of, kind, shown, truth
+from .values import NUMBERS, Distinct, ExprError, Meter, a, elements_of, kind, shown, truth
 
 __all__ = ["FUNCTION_TABLE", "METHOD_TABLE", "function", "method"]
 

@@ -10,9 +10,9 @@ from typing import Any
 
 from attrs import evolve
 
-from ...catalogue.functions import FUNCTIONS
+from ...catalogue.operations import FUNCTIONS
+from ...trees import walk
 from ...trees.expr import Arithmetic, Call, Comparison, Comprehension, Expr, Field, Literal, Name, Negative, Power
-from ...trees.node import walk
 from .functions import FUNCTION_TABLE
 from .generator_types import (
     ANYTHING,

@@ -12,8 +12,7 @@ from attrs import evolve, field, frozen
 
 from ...trees.expr import Expr, ListDisplay, Literal, Test, TupleDisplay
 from .comparison import TESTS, mapping_key
-from .limits import Meter
-from .values import Distinct, checked_result
+from .values import Distinct, Meter, checked_result
 
 __all__ = [
     "ANYTHING",

@@ -10,7 +10,8 @@ from typing import Any
 
 from attrs import define, evolve, field
 
-from ...catalogue.functions import METHODS, Function
+from ...catalogue.operations import METHODS, Function
+from ...trees import walk
 from ...trees.expr import (
     Arithmetic,
     BoolChain,
@@ -32,7 +33,6 @@ from ...trees.expr import (
     TupleDisplay,
 )
 from ...trees.expr import Call as FunctionCall
-from ...trees.node import walk
 from .arithmetic import OPERATORS
 from .comparison import sliced, subscript
 from .functions import METHOD_TABLE

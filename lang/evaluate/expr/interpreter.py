@@ -29,8 +29,7 @@ from ...trees.expr import (
 from .arithmetic import OPERATORS, negative, power
 from .comparison import TESTS, mapping_key, meant, sliced, subscript
 from .functions import function, method
-from .limits import ExprError, Meter, clause_costs
-from .values import a, checked_result, keys_of, kind, shown, truth
+from .values import ExprError, Meter, a, checked_result, clause_costs, keys_of, kind, shown, truth
 
 __all__ = ["Evaluator", "evaluate", "is_null_literal"]
 

@@ -12,7 +12,8 @@ import attrs
 from attrs import frozen
 
 from ...diagnostic import nearest, printable
-from ...printer.expr import format_expr
+from ...printer.expr_printer import format_expr
+from ...trees import Node, walk
 from ...trees.expr import (
     BoolChain,
     Comparison,
@@ -26,11 +27,9 @@ from ...trees.expr import (
     Not,
     Subscript,
 )
-from ...trees.node import Node, walk
 from ...trees.seed import Aggregate, Case, Const, DefineFilter, FilterUse, Formula, FormulaSeed, Lookup, SeedStep
 from ..expr.interpreter import evaluate
-from ..expr.limits import ExprError, Meter
-from ..expr.values import shown, truth
+from ..expr.values import ExprError, Meter, shown, truth
 from .interpreter import Computed, Interpreter, Row, Table
 from .step_dependencies import EXTRACTIONS, names_in, needs, parts
 

@@ -10,8 +10,8 @@ import attrs
 from attrs import field, frozen
 
 from ...source import NOWHERE, Span
+from ...trees import walk
 from ...trees.expr import Expr, Field
-from ...trees.node import walk
 from ...trees.seed import (
     Aggregate,
     Case,
@@ -28,8 +28,7 @@ from ...trees.seed import (
 from ..expr.arithmetic import total
 from ..expr.comparison import largest, smallest
 from ..expr.interpreter import Evaluator
-from ..expr.limits import ExprError, Limits, Meter, weight
-from ..expr.values import a, checked_result, shown, truth
+from ..expr.values import ExprError, Limits, Meter, a, checked_result, shown, truth, weight
 from .step_dependencies import EXTRACTIONS, needs, reads_of, unknown_rows
 
 __all__ = [

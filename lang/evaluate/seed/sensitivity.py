@@ -11,12 +11,12 @@ from typing import Any
 from attrs import frozen
 
 from ...diagnostic import nearest
+from ...trees import walk
 from ...trees.expr import Call, Comprehension, Expr, Field, Name
-from ...trees.node import walk
 from ...trees.seed import DefineFilter, FilterUse, FormulaSeed
 from ..expr.comparison import equal
-from ..expr.limits import Meter
-from .fused.engine import Compute
+from ..expr.values import Meter
+from .fused_engine import Compute
 from .interpreter import Computed, Interpreter, Row
 from .step_dependencies import EXTRACTIONS, parts
 

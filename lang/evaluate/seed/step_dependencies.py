@@ -5,10 +5,10 @@ from typing import Any
 
 from attrs import frozen
 
-from ... import diagrams
-from ...diagrams import Graph
+from ... import dependencies
+from ...dependencies import Diagram as Graph
+from ...trees import Node, walk
 from ...trees.expr import Comprehension, Expr, Field, Literal, MethodCall, Name, Subscript
-from ...trees.node import Node, walk
 from ...trees.seed import Aggregate, Case, Const, DefineFilter, FilterUse, Formula, FormulaSeed, Lookup, SeedStep
 
 __all__ = [
@@ -206,14 +206,14 @@ def needed_steps(graph: Graph, outputs: tuple[str, ...]) -> set[str]:
 def mermaid(seed: FormulaSeed) -> str:
     """Draw the compute DAG as a Mermaid flowchart. The outputs are round; what none of them needs is dashed."""
     graph = step_graph(seed)
-    return diagrams.mermaid(graph, _operations(seed, graph), seed.outputs, needed_steps(graph, seed.outputs))
+    return dependencies.mermaid(graph, _operations(seed, graph), seed.outputs, needed_steps(graph, seed.outputs))
 
 
 def dot(seed: FormulaSeed) -> str:
     """Draw the compute DAG as a Graphviz digraph. The outputs have a double frame; what none of them needs is dashed."""
     graph = step_graph(seed)
     needed = needed_steps(graph, seed.outputs)
-    return diagrams.dot(graph, _operations(seed, graph), seed.outputs, needed, title="seed")
+    return dependencies.dot(graph, _operations(seed, graph), seed.outputs, needed, title="seed")
 
 
 def _operations(seed: FormulaSeed, graph: Graph) -> dict[str, str]:

@@ -7,7 +7,7 @@ the rooms, its entry in that room's ``LINTS`` and in ``lang.rules``.
 from collections.abc import Collection, Mapping
 
 from ...diagnostic import Diagnostic, sort_key
-from ...evaluate.expr.limits import Limits
+from ...evaluate.expr.values import Limits
 from ...parse.expr.engine import depth
 from ...trees.expr import Expr
 from ...trees.seed import Extracted

@@ -12,12 +12,12 @@ from ...catalogue.rules import RULES
 from ...diagnostic import Diagnostic, Edit
 from ...evaluate.seed.step_dependencies import EXTRACTIONS
 from ...source import NOWHERE, Span
+from ...trees import Node, walk
 from ...trees.expr import Clause, Comprehension, Expr, MethodCall, Name, Subscript
 from ...trees.expr import Literal as LiteralNode
-from ...trees.node import Node, walk
 from ...trees.seed import Extracted
-from ..framework import Lint as AnyLint
-from ..framework import Suggestions, lint
+from .. import Lint as AnyLint
+from .. import Suggestions, lint
 
 __all__ = ["Binding", "Context", "Lint", "Place", "lint", "listed", "row_part"]
 

@@ -4,11 +4,11 @@ import json
 import re
 from collections.abc import Collection, Iterator
 
-from ...catalogue.functions import FUNCTIONS, METHODS, Function
+from ...catalogue.operations import FUNCTIONS, METHODS, Function
 from ...diagnostic import Diagnostic, Edit
 from ...evaluate.seed.interpreter import META_KEYS
 from ...evaluate.seed.step_dependencies import EXTRACTIONS
-from ...printer.expr import format_expr
+from ...printer.expr_printer import format_expr
 from ...source import Span
 from ...trees.expr import (
     BoolChain,

@@ -7,7 +7,7 @@ from typing import Literal as OneOf
 from typing import TypeAlias
 
 from ...diagnostic import Diagnostic, Edit
-from ...printer.expr import format_expr
+from ...printer.expr_printer import format_expr
 from ...source import Span
 from ...trees.expr import (
     Arithmetic,

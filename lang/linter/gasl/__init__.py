@@ -12,16 +12,15 @@ from typing import TYPE_CHECKING, Any
 
 from attrs import evolve
 
+from ... import linter
 from ...catalogue.schema import Schema
 from ...diagnostic import Diagnostic, sort_key
+from ...trees import Node
 from ...trees.gasl import Comment, Program, Statement, StateType, Try
-from ...trees.node import Node
-from .. import framework
 from . import arguments, conditions, graph, variables
 from . import variables as keys
 from .bare_names import resolved
-from .context import Context, Lint
-from .flow import nests_within
+from .context import Context, Lint, nests_within
 from .variables import named
 
 if TYPE_CHECKING:
@@ -44,13 +43,13 @@ def _blocks(item: Node) -> Sequence[Sequence[Node]]:
     return [block for block in (command.body, command.caught, command.always) if block]
 
 
-_PROGRAMS = framework.Commented("command", "GASL074", lambda item: isinstance(item, Comment), _is_trailing, _blocks)
+_PROGRAMS = linter.Commented("command", "GASL074", lambda item: isinstance(item, Comment), _is_trailing, _blocks)
 
 
 def silence(context: Context, found: Iterable[Diagnostic]) -> list[Diagnostic]:
     """Return what is ``found`` without what ignore comments silence, and with the comments that silence nothing."""
     program = context.program
-    return framework.silence(program.items, program.source.text, found, _PROGRAMS, context.found)
+    return linter.silence(program.items, program.source.text, found, _PROGRAMS, context.found)
 
 
 LINTS: tuple[Lint, ...] = (

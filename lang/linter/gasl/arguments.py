@@ -4,14 +4,13 @@ from collections.abc import Iterator, Mapping, Sequence
 
 from ...catalogue.settings import SETTINGS, fault_of
 from ...diagnostic import Diagnostic, Edit, Severity
-from ...printer.gasl import format_key, format_text
+from ...printer.gasl_printer import format_key, format_text
 from ...source import Span
 from ...trees import gasl
 from ...trees.conditions import Field, NullTest
 from ...trees.gasl import Command, Name, Path
 from .conditions import leaves, tested
-from .context import Context, Lint, lint
-from .flow import Use
+from .context import Context, Lint, Use, lint
 
 __all__ = ["LIMIT_LINTS", "LINTS", "MEASURES", "fields_of"]
 

@@ -13,7 +13,7 @@ from attrs import evolve, frozen
 
 from ...catalogue.schema import Schema
 from ...diagnostic import Diagnostic, Edit, apply_edits
-from ...printer.gasl import format_text
+from ...printer.gasl_printer import format_text
 from ...source import Source, Span
 from ...trees.conditions import Comparison, Field, Variable
 from ...trees.gasl import Find

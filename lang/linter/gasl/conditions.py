@@ -8,11 +8,10 @@ from attrs import frozen
 from ...diagnostic import Diagnostic, Edit
 from ...evaluate.conditions import ConditionError, compare, identity
 from ...evaluate.conditions.comparison import is_of_empty_list
-from ...printer.gasl import format_condition, format_name, format_text
+from ...printer.gasl_printer import format_condition, format_name, format_text
+from ...trees import Node, walk
 from ...trees.conditions import And, Comparison, Condition, Constant, Field, Items, Length, Not, NullTest, Or, Variable
-from ...trees.node import Node, walk
-from .context import Context, Lint, lint
-from .flow import Step, conditions_of
+from .context import Context, Lint, Step, conditions_of, lint
 
 __all__ = ["LINTS", "Leaf", "On", "constants_of", "kind_of_value", "leaves", "tested"]
 

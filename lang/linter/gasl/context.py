@@ -2,20 +2,350 @@
 
 from collections.abc import Collection, Iterable, Iterator, Mapping
 from functools import cached_property
-from typing import TypeAlias
+from typing import Literal, TypeAlias
 
 import attrs
+from attrs import define, field, frozen
 
 from ...catalogue.rules import RULES
 from ...catalogue.schema import Schema
 from ...diagnostic import Diagnostic, Edit, Severity
 from ...source import NOWHERE, Span
-from ...trees.gasl import Command, Declare, Program, StateType
-from ..framework import Lint as AnyLint
-from ..framework import Suggestions, lint
-from .flow import Binding, Flow, Step, trace
+from ...trees import Node, gasl, walk
+from ...trees.conditions import And, Comparison, Condition, Not, NullTest, Or, Variable
+from ...trees.gasl import Command, Declare, Item, Name, Program, Statement, StateType
+from .. import Lint as AnyLint
+from .. import Suggestions, lint
 
-__all__ = ["Context", "Lint", "lint"]
+__all__ = ["Binding", "Context", "Flow", "Lint", "Step", "Use", "conditions_of", "lint", "nests_within", "trace"]
+
+
+# What a program's variables are as it runs: who binds them, who reads them, and of which kind their values are.
+# One walk in the order of execution. A command in a BRANCH, an ON, a CATCH may or may not run, so a name can have several bindings,
+# or perhaps none; nothing is said of what only may be wrong.
+
+
+Kind: TypeAlias = Literal["nodes", "edges", "paths", "subgraph", "rows", "number", "answer", "error", "unknown"]
+"""What a value is: a list of nodes, edges, paths or other rows, an object (subgraph, answer, error), a number."""
+
+
+@frozen(eq=False)
+class Binding:
+    """A name bound by a command. ``columns`` are all fields that its rows may have, where they are known."""
+
+    name: str
+    span: Span
+    command: Command | None
+    kind: Kind
+    columns: tuple[str, ...] | None = None
+
+
+@frozen(eq=False)
+class Use:
+    """A command that reads a name, and what it may be bound to then. ``sure``: it is bound whatever ran before."""
+
+    name: str
+    span: Span
+    command: Command
+    role: Literal["source", "on", "require", "condition"]
+    bindings: tuple[Binding, ...]
+    sure: bool
+
+    @property
+    def kind(self) -> Kind:
+        """The kind that the value has whichever binding it is; else unknown."""
+        kinds = {binding.kind for binding in self.bindings}
+        return kinds.pop() if len(kinds) == 1 else "unknown"
+
+    @property
+    def columns(self) -> tuple[str, ...] | None:
+        """The fields of the rows, where they are known."""
+        return self.bindings[0].columns if len(self.bindings) == 1 else None
+
+
+@frozen(eq=False)
+class Step:
+    """A command as it is met: in which statement, and what is read by it. ``before``: the statement above, on its level."""
+
+    command: Command
+    statement: Statement
+    before: Statement | None
+    uses: tuple[Use, ...]
+
+    def use_of(self, name: Name | None) -> Use | None:
+        """Return how the command reads ``name``."""
+        return next((use for use in self.uses if name is not None and use.span is name.span), None)
+
+
+@define(eq=False)
+class Flow:
+    """What the walk gave: every command, outer ones first, every binding, and pairs of a binding and what overwrote it."""
+
+    steps: list[Step] = field(factory=list)
+    bindings: list[Binding] = field(factory=list)
+    overwritten: list[tuple[Binding, Binding]] = field(factory=list)
+
+    @property
+    def uses(self) -> Iterator[Use]:
+        """Every reading of a name, in the order of execution."""
+        return (use for step in self.steps for use in step.uses)
+
+
+@define(eq=False)
+class _Scope:
+    """The names of a block or a command that may run. Names of the scopes around are seen, not changed."""
+
+    around: "_Scope | None" = None
+    names: dict[str, tuple[tuple[Binding, ...], bool]] = field(factory=dict)
+
+    def look_up(self, name: str) -> tuple[tuple[Binding, ...], bool]:
+        scope: _Scope | None = self
+        while scope is not None:
+            if name in scope.names:
+                return scope.names[name]
+            scope = scope.around
+        return (), False
+
+    def join(self, *ways: "_Scope") -> None:
+        """Take over what is bound after one of ``ways``, nobody knows which."""
+        for name in dict.fromkeys(name for way in ways for name in way.names):
+            found = [way.names.get(name) or self.look_up(name) for way in ways]
+            bindings = tuple(dict.fromkeys(binding for each, _ in found for binding in each))
+            self.names[name] = (bindings, all(sure for _, sure in found))
+
+
+def nests_within(items: Iterable[Item], deepest: int) -> bool:
+    """Say whether commands stand in commands at most ``deepest`` levels deep."""
+    level: list[Node] = list(items)
+    for _ in range(deepest):
+        commands = [item.command if isinstance(item, Statement) else item for item in level]
+        level = [inner for command in commands for inner in _held(command)]
+        if not level:
+            return True
+    return False
+
+
+def _held(command: Node) -> tuple[Node, ...]:
+    """Return what a command holds: items of a block, or commands."""
+    if isinstance(command, gasl.Try):
+        return (*command.body, *(command.caught or ()), *(command.always or ()))
+    if isinstance(command, gasl.Branch):
+        return (command.then,) if command.otherwise is None else (command.then, command.otherwise)
+    if isinstance(command, gasl.On):
+        return (command.then,)
+    return (command.command,) if isinstance(command, gasl.Explain) else ()
+
+
+def trace(
+    items: Iterable[Item],
+    given: Iterable[str] = (),
+    perhaps: Iterable[str] = (),
+    *,
+    schema: Schema | None = None,
+    fields: Mapping[str, tuple[str, ...]] | None = None,
+) -> Flow:
+    """Walk the program. ``given`` are names bound before it, ``perhaps`` such as may be (by what could not be read).
+
+    ``schema`` is the graph's, ``fields`` are those of the items of given names, where they are known.
+    """
+    walker = _Walker(schema)
+    known = fields or {}
+    scope = _Scope()
+    for name in perhaps:
+        scope.names[name] = ((Binding(name, NOWHERE, None, "unknown"),), False)
+    for name in given:
+        kind: Kind = "rows" if name in known else "unknown"
+        scope.names[name] = ((Binding(name, NOWHERE, None, kind, known.get(name)),), True)
+    walker.block(items, scope)
+    return walker.flow
+
+
+@define(eq=False)
+class _Walker:
+    schema: Schema | None = None
+    flow: Flow = field(factory=Flow)
+    read: set[Binding] = field(factory=set)
+
+    def block(self, items: Iterable[Item], scope: _Scope) -> None:
+        before: Statement | None = None
+        for item in items:
+            if isinstance(item, Statement):
+                self.command(item.command, item, before, scope)
+                before = item
+
+    def command(self, command: Command, statement: Statement, before: Statement | None, scope: _Scope) -> None:
+        """Walk a command and what it holds. As deep as commands nest; reading stops at a fixed depth."""
+        uses = tuple(self.uses(command, scope))
+        self.flow.steps.append(Step(command, statement, before, uses))
+        if isinstance(command, gasl.Try):
+            self.try_block(command, scope)
+        elif isinstance(command, gasl.On):
+            then = _Scope(scope)
+            self.command(command.then, statement, before, then)
+            scope.join(then, _Scope(scope))
+        elif isinstance(command, gasl.Branch):
+            then, otherwise = _Scope(scope), _Scope(scope)
+            self.command(command.then, statement, before, then)
+            if command.otherwise is not None:
+                self.command(command.otherwise, statement, before, otherwise)
+            scope.join(then, otherwise)
+        elif isinstance(command, gasl.Explain):
+            self.command(command.command, statement, before, _Scope(scope))  # it is not run
+        else:
+            for name in gasl.written(command):
+                self.bind(name, command, uses, scope)
+
+    def try_block(self, command: gasl.Try, scope: _Scope) -> None:
+        body = _Scope(scope)
+        self.block(command.body, body)
+        if command.caught is None:
+            scope.names.update(body.names)
+        else:
+            begun = _Scope(scope)
+            begun.join(body, _Scope(begun))
+            caught = _Scope(begun)
+            caught.names["error"] = ((Binding("error", NOWHERE, None, "error"),), True)
+            self.block(command.caught, caught)
+            begun.names.update(caught.names)
+            scope.join(body, begun)
+        if command.always is not None:
+            always = _Scope(scope)
+            self.block(command.always, always)
+            scope.names.update(always.names)
+
+    def uses(self, command: Command, scope: _Scope) -> Iterator[Use]:
+        for name, span, role in _reads(command):
+            bindings, sure = scope.look_up(name)
+            self.read.update(bindings)
+            yield Use(name, span, command, role, bindings, sure)
+
+    def bind(self, name: Name, command: Command, uses: tuple[Use, ...], scope: _Scope) -> None:
+        kind, columns = _result(command, uses, self.schema)
+        made = Binding(name.text, name.span, command, kind, columns)
+        self.flow.bindings.append(made)
+        old, sure = scope.names.get(name.text, ((), False))
+        if sure and len(old) == 1 and old[0].command is not None and old[0] not in self.read:
+            self.flow.overwritten.append((old[0], made))
+        scope.names[name.text] = ((made,), True)
+
+
+_Role: TypeAlias = Literal["source", "on", "require", "condition"]
+
+
+def _reads(command: Command) -> Iterator[tuple[str, Span, _Role]]:
+    """Yield the names that a command itself reads: those of what it holds are theirs."""
+    role: _Role = "on" if isinstance(command, gasl.On) else "require" if isinstance(command, gasl.Require) else "source"
+    for attribute in ("source", "left", "right", "start", "end"):
+        name = getattr(command, attribute, None)
+        if isinstance(name, Name):
+            yield name.text, name.span, role
+    for condition, _ in conditions_of(command):
+        for node in walk(condition):
+            if isinstance(node, Variable):
+                yield node.name, node.span, "condition"
+
+
+_CONDITION = (And, Comparison, Not, NullTest, Or)
+Tested: TypeAlias = Literal["nodes", "edges", "paths", "items", "variables"]
+
+
+def conditions_of(command: Command) -> Iterator[tuple[Condition, Tested]]:
+    """Yield the conditions that a command itself has, with what they test."""
+    if isinstance(command, gasl.Find) and command.where is not None:
+        yield command.where, command.kind
+    elif isinstance(command, gasl.FindPaths):
+        for end in (command.start, command.end):
+            if isinstance(end, _CONDITION):
+                yield end, "nodes"
+        if command.via is not None:
+            yield command.via, "edges"
+        if command.where is not None:
+            yield command.where, "paths"
+    elif isinstance(command, gasl.Walk | gasl.Connect) and command.via is not None:
+        yield command.via, "edges"
+    elif isinstance(command, gasl.SelectWhere):
+        yield command.where, "items"
+    elif isinstance(command, gasl.Assert | gasl.Branch):
+        yield command.condition, "variables"
+
+
+def _result(command: Command, uses: tuple[Use, ...], schema: Schema | None) -> tuple[Kind, tuple[str, ...] | None]:
+    """Return the kind of what a command binds, and the fields of its rows where they are sure."""
+    if isinstance(command, gasl.Find):
+        return command.kind, None
+    if isinstance(command, gasl.SelectWhere | gasl.Rank):
+        return (uses[0].kind, uses[0].columns) if uses and uses[0].bindings else ("unknown", None)
+    if isinstance(command, gasl.SelectFields):
+        return "rows", tuple(path.text for path in command.fields)
+    if isinstance(command, gasl.Count):
+        return ("number", None) if command.by is None else ("rows", _grouped(command.by.text, ("count",)))
+    if isinstance(command, gasl.Aggregate):
+        made = (c.function if c.field is None else f"{c.function}_{c.field.text}" for c in command.computations)
+        return "rows", _grouped(command.by.text, tuple(made))
+    if isinstance(command, gasl.Measure):
+        return "rows", ("id", command.algorithm)
+    if isinstance(command, gasl.SetOperation):
+        kinds = [use.kind for use in uses[:2]]
+        same = len(kinds) == 2 and (kinds[0] == kinds[1] or command.kind != "UNION")
+        if not same:
+            return "unknown", None
+        sides = [uses[0].columns] if command.kind != "UNION" else [use.columns for use in uses[:2]]
+        return kinds[0], _all(sides)
+    if isinstance(command, gasl.Join):
+        left, right = (fields_in(use, schema) for use in uses[:2])
+        renamed = None if left is None or right is None else gasl.joined_names(left, right, command)
+        return "rows", _all([left, None if renamed is None else tuple(renamed.values())])
+    if isinstance(command, gasl.Classify):
+        items = fields_in(uses[0], schema) if uses else None
+        return "rows", None if items is None else _labelled(items)
+    return _KINDS.get(type(command), "unknown"), None
+
+
+def fields_in(use: Use, schema: Schema | None) -> tuple[str, ...] | None:
+    """Return all fields that the items of a variable may have; None where they are not known."""
+    if use.columns is not None or use.kind not in ("nodes", "edges", "paths"):
+        return use.columns
+    if use.kind == "paths":
+        return "source", "target", "length", "nodes", "edges"
+    if schema is None:
+        return None
+    if use.kind == "nodes":
+        return tuple(dict.fromkeys(("id", *schema.node_attributes)))
+    return tuple(dict.fromkeys(("source", "target", *(("key",) if schema.multi else ()), *schema.edge_attributes)))
+
+
+def _all(sides: Iterable[tuple[str, ...] | None]) -> tuple[str, ...] | None:
+    names: dict[str, None] = {}
+    for side in sides:
+        if side is None:
+            return None
+        names.update(dict.fromkeys(side))
+    return tuple(names)
+
+
+def _labelled(items: tuple[str, ...]) -> tuple[str, ...]:
+    """Return the fields of classified items: one that is called ``label`` itself is kept as ``item.label``."""
+    kept = "item.label"
+    while kept in items:
+        kept = f"item.{kept}"
+    names = (kept if name == "label" else name for name in items)
+    return (*names, "label")
+
+
+def _grouped(by: str, made: tuple[str, ...]) -> tuple[str, ...]:
+    while by in made:
+        by = f"by.{by}"
+    return (by, *made)
+
+
+_KINDS: dict[type[Node], Kind] = {
+    gasl.FindPaths: "paths",
+    gasl.Walk: "nodes",
+    gasl.Subgraph: "subgraph",
+    gasl.Connect: "edges",
+    gasl.Process: "rows",
+    gasl.Analyze: "answer",
+}
 
 
 @attrs.frozen(slots=False)

@@ -11,7 +11,7 @@ from attrs import frozen
 from ...catalogue.schema import Attribute, Schema
 from ...diagnostic import Diagnostic, Edit, Severity
 from ...evaluate.conditions import identity
-from ...printer.gasl import format_key, format_text
+from ...printer.gasl_printer import format_key, format_text
 from ...source import Span
 from ...trees import gasl
 from ...trees.conditions import Comparison, Constant, Field, NullTest

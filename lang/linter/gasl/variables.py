@@ -6,12 +6,11 @@ from itertools import islice, takewhile
 from attrs import evolve
 
 from ...diagnostic import Diagnostic, Edit, Severity
-from ...printer.gasl import format_key, format_name
+from ...printer.gasl_printer import format_key, format_name
 from ...source import Span
 from ...trees import gasl
 from ...trees.gasl import Key, StateType
-from .context import Context, Lint, lint
-from .flow import Binding, Step, Use
+from .context import Binding, Context, Lint, Step, Use, lint
 
 __all__ = ["KEY_LINTS", "LINTS", "named"]
 

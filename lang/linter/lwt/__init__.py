@@ -8,12 +8,12 @@ entry in that room's ``LINTS`` and in ``lang.rules``.
 from collections.abc import Collection, Iterable, Iterator, Mapping
 from typing import Any
 
+from ... import linter
 from ...catalogue.operations import BUILTIN, Signature
 from ...diagnostic import Diagnostic, Edit, sort_key
 from ...parse.lwt.shapes import end_of_line
 from ...source import NOWHERE, Span
 from ...trees.lwt import MISSING, RESERVED, Comment, Reference, Script, Step
-from .. import framework
 from . import calls, expressions, options, references, strings
 from . import calls as answers
 from . import strings as programs
@@ -26,13 +26,13 @@ __all__ = ["LINTS", "STRUCTURE_LINTS", "Context", "check", "diagnose", "input_fa
 # Ignore comments in prompt scripts: ``# knotwork: ignore[LWT012]`` above a step. What they do is in ``linter.ignoring``.
 
 
-_SCRIPTS = framework.Commented("step", "LWT032", lambda item: isinstance(item, Comment))
+_SCRIPTS = linter.Commented("step", "LWT032", lambda item: isinstance(item, Comment))
 
 
 def silence(context: Context, found: Iterable[Diagnostic]) -> list[Diagnostic]:
     """Return what is ``found`` without what ignore comments silence, and with the comments that silence nothing."""
     script = context.script
-    return framework.silence(script.items, script.source.text, found, _SCRIPTS, context.found)
+    return linter.silence(script.items, script.source.text, found, _SCRIPTS, context.found)
 
 
 # Rules about the script as a whole: its steps, their ids and the graph they make.

@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from ...catalogue.operations import BUILTIN, Parameter, Signature
 from ...diagnostic import Diagnostic, Edit
 from ...evaluate.text_checks import CheckError, read_check
-from ...printer.lwt import format_reference, format_value
+from ...printer.lwt_printer import format_reference, format_value
 from ...source import NOWHERE, Span
 from ...trees.lwt import (
     Call,

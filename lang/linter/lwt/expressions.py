@@ -14,11 +14,11 @@ from ...embedded import Embedded, Inside, Named, embedded_expression
 from ...literals import Reading, kind_of, read, short
 from ...parse.lwt.recovery.references import respelled
 from ...parse.lwt.shapes import HEAD
-from ...printer.lwt import format_reference
+from ...printer.lwt_printer import format_reference
 from ...source import NOWHERE, Source, Span
+from ...trees import walk
 from ...trees.expr import Comparison, Expr, ListDisplay, Literal, Name, TupleDisplay
 from ...trees.lwt import Call, Choice, Option, Reference, Step, Template, Text, Word
-from ...trees.node import walk
 from .calls import without
 from .context import Context, Lint, lint
 
@@ -479,7 +479,7 @@ def misplaced_condition(context: Context) -> Iterator[Diagnostic]:
 
 def is_name(name: str) -> bool:
     """Say whether a value of an expression may have this name."""
-    from ...catalogue.functions import FUNCTIONS
+    from ...catalogue.operations import FUNCTIONS
     from ...parse.expr.builder import NAMESPACES, RESERVED
 
     is_word = re.fullmatch("[A-Za-z_][A-Za-z0-9_]*", name) is not None

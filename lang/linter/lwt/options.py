@@ -10,7 +10,7 @@ from ...catalogue.operations import OptionSpec
 from ...diagnostic import Diagnostic, Edit
 from ...evaluate.text_checks import MOST
 from ...literals import short
-from ...printer.lwt import format_reference, format_value
+from ...printer.lwt_printer import format_reference, format_value
 from ...source import NOWHERE, Span
 from ...trees.lwt import Call, Choice, ListValue, ObjectValue, Option, Reference, Scalar, Template, Text, Value, Word
 from .calls import as_choice, kind, named_argument, without

@@ -10,14 +10,20 @@ from typing import Any
 
 from ...diagnostic import Diagnostic, sort_key
 from ...trees.seed import FormulaSeed
-from . import fields, names, reviews, steps
+from . import extraction, names, steps
 from . import names as expressions
 from .context import Context, Kept, Lint, Looked, Looking
 from .facts import facts_of
 
 __all__ = ["LINTS", "Kept", "Looked", "check", "check_again"]
 
-LINTS: tuple[Lint, ...] = (*names.LINTS, *fields.LINTS, *expressions.EXPRESSION_LINTS, *steps.LINTS, *reviews.LINTS)
+LINTS: tuple[Lint, ...] = (
+    *names.LINTS,
+    *extraction.LINTS,
+    *expressions.EXPRESSION_LINTS,
+    *steps.LINTS,
+    *extraction.REVIEW_LINTS,
+)
 """All rules that look at a seed."""
 _MOST = 1_000
 """Diagnostics of one seed; nobody reads more, and most of them have one cause."""

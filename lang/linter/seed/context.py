@@ -13,11 +13,11 @@ from ...diagnostic import Diagnostic, Edit, Severity, nearest
 from ...documents.json_tree import JsonNode, JsonPath, StringMap, path_text
 from ...evaluate.seed.step_dependencies import EXTRACTIONS
 from ...source import NOWHERE, Span
+from ...trees import Node
 from ...trees.expr import Expr
-from ...trees.node import Node
 from ...trees.seed import DefineFilter, Extracted, FormulaSeed, SeedStep
-from ..framework import Lint as AnyLint
-from ..framework import Suggestions, lint
+from .. import Lint as AnyLint
+from .. import Suggestions, lint
 from .facts import Facts, counts, expressions_of, facts_of, uses_of
 
 __all__ = ["Context", "Kept", "Lint", "Looked", "Looking", "lint", "lint_of_steps"]

@@ -6,6 +6,7 @@ from typing import Any
 from attrs import frozen
 
 from ...evaluate.seed.step_dependencies import EXTRACTIONS, names_in, needs, parts
+from ...trees import Node, walk
 from ...trees.expr import (
     Arithmetic,
     Call,
@@ -22,7 +23,6 @@ from ...trees.expr import (
     Test,
     TupleDisplay,
 )
-from ...trees.node import Node, walk
 from ...trees.seed import Aggregate, FilterUse, Formula, SeedStep
 
 __all__ = [

@@ -3,13 +3,13 @@
 import keyword
 from collections.abc import Iterator, Sequence
 
-from ...catalogue.functions import FUNCTIONS
+from ...catalogue.operations import FUNCTIONS
 from ...diagnostic import Diagnostic, Edit, has_errors
 from ...documents.json_tree import JsonNode
 from ...evaluate.seed.step_dependencies import EXTRACTIONS, names_in, parts
 from ...source import NOWHERE, Span
+from ...trees import Node, walk
 from ...trees.expr import Comparison, Expr, Literal, Name
-from ...trees.node import Node, walk
 from ...trees.seed import Aggregate, Case, DefineFilter, FilterUse, Formula, SeedStep
 from ..expr import check_expr
 from .context import Context, Lint, lint, lint_of_steps

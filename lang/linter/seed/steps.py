@@ -8,8 +8,8 @@ from attrs import frozen
 from ...diagnostic import Diagnostic, Edit
 from ...evaluate.seed.step_dependencies import names_in
 from ...source import Span
+from ...trees import walk
 from ...trees.expr import Arithmetic, Comparison, Conditional, Expr, Name
-from ...trees.node import walk
 from ...trees.seed import Aggregate, Case, Lookup, SeedStep
 from .context import Context, Lint, lint_of_steps
 from .facts import expressions_of, number_of

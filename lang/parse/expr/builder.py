@@ -8,7 +8,7 @@ from typing import Any, cast
 from attrs import evolve, frozen
 from lark import Transformer
 
-from ...catalogue.functions import FUNCTIONS
+from ...catalogue.operations import FUNCTIONS
 from ...source import Span
 from ...trees.expr import (
     Arithmetic,

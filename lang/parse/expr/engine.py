@@ -11,8 +11,8 @@ from lark.lexer import LexerState, LexerThread
 from lark.utils import TextSlice
 
 from .... import grammar
+from ...trees import Node, walk
 from ...trees.expr import Clause, Comprehension, Expr
-from ...trees.node import Node, walk
 from ..lookahead import Automaton, Follower, States
 from .builder import Builder, Refused
 

@@ -12,14 +12,13 @@ from attrs import evolve, frozen
 
 from ...diagnostic import Diagnostic, Edit, has_errors, sort_key
 from ...source import Source, Span
+from ...trees import walk
 from ...trees.lwt import MAX_STEPS, RESERVED, Comment, Mode, Script, Step, Template
-from ...trees.node import walk
 from ..repairs import Fault, Repaired, fault, repair, respan
 from .engine import StepRead, read_script, read_step
-from .recovery.diagnosis import explain_step
+from .recovery.diagnosis import explain_bad_head, explain_bullet, explain_lines, explain_rest, explain_step
 from .recovery.envelope import STAGES, is_wrapped, open_thought
 from .recovery.references import find_slips
-from .recovery.stray_text import explain_bad_head, explain_bullet, explain_lines, explain_rest
 from .recovery.surroundings import LINE_WITH_FENCE, MAX_FENCES
 from .shapes import BULLET, HEAD, end_of_line, next_head, skip_blank
 

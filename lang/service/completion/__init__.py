@@ -20,7 +20,7 @@ def completed(reading: Reading, offset: int, known: Known) -> tuple[Completion, 
         case "lwt":
             from .lwt_completion import complete_lwt as complete
         case "expr":
-            from .expr_completion import complete_expr as complete
+            from .place import complete_expr as complete
         case "seed":
             from .seed_completion import complete_seed as complete
     found = complete(reading.source, offset, known)

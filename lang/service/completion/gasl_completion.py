@@ -10,7 +10,7 @@ from attrs import evolve, frozen
 from ...parse.gasl.engine import Read, automaton, follow, read
 from ...parse.gasl.lines import FORMS, HEAD_LINE
 from ...parse.lookahead import Met
-from ...printer.gasl import format_gasl
+from ...printer.gasl_printer import format_gasl
 from ...source import Source, Span
 from ...trees.gasl import Program, Statement
 from ..model import Completion, CompletionKind, Known

@@ -11,12 +11,12 @@ from ...catalogue.schema import Attribute
 from ...catalogue.settings import SETTINGS
 from ...linter.gasl.arguments import MEASURES, fields_of
 from ...linter.gasl.conditions import tested
-from ...linter.gasl.flow import Flow, Step, Use, trace
+from ...linter.gasl.context import Flow, Step, Use, trace
 from ...linter.gasl.graph import BUILT_IN, DEGREES
 from ...parse.gasl.engine import Read, read
 from ...parse.gasl.lines import HEAD_LINE, chunk_at
 from ...parse.gasl.nodes import identifier
-from ...printer.gasl import format_condition, format_key, format_name
+from ...printer.gasl_printer import format_condition, format_key, format_name
 from ...trees import gasl
 from ...trees.conditions import Comparison, Constant, Field, NullTest, Variable
 from ...trees.gasl import Key, Name, Path, Statement

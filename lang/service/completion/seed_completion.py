@@ -15,8 +15,7 @@ from ...source import Source, Span
 from ...trees.seed import Extracted, FieldType
 from ..document import seed_schemas
 from ..model import Completion, Known, plain
-from .expr_completion import ExprScope, expr_candidates
-from .place import Candidate, ranked
+from .place import Candidate, ExprScope, expr_candidates, ranked
 
 __all__ = ["complete_seed"]
 

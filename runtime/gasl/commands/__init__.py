@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from types import MappingProxyType
 
 from ....lang.trees import gasl
-from ..session import Runner
+from ..records import Runner
 from .analyze import run_analyze
 from .find import run_connect, run_find, run_find_paths, run_measure, run_subgraph, run_walk
 from .process import run_classify, run_process

@@ -11,14 +11,20 @@ from ....lang.diagnostic import nearest
 from ....lang.evaluate.conditions import identity
 from ....lang.trees.gasl import Analyze
 from ...excerpts import clipped, excerpt
-from ..records import ExecutionResult, Status
-from ..session import Session
-from ..variables import Value
+from ..records import ExecutionResult, Session, Status, Value
 from .bindings import Refused, refusing
 from .evidence import Lazy, united
 from .model_answers import analysis
-from .model_calls import Answer, Asker, Unanswered
-from .model_prompts import analyze_schema, build_analyze_prompt, build_repair_prompt, own_id, shown
+from .model_calls import (
+    Answer,
+    Asker,
+    Unanswered,
+    analyze_schema,
+    build_analyze_prompt,
+    build_repair_prompt,
+    own_id,
+    shown,
+)
 
 __all__ = ["run_analyze"]
 

@@ -16,9 +16,7 @@ from ....lang.evaluate.conditions import bind
 from ....lang.literals import kind_of, short
 from ....lang.trees.conditions import Condition
 from ....lang.trees.gasl import Name, Path
-from ..records import ExecutionResult, Status
-from ..session import Session
-from ..variables import Value
+from ..records import ExecutionResult, Session, Status, Value
 from .evidence import is_node_id, item_kind
 
 __all__ = [

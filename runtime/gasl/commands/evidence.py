@@ -10,7 +10,7 @@ from ....adapters.graph import NodeId
 from ....adapters.state import Evidence
 from ....lang.evaluate.conditions import identity
 from ...excerpts import clipped
-from ..variables import Value
+from ..records import Value
 
 __all__ = [
     "MOST",

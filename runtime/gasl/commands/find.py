@@ -11,9 +11,7 @@ from ....adapters.graph import Caps, Found, NodeId, Stoppable
 from ....lang.diagnostic import nearest
 from ....lang.trees.conditions import Condition
 from ....lang.trees.gasl import Connect, Find, FindPaths, Measure, Name, Subgraph, Walk
-from ..records import ExecutionResult
-from ..session import Session
-from ..variables import Value
+from ..records import ExecutionResult, Session, Value
 from .bindings import Refused, bound, node_ids, refusing, rows_of
 from .evidence import found as evidence_of
 from .suggestions import known_of_graph, near

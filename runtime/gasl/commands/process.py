@@ -14,15 +14,15 @@ from ....lang.literals import short
 from ....lang.trees.gasl import Classify, Column, Process
 from ...excerpts import clipped, excerpt
 from ...results import Failed
-from ..records import STOPPING, ExecutionResult, Status
-from ..session import Session
-from ..variables import Value
+from ..records import STOPPING, ExecutionResult, Session, Status, Value
 from .bindings import Rows, refusing, rows_of
 from .evidence import derived, united
 from .model_answers import Fault, Judged, Row, rows
-from .model_calls import Answer, Asker, Unanswered
-from .model_prompts import (
+from .model_calls import (
+    Answer,
+    Asker,
     Shown,
+    Unanswered,
     batches,
     build_again_prompt,
     build_classify_prompt,

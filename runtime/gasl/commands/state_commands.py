@@ -5,14 +5,12 @@ from typing import Any
 
 from ....adapters.state import DeclareKey, Evidence, MergeInto, ReplaceWith, ResetKey, counted_label
 from ....lang.evaluate.conditions import bind, evaluate, length, look_up
-from ....lang.printer.gasl import format_condition
+from ....lang.printer.gasl_printer import format_condition
+from ....lang.trees import walk
 from ....lang.trees.conditions import Comparison, Condition, Length, NullTest, Variable
 from ....lang.trees.gasl import Assert, Declare, Require, Reset, Update
-from ....lang.trees.node import walk
 from ...excerpts import clipped, excerpt
-from ..records import ExecutionResult
-from ..session import Session
-from ..variables import Value
+from ..records import ExecutionResult, Session, Value
 from .bindings import refusing, unbound, variables
 from .evidence import MOST, bounded, united
 

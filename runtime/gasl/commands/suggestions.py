@@ -12,8 +12,8 @@ from ....adapters.graph import MOST_TEXTS, GraphAdapter
 from ....lang.catalogue.schema import Attribute
 from ....lang.diagnostic import nearest
 from ....lang.literals import short
+from ....lang.trees import walk
 from ....lang.trees.conditions import Comparison, Condition, Constant, Field, Items, Operator
-from ....lang.trees.node import walk
 from .bindings import listed, read
 
 __all__ = ["Known", "known_of_graph", "known_of_items", "near"]

@@ -20,9 +20,7 @@ from ....lang.trees.gasl import (
     SetOperation,
     joined_names,
 )
-from ..records import ExecutionResult
-from ..session import Session
-from ..variables import Value
+from ..records import ExecutionResult, Session, Value
 from .bindings import MISSING, Refused, Rows, beside, check_field, column, read, rows_of, variables
 from .evidence import gathered, one, picked
 from .find import caps_message

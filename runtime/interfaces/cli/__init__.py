@@ -11,7 +11,7 @@ import os
 import sys
 from collections.abc import Sequence
 
-from .shared.output import MEANINGS, Exit
+from .output import MEANINGS, Exit
 
 __all__ = ["MEANINGS", "Exit", "app", "main"]
 
@@ -42,7 +42,7 @@ def main(argv: Sequence[str] | None = None) -> None:
 
 def _told(argv: list[str]) -> int:
     """Run ``argv`` and translate everything that escapes into a message and an exit code."""
-    from .shared.output import complain, ready_streams
+    from .output import complain, ready_streams
 
     ready_streams()
     try:
@@ -66,7 +66,7 @@ def _explained(error: Exception) -> int:
     from ....adapters.llm import LLMError, NotConfigured
     from ....adapters.state import StoreError
     from ...runs.debug_log import level
-    from .shared.output import complain
+    from .output import complain
 
     if isinstance(error, LLMError):
         complain(error.message, error.hint)

@@ -12,7 +12,7 @@ from attrs import evolve, fields
 
 from ....lang.diagnostic import nearest
 from ...answers.answer_results import JUDGES, Answered, AnswerRequest
-from ...answers.checks import read_check
+from ...answers.evaluation import read_check
 from ...answers.judges import can_judge
 from ...answers.service import answer, ready
 from ...answers.templates import Template, read_templates
@@ -20,18 +20,16 @@ from ...api.checked import Checked
 from ...errors import RequestError
 from ...events import Events, Warned
 from ...models.caller import Caller
-from ...models.wiring import default_spec
+from ...models.factory import default_spec
 from ...results import Trace
 from ...runs.debug_log import DebugLog, level
-from ...session.workspace import Models, close_models
+from ...workspace import Models, close_models
 from ..figures import Calls
 from ..options import open_models
 from .answer_view import AnswerAsked, Lines, Typed, finish, misused
-from .shared.checks import show
-from .shared.files import STDIN, Unreadable, only_one_stdin, read_input, read_source
-from .shared.interrupt import cancelling
-from .shared.live_view import Display
-from .shared.output import Exit, Misused, is_terminal, say
+from .display import Display, cancelling
+from .inputs import STDIN, Unreadable, only_one_stdin, read_input, read_source, show
+from .output import Exit, Misused, is_terminal, say
 
 if TYPE_CHECKING:
     from ...answers.templates import KeptExamples

@@ -27,9 +27,9 @@ from ...events import (
 from ...excerpts import clipped
 from ..figures import Calls, clock, dollars
 from ..options import Limits
-from .shared.inputs import reached
-from .shared.live_view import Foot
-from .shared.output import Exit, Misused, colour, is_terminal, json_text, paint, say, write
+from .display import Foot
+from .inputs import reached
+from .output import Exit, Misused, colour, is_terminal, json_text, paint, say, write
 
 __all__ = ["AnswerAsked", "Lines", "Screen", "Typed", "bar", "figures", "finish", "iteration", "misused", "noted"]
 

@@ -15,8 +15,8 @@ from ...loops.traversal.traversal_results import Asked, Explored, Finding
 from ..atomic_write import replace_file
 from ..figures import Calls
 from ..options import Ground, Limits
-from .program_view import CommandLines
-from .shared.output import Exit, colour, complain, is_terminal, json_text, paint, say, write
+from .output import Exit, colour, complain, is_terminal, json_text, paint, say, write
+from .run_program import CommandLines
 
 __all__ = ["Lines", "Question", "Searched", "finish"]
 

@@ -16,10 +16,10 @@ from attrs import define, field
 
 from ....lang.literals import kind_of
 from ...seeds.reviews import Context, ContextError, read_context
+from .inputs import STDIN, read_source
 from .json_stream import Item, NotJSON, values
+from .output import Misused
 from .result_file import guarded
-from .shared.files import STDIN, read_source
-from .shared.output import Misused
 
 __all__ = ["Contexts", "Feed", "about", "name_of"]
 

@@ -10,13 +10,13 @@ from typing import Any
 from attrs import define, evolve, field, frozen
 
 from ....lang.dependencies import final_step, layers, needed, step_dependencies
-from ....lang.printer.lwt import format_reference, format_value
+from ....lang.printer.lwt_printer import format_reference, format_value
+from ....lang.trees import Node
 from ....lang.trees.lwt import Call, Reference, Scalar, Script, Step, Template, Text, references
-from ....lang.trees.node import Node
 from ...lwt.operations import constant
 from ...results import StepFailed, StepResult, Trace
 from ...templates import Scope, resolve, text_of
-from .shared.output import Exit, colour, json_text, paint, shown
+from .output import Exit, colour, json_text, paint, shown
 
 __all__ = ["Planned", "rehearse"]
 

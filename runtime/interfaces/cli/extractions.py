@@ -11,16 +11,15 @@ from typing import Any
 
 from attrs import define, evolve, field, frozen
 
+from ....lang.trees import walk
 from ....lang.trees.expr import Field
-from ....lang.trees.node import walk
 from ....lang.trees.seed import FormulaSeed
 from ...api.checked import Checked, check_seed
 from ...seeds.seed_results import Counts, ResultFault, SeedResult, read_result
 from .contexts import Contexts, about, name_of
+from .inputs import Unreadable, read_source, required, show
 from .json_stream import Item, NotJSON, values
-from .shared.checks import show
-from .shared.files import Unreadable, read_source, required
-from .shared.output import Exit, Misused, say
+from .output import Exit, Misused, say
 
 __all__ = ["Extracted", "Results", "chosen", "open_seed", "refused"]
 

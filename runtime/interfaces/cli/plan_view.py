@@ -6,23 +6,23 @@ from typing import Any, Literal
 
 from attrs import frozen
 
-from ....lang.dependencies import critical_path, final_step, layers, needed, step_dependencies
+from ....lang.dependencies import Diagram as Graph
+from ....lang.dependencies import critical_path, dot, final_step, layers, mermaid, needed, step_dependencies
 from ....lang.diagnostic import printable
-from ....lang.diagrams import Graph, dot, mermaid
 from ....lang.evaluate.seed.explanation import step_in_words
 from ....lang.evaluate.seed.step_dependencies import dot as seed_dot
 from ....lang.evaluate.seed.step_dependencies import mermaid as seed_mermaid
 from ....lang.evaluate.seed.step_dependencies import needed_steps, step_graph
-from ....lang.printer.lwt import format_value
-from ....lang.service.definitions import occurrences_in
+from ....lang.printer.lwt_printer import format_value
+from ....lang.service.navigation import occurrences_in
+from ....lang.trees import walk
 from ....lang.trees.gasl import Analyze, Classify, Process, Program
 from ....lang.trees.lwt import Mode, Script
-from ....lang.trees.node import walk
 from ....lang.trees.seed import FormulaSeed
 from ...api.checked import Checked, CheckedProgram, CheckedScript, CheckedSeed
+from .inputs import check_files, show
+from .output import Exit, colour, complain, json_text, paint
 from .seed_view import many
-from .shared.checks import check_files, show
-from .shared.output import Exit, colour, complain, json_text, paint
 
 __all__ = ["FINAL_RULES", "plan_of_any", "program_dot", "program_json", "program_mermaid", "program_text"]
 

@@ -22,8 +22,8 @@ from ..figures import Calls, clock
 from ..options import Limits
 from .answer_view import figures
 from .answer_view import noted as noted_of_calls
-from .shared.live_view import Foot, beside, one_line
-from .shared.output import Exit, colour, is_terminal, json_text, paint, say, write
+from .display import Foot, beside, one_line
+from .output import Exit, colour, is_terminal, json_text, paint, say, write
 
 __all__ = ["Lines", "RankAsked", "Screen", "finish", "resume_command"]
 
@@ -303,7 +303,7 @@ def _document(
 
 
 def _table(ranked: Sequence[Ranked], *, several: bool) -> str:
-    from .shared.tables import render
+    from .display import render
 
     if not several:
         (only,) = ranked

@@ -30,10 +30,10 @@ from ...lwt.run_store import Recorder
 from ...results import Run, StepResult, coercions, run_json
 from ..figures import clock, dollars
 from ..options import Ground, Limits
+from .display import Foot
+from .inputs import raising
+from .output import Exit, colour, is_terminal, json_text, paint, say, write
 from .plan_view import FINAL_RULES
-from .shared.inputs import raising
-from .shared.live_view import Foot
-from .shared.output import Exit, colour, is_terminal, json_text, paint, say, write
 
 __all__ = ["Asked", "Lines", "Screen", "Tally", "finish", "refusal", "resume_command"]
 
@@ -299,7 +299,7 @@ def finish(run: Run, checked: Checked, tally: Tally, asked: Asked, recorder: Rec
 def _write_output(run: Run, form: OutputFormat) -> None:
     assert run.output is not None  # noqa: S101 - finish() asks first
     if form == "table" or (form == "auto" and is_terminal(sys.stdout)):
-        from .shared.tables import drawn
+        from .display import drawn
 
         table = drawn(run.value, any_value=form == "table" or isinstance(run.value, list))
         if table is not None:

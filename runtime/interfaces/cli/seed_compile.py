@@ -13,9 +13,8 @@ from attrs import define, field, frozen
 from ....adapters.llm.strict_schema import means_of
 from ....lang.diagnostic import printable
 from ....lang.source import Source
-from ...api.checked import Checked
+from ...api.checked import Checked, kind_of
 from ...api.compile import ANSWER_TOKENS, checker
-from ...api.file_kinds import kind_of
 from ...errors import RequestError
 from ...events import (
     BudgetReached,  # fmt: skip
@@ -29,31 +28,28 @@ from ...events import (
     Warned,  # fmt: skip
 )
 from ...excerpts import clipped
-from ...loops.compile.compile_prompts import CompileRequest
 from ...loops.compile.compile_results import PHASES, Compiled
-from ...loops.compile.compile_store import Compilations, CompileRecorder, start
+from ...loops.compile.compile_store import Compilations, CompileRecorder, CompileRequest, start
 from ...loops.compile.compiler import compile_task
 from ...loops.compile.draft import Check
 from ...models.caller import Caller
-from ...models.wiring import default_spec, identity_of
+from ...models.factory import default_spec, identity_of
 from ...results import Trace
 from ...runs.debug_log import DebugLog, level
 from ...runs.directories import RunError, cache_file
-from ...runs.event_log import logged
+from ...runs.journal import logged
 from ...seeds.reviews import ContextError
-from ...session.workspace import Models, close_models
+from ...workspace import Models, close_models
 from ..atomic_write import is_stream, replace_file
 from ..figures import Calls
 from ..options import Limits, open_models
 from .answer_view import figures
 from .contexts import Contexts
-from .result_writer import same_file
-from .shared.checks import show
-from .shared.files import STDIN, Unreadable, only_one_stdin, read_source, writable
-from .shared.inputs import reached
-from .shared.interrupt import cancelling
-from .shared.output import Exit, Misused, colour, complain, paint, say, write
-from .shared.output import shown as for_terminal
+from .display import cancelling
+from .inputs import STDIN, Unreadable, only_one_stdin, reached, read_source, show, writable
+from .output import Exit, Misused, colour, complain, paint, say, write
+from .output import shown as for_terminal
+from .result_file import same_file
 
 __all__ = ["CompileAsked", "perform"]
 

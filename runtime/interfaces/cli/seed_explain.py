@@ -8,19 +8,17 @@ from typing import Any, Literal
 from ....lang.diagnostic import nearest, printable
 from ....lang.evaluate.expr.values import shown
 from ....lang.evaluate.seed.explanation import as_json, as_text, explain
-from ....lang.evaluate.seed.fused.engine import Compute
+from ....lang.evaluate.seed.fused_engine import Compute
 from ....lang.evaluate.seed.sensitivity import Flip, Sensitivity, sensitivity
 from ....lang.trees.seed import DefineFilter, FormulaSeed
 from ...api.checked import Checked
 from ...seeds.compute import Computing
 from ..atomic_write import replace_file
 from .extractions import Extracted, Results, chosen, open_seed, refused
-from .result_file import Unwritten
-from .result_writer import OutFormat, Sink, form_of, open_sink, same_file
+from .inputs import STDIN, Unreadable, only_one_stdin, show, writable
+from .output import Exit, Misused, colour, complain, json_text, paint, say, write
+from .result_file import OutFormat, Sink, Unwritten, form_of, open_sink, same_file
 from .seed_view import Tally, many
-from .shared.checks import show
-from .shared.files import STDIN, Unreadable, only_one_stdin, writable
-from .shared.output import Exit, Misused, colour, complain, json_text, paint, say, write
 
 __all__ = ["compute_again", "convert_seed", "explain_value", "show_schema", "show_sensitivity"]
 

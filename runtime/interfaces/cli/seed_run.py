@@ -14,25 +14,24 @@ from ....lang.diagnostic import printable
 from ....lang.trees.seed import FormulaSeed
 from ...api.checked import Checked
 from ...events import Events
-from ...models.wiring import default_spec, identity_of
+from ...models.factory import default_spec, identity_of
 from ...runs.debug_log import DebugLog, level
 from ...runs.directories import cache_file
 from ...seeds.compute import Estimate, estimate
 from ...seeds.seed_results import ResultError, SeedResult
 from ...seeds.seed_run import Totals, run_many
 from ...seeds.seed_store import RunError, SeedRecorder, StoredSeed, file_hash, load, start
-from ...session.workspace import Models, close_models
+from ...workspace import Models, close_models
 from ..figures import dollars
 from ..options import open_models, price_of
 from .contexts import Contexts, Feed
+from .display import cancelling
 from .extractions import open_seed, refused
+from .inputs import Unreadable, only_one_stdin
 from .json_stream import Item
-from .result_file import Opening, Unwritten
-from .result_writer import SeedAsked, Sink, form_of, open_sink, resume_command
+from .output import Exit, Misused, complain, is_terminal, json_text, say
+from .result_file import Opening, SeedAsked, Sink, Unwritten, form_of, open_sink, resume_command
 from .seed_view import Display, Ending, Tally, finish, many
-from .shared.files import Unreadable, only_one_stdin
-from .shared.interrupt import cancelling
-from .shared.output import Exit, Misused, complain, is_terminal, json_text, say
 
 __all__ = ["perform"]
 

@@ -17,8 +17,8 @@ from ....lang.diagnostic import printable
 from ...events import CallRetried, Event, Warned
 from ...seeds.seed_run import Totals
 from ..figures import Calls, clock, dollars
-from .shared.live_view import Foot
-from .shared.output import Exit, colour, paint, say
+from .display import Foot
+from .output import Exit, colour, paint, say
 
 __all__ = ["Bar", "Display", "Ending", "Tally", "finish", "many"]
 

@@ -4,18 +4,320 @@ Without keys only this machine reaches the server, but a page of any site in thi
 (a name that was rebound to this machine) and a foreign ``Origin`` are refused.
 """
 
+import asyncio
+import hashlib
+import hmac
+import json
+import math
+import os
 import re
+import secrets
+import tempfile
+from collections import Counter
+from datetime import UTC, datetime
+from pathlib import Path
+from types import TracebackType
+from typing import Any
 from urllib.parse import urlsplit
 
+from aiolimiter import AsyncLimiter
+from attrs import define, field, frozen
 from starlette.datastructures import Headers
 from starlette.types import ASGIApp, Receive, Scope, Send
 
-from .admission import LOCAL, Gate, Who
-from .keys import Keys, KeysError
-from .problems import Problem
-from .server_settings import Entrance, is_loopback
+from ....adapters.llm.answers import read_json
+from ....adapters.sqlite_store import private_folder
+from ....lang.diagnostic import printable
+from ....lang.errors import KnotworkError
+from .problems import SHUTTING_DOWN, Problem
+from .server import Entrance, Limits, is_loopback
 
-__all__ = ["Guard"]
+__all__ = ["LOCAL", "Gate", "Guard", "Keys", "KeysError", "Place", "Who", "add_key", "read_keys", "remove_key"]
+
+
+# Who may begin a run now: places for runs, of one key and of all, a key's requests a minute, and the door that shutdown closes.
+
+
+_MINUTE = 60.0
+_SOON = 5
+"""Seconds after which a client may ask again where nobody knows better."""
+
+
+@frozen
+class Who:
+    """Whose request it is: the key's id, under which its runs are kept, and its name. Without keys all are ``LOCAL``."""
+
+    id: str
+    name: str
+
+
+LOCAL = Who("local", "local")
+"""Everybody, where no keys are needed."""
+
+
+@define(eq=False)
+class Place:
+    """A run's place. ``cancel`` is set when the run must end: shutdown is out of patience. ``leave`` (or ``with``) gives it back."""
+
+    who: Who
+    cancel: asyncio.Event = field(factory=asyncio.Event)
+    _gate: "Gate | None" = None
+
+    def leave(self) -> None:
+        """Give the place back; again is no fault."""
+        if self._gate is not None:
+            self._gate._left(self)
+            self._gate = None
+
+    def __enter__(self) -> "Place":
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None) -> None:
+        self.leave()
+
+
+@define(eq=False)
+class Gate:
+    """Counts runs and requests. It belongs to one event loop."""
+
+    limits: Limits
+    closing: bool = False
+    _places: set[Place] = field(factory=set)
+    _of: Counter[str] = field(factory=Counter)
+    _rates: dict[str, AsyncLimiter] = field(factory=dict)
+    _empty: asyncio.Event = field(factory=asyncio.Event)
+
+    @property
+    def runs(self) -> int:
+        """How many runs are under way."""
+        return len(self._places)
+
+    def check_open(self) -> None:
+        """Raise ``Problem`` (503) once no more runs are begun."""
+        if self.closing:
+            raise Problem(*SHUTTING_DOWN, "no new runs are begun", {"Retry-After": str(_SOON)})
+
+    def take(self, who: Who) -> Place:
+        """Return a place for a run. Raises ``Problem``: 429 where the key has its share, 503 where all are taken or at shutdown."""
+        self.check_open()
+        if who is not LOCAL and self._of[who.id] >= self.limits.runs_per_key:
+            raise Problem(
+                "too-many-runs", 429, "The key has too many runs under way",
+                f"a key may have {self.limits.runs_per_key} at once; wait for one, or cancel one", {"Retry-After": str(_SOON)},
+            )  # fmt: skip
+        if len(self._places) >= self.limits.runs:
+            raise Problem(
+                "busy", 503, "The server has as many runs as it can take",
+                f"{self.limits.runs} are under way; ask again later", {"Retry-After": str(_SOON)},
+            )  # fmt: skip
+        place = Place(who, gate=self)
+        self._places.add(place)
+        self._of[who.id] += 1
+        self._empty.clear()
+        return place
+
+    def _left(self, place: Place) -> None:
+        self._places.discard(place)
+        self._of[place.who.id] -= 1
+        if not self._of[place.who.id]:
+            del self._of[place.who.id]
+        if not self._places:
+            self._empty.set()
+
+    async def admit(self, who: Who) -> None:
+        """Count a request of ``who``. Raises ``Problem`` (429) where the key has had its requests of this minute."""
+        if who is LOCAL:
+            return
+        limiter = self._rates.get(who.id)
+        if limiter is None:
+            limiter = self._rates[who.id] = AsyncLimiter(self.limits.rate, _MINUTE)
+        if not limiter.has_capacity():
+            wait = math.ceil(_MINUTE / self.limits.rate)
+            raise Problem(
+                "too-many-requests", 429, "The key asks too often", f"a key may ask {self.limits.rate:g} times a minute",
+                {"Retry-After": str(max(1, wait))},
+            )  # fmt: skip
+        await limiter.acquire()  # there is room, so it does not wait
+
+    def close(self) -> None:
+        """Begin no more runs."""
+        self.closing = True
+
+    def cancel_all(self) -> None:
+        """Have every run end now."""
+        for place in list(self._places):
+            place.cancel.set()
+
+    async def emptied(self, seconds: float) -> bool:
+        """Wait until no run is under way, ``seconds`` at most; say whether that is so."""
+        if not self._places:
+            return True
+        try:
+            async with asyncio.timeout(seconds):
+                await self._empty.wait()
+        except TimeoutError:
+            return False
+        return True
+
+
+# The keys that clients show: made here, told once, and kept as hashes in a file that others may change meanwhile.
+# The file is JSON, ``{"keys": [{"name", "id", "sha256", "created"}]}``, mode 0600, replaced as a whole. A key is 32 random bytes,
+# so a plain hash of it can't be guessed back; ``id`` is what a key's runs are kept under and is never used again.
+
+
+PREFIX = "kw_"
+_BYTES = 32
+_LONGEST_NAME = 80
+_LONGEST_KEY = 200
+"""Characters of a shown key that are looked at; ours are shorter."""
+
+
+class KeysError(KnotworkError):
+    """The keys can't be read, or not be changed as asked. ``hint`` says what to do."""
+
+    def __init__(self, message: str, hint: str = "") -> None:
+        super().__init__(message)
+        self.message = message
+        self.hint = hint
+
+
+@frozen
+class Key:
+    """A key as it is kept: never the key itself."""
+
+    name: str
+    id: str
+    sha256: str
+    created: str
+
+
+def read_keys(path: Path) -> tuple[Key, ...]:
+    """Return the keys of the file, none where there is none. Raises ``KeysError``."""
+    try:
+        text = path.read_text(encoding="utf-8")
+    except FileNotFoundError:
+        return ()
+    except (OSError, UnicodeDecodeError) as error:
+        raise KeysError(f"{path}: the keys can't be read: {getattr(error, 'strerror', None) or 'not UTF-8'}") from None
+    try:
+        found = tuple(Key(**each) for each in read_json(text)["keys"])
+    except (ValueError, TypeError, KeyError):
+        raise KeysError(f"{path} is not a file of keys", "name another one with --keys") from None
+    if not all(type(value) is str for key in found for value in (key.name, key.id, key.sha256, key.created)):
+        raise KeysError(f"{path} is not a file of keys", "name another one with --keys")
+    return found
+
+
+def add_key(path: Path, name: str) -> str:
+    """Make a key called ``name`` and return it: the only time that anybody sees it. Raises ``KeysError``."""
+    name = name.strip()
+    if not name or len(name) > _LONGEST_NAME or not name.isprintable():
+        raise KeysError(f"{printable(name)[:_LONGEST_NAME]!r} is no name for a key", "a few words: who it is for")
+    with _Locked(path):
+        keys = read_keys(path)
+        if any(key.name == name for key in keys):
+            raise KeysError(f"there is a key called {name!r}", "remove it first, or take another name")
+        made = PREFIX + secrets.token_urlsafe(_BYTES)
+        created = datetime.now(UTC).isoformat(timespec="seconds")
+        _write(path, (*keys, Key(name, secrets.token_hex(8), _hash(made), created)))
+    return made
+
+
+def remove_key(path: Path, name: str) -> None:
+    """Remove the key called ``name``; servers that run stop taking it. Raises ``KeysError``."""
+    with _Locked(path):
+        keys = read_keys(path)
+        left = tuple(key for key in keys if key.name != name)
+        if len(left) == len(keys):
+            raise KeysError(f"there is no key called {printable(name)[:_LONGEST_NAME]!r}", "knotwork serve --list-keys")
+        _write(path, left)
+
+
+def _hash(key: str) -> str:
+    return hashlib.sha256(key.encode()).hexdigest()
+
+
+def _write(path: Path, keys: tuple[Key, ...]) -> None:
+    text = json.dumps({"keys": [_told(key) for key in keys]}, indent=2, ensure_ascii=False) + "\n"
+    handle, made = tempfile.mkstemp(prefix=f".{path.name}.", dir=path.parent)  # with mode 0600
+    try:
+        with os.fdopen(handle, "w", encoding="utf-8") as file:
+            file.write(text)
+            file.flush()
+            os.fsync(file.fileno())
+        os.replace(made, path)
+    except BaseException:
+        os.unlink(made)
+        raise
+
+
+def _told(key: Key) -> dict[str, str]:
+    return {"name": key.name, "id": key.id, "sha256": key.sha256, "created": key.created}
+
+
+class _Locked:
+    """Keeps other processes from changing the file meanwhile. Makes its folder where there is none."""
+
+    def __init__(self, path: Path) -> None:
+        self._path = path
+
+    def __enter__(self) -> None:
+        private_folder(self._path.parent)
+        lock = os.open(self._path.with_name(self._path.name + ".lock"), os.O_RDWR | os.O_CREAT, 0o600)
+        self._file = os.fdopen(lock, "ab")
+        try:
+            import fcntl
+        except ImportError:  # no such locks: the replacement is still whole
+            return
+        fcntl.flock(self._file, fcntl.LOCK_EX)
+
+    def __exit__(self, *_: object) -> None:
+        self._file.close()
+
+
+@define(eq=False)
+class Keys:
+    """The keys of a running server. The file is read again when it has changed, so that a removed key stops working at once.
+
+    Once keys were needed they stay needed, whatever becomes of the file.
+    """
+
+    path: Path
+    _needed: bool = field(default=False, init=False)
+    _keys: tuple[Key, ...] = field(default=(), init=False)
+    _seen: Any = field(default=None, init=False)
+
+    @property
+    def needed(self) -> bool:
+        """Whether requests need a key. Raises ``KeysError``."""
+        return bool(self._current()) or self._needed
+
+    def owner(self, shown: str) -> Who | None:
+        """Return whose key ``shown`` is, None where it is nobody's. Raises ``KeysError``.
+
+        It takes as long for a wrong key as for a right one: its hash is compared with that of every key, each in constant time.
+        """
+        digest = _hash(shown[:_LONGEST_KEY]) if shown.isascii() else ""
+        found: Key | None = None
+        for key in self._current():
+            if hmac.compare_digest(key.sha256.encode(), digest.encode()):
+                found = key
+        return Who(found.id, found.name) if found is not None else None
+
+    def _current(self) -> tuple[Key, ...]:
+        try:
+            about = self.path.stat()
+            seen: Any = (about.st_mtime_ns, about.st_size, about.st_ino)
+        except FileNotFoundError:
+            seen = "none"
+        except OSError as error:
+            raise KeysError(f"{self.path}: the keys can't be read: {error.strerror}") from None
+        if seen != self._seen:
+            self._keys = read_keys(self.path)
+            self._seen = seen
+            self._needed = self._needed or bool(self._keys)
+        return self._keys
+
 
 _OPEN = frozenset({"/", "/healthz", "/openapi.json", "/lab", "/lab/"})
 """What needs no key: the page itself has nothing of anybody's."""

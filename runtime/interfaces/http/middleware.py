@@ -18,11 +18,9 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from ....adapters.llm.answers import read_json
 from ....lang.diagnostic import printable
-from .access import Guard
-from .admission import Gate, Who
-from .keys import Keys
+from .access import Gate, Guard, Keys, Who
 from .problems import Problem, problem_response
-from .server_settings import Entrance, Limits
+from .server import Entrance, Limits
 
 __all__ = ["BRACKETS", "LOG", "POLICY", "door", "unexpected"]
 

@@ -7,15 +7,16 @@ import socket
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from ipaddress import ip_address
 from types import FrameType
-from typing import Literal
+from typing import Literal, Protocol
 
 import uvicorn
+from attrs import frozen
 from starlette.types import ASGIApp
 from uvicorn.protocols.http.h11_impl import H11Protocol
 
-__all__ = ["LAST", "NoPort", "Server", "configured", "listening", "stop", "url_of"]
-
+__all__ = ["LAST", "Entrance", "Limits", "NoPort", "Server", "configured", "is_loopback", "listening", "stop", "url_of"]
 
 # Where a server listens: the socket, made before anything else is, and its address as clients write it.
 
@@ -146,3 +147,55 @@ def stop(server: Server, number: int) -> None:
     if server.should_exit and number == signal.SIGINT:
         server.force_exit = True
     server.should_exit = True
+
+
+# What the door of a server is told at its start: where the server listens, whose pages may ask, and what clients may ask of it.
+
+
+@frozen
+class Limits:
+    """What clients may ask of the server.
+
+    ``rate``: requests a minute of one key. ``runs``: under way at once, of all; ``runs_per_key``: of one key. Where no keys are
+    needed only ``runs`` counts. ``body_bytes``: the most of a request's body; ``body_seconds``: for receiving it.
+    """
+
+    rate: float = 120.0
+    runs: int = 16
+    runs_per_key: int = 4
+    body_bytes: int = 1 << 20
+    body_seconds: float = 10.0
+
+
+class Entrance(Protocol):
+    """Where a server listens, whose pages may ask, and how much: each server's own settings have it."""
+
+    @property
+    def host(self) -> str:
+        """The address that it listens on."""
+        ...
+
+    @property
+    def cors(self) -> tuple[str, ...]:
+        """Origins whose pages may ask."""
+        ...
+
+    @property
+    def limits(self) -> Limits:
+        """What clients may ask of it."""
+        ...
+
+    @property
+    def log(self) -> bool:
+        """Whether each request is a line on stderr."""
+        ...
+
+
+def is_loopback(host: str) -> bool:
+    """Say whether ``host`` (a name, or an address as URLs write it) is this machine's own and no other."""
+    if host.lower() == "localhost":
+        return True
+    try:
+        return ip_address(host.removeprefix("[").removesuffix("]")).is_loopback
+    except ValueError:
+        return False

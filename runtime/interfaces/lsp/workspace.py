@@ -265,7 +265,7 @@ def _load(kind: Kind, place: str) -> Any:
     """Load one thing; in a thread. Raises ``Problem``."""
     from ....adapters.graph import AdapterError
     from ....adapters.state import StoreError
-    from ...models.wiring import open_graph
+    from ...models.factory import open_graph
 
     try:
         if kind == "graph":
@@ -279,7 +279,7 @@ def _load(kind: Kind, place: str) -> Any:
 
 
 def _read_state(place: str) -> _State:
-    from ...models.wiring import open_state
+    from ...models.factory import open_state
 
     if not Path(place).exists():
         raise Problem(f"state: there is no state at {place}", "knotwork run FILE --state DIR makes one")

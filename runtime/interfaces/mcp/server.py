@@ -36,18 +36,14 @@ from pydantic import ValidationError
 from ....lang.diagnostic import nearest, printable
 from ...gasl.records import storable
 from ..http.middleware import unexpected
-from .progress import Tell
-from .prompts import PROMPTS, prompt_of
-from .resources import TEMPLATES, Unknown, read, resources
+from .long_calls import Tell
+from .resources import PROMPTS, TEMPLATES, Unknown, prompt_of, read, resources
 from .tool_errors import Refused, of_arguments
 from .tools import tool as ours
-from .tools.check_tools import CHECK
-from .tools.explain_tools import EXPLAIN
-from .tools.plan_tools import EXECUTE, RUN_PLAN
-from .tools.script_tools import RUN_LWT
+from .tools.check_tools import CHECK, EXPLAIN
+from .tools.run_tools import EXECUTE, RUN_LWT, RUN_PLAN
 from .tools.seed_tools import SEED_CHECK, SEED_COMPUTE
-from .tools.session_tools import PAGE, SESSION
-from .tools.state_tools import ROLLBACK, SCHEMA, STATE_DIFF, STATE_SHOW
+from .tools.state_tools import PAGE, ROLLBACK, SCHEMA, SESSION, STATE_DIFF, STATE_SHOW
 from .tools.tool import Call, Tool
 from .workspace import LOCAL, Ground
 

@@ -4,10 +4,12 @@ import asyncio
 import os
 import secrets
 from collections import OrderedDict
-from collections.abc import AsyncIterator, Callable, Mapping
+from collections.abc import AsyncIterator, Callable, Iterator, Mapping
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import asynccontextmanager
+from itertools import islice
 from pathlib import Path
-from typing import Any, Unpack
+from typing import Any, ParamSpec, TypeVar, Unpack
 
 from attrs import define, field, frozen
 
@@ -19,18 +21,194 @@ from ....adapters.state import StateStore
 from ....lang.catalogue.schema import Schema
 from ...events import Events
 from ...gasl import GASLExecutor
-from ...gasl.plan_settings import ceiling_of
-from ...gasl.variables import ContextStore
-from ...models.wiring import Ledger, ModelSettings, open_state
-from ...session.workspace import Ground as Named
-from ...session.workspace import Models, Telling, close_models
+from ...gasl.prepare import ceiling_of
+from ...gasl.records import ContextStore
+from ...models.factory import Ledger, ModelSettings, open_state
 from ...worker import Across
+from ...workspace import Ground as Named
+from ...workspace import Models, Telling, close_models
 from ..options import clients, opened
-from .client_sessions import KeptSessions, SessionKey
-from .parser_pool import Readers
 from .tool_errors import Refused
 
-__all__ = ["LOCAL", "NO_MODEL", "Ground", "Limits", "Purse", "Settings", "Shelf", "across"]
+__all__ = [
+    "KEPT",
+    "LOCAL",
+    "LONGEST",
+    "MAIN",
+    "NO_MODEL",
+    "Ground",
+    "Limits",
+    "Purse",
+    "SessionKey",
+    "Settings",
+    "Shelf",
+    "across",
+]
+
+
+# The sessions of clients: whose variables are kept, which of them go where there are too many, and that this is told.
+# Each client has a share of its own. ``main``, in which a call is that names no session, is never dropped.
+
+
+SessionKey = tuple[str, str]
+"""Whose session (a key's id on HTTP), and its name."""
+
+MAIN = "main"
+KEPT = 32
+"""Sessions of one client whose variables are kept, beside ``main``; the one that was used longest ago goes."""
+_REMEMBERED = 256
+"""Dropped sessions of one client that are remembered by name."""
+_NAMES = 100
+"""Variables of a dropped session that are remembered by name."""
+
+
+@frozen
+class Dropped:
+    """A session whose variables are gone. ``variables``: the names of some; ``begun``: it is in use again, without them."""
+
+    name: str
+    variables: frozenset[str]
+    begun: bool = False
+
+    @property
+    def message(self) -> str:
+        """What became of it."""
+        return f"the session {self.name} was dropped: the {KEPT} that were used last are kept, and {MAIN}"
+
+    @property
+    def hint(self) -> str:
+        """What to do about it."""
+        return "run again what binds its variables, or use fewer sessions"
+
+
+@define(eq=False)
+class _Own:
+    """The sessions of one client, the one that was used longest ago first."""
+
+    kept: "OrderedDict[str, GASLExecutor]" = field(factory=OrderedDict)
+    dropped: "OrderedDict[str, Dropped]" = field(factory=OrderedDict)
+
+
+@define(eq=False)
+class KeptSessions:
+    """Executors, which have the variables, by client and name."""
+
+    _of: dict[str, _Own] = field(factory=dict)
+
+    def use(self, key: SessionKey, made: Callable[[], GASLExecutor]) -> GASLExecutor:
+        """Return a session's executor; ``made`` makes that of a new one."""
+        who, name = key
+        own = self._of.setdefault(who, _Own())
+        if name not in own.kept:
+            own.kept[name] = made()
+            if name in own.dropped:
+                own.dropped[name] = Dropped(name, own.dropped[name].variables, begun=True)
+        own.kept.move_to_end(name)
+        others = [each for each in own.kept if each != MAIN]
+        for each in others[:-KEPT]:
+            names = frozenset(islice(own.kept.pop(each).context.names(), _NAMES))
+            own.dropped[each] = Dropped(each, names)
+            own.dropped.move_to_end(each)
+        while len(own.dropped) > _REMEMBERED:
+            own.dropped.popitem(last=False)
+        return own.kept[name]
+
+    def variables(self, key: SessionKey) -> ContextStore | None:
+        """Return a session's variables; None for one that is not there."""
+        who, name = key
+        own = self._of.get(who)
+        return own.kept[name].context if own is not None and name in own.kept else None
+
+    def dropped(self, key: SessionKey) -> Dropped | None:
+        """Return what is remembered of a session that was dropped, also where it is in use again."""
+        who, name = key
+        own = self._of.get(who)
+        return None if own is None else own.dropped.get(name)
+
+    def names(self, who: str) -> tuple[str, ...]:
+        """Return the names of a client's sessions, the one that was used last first."""
+        own = self._of.get(who)
+        return () if own is None else tuple(reversed(own.kept))
+
+    def renew(self, made: Callable[[ContextStore], GASLExecutor]) -> None:
+        """Give each session the executor that ``made`` makes for its variables."""
+        for kept, name, executor in list(self._all()):
+            kept[name] = made(executor.context)
+
+    def _all(self) -> Iterator[tuple[dict[str, GASLExecutor], str, GASLExecutor]]:
+        for own in self._of.values():
+            for name, executor in own.kept.items():
+                yield own.kept, name, executor
+
+
+# Reading and checking texts beside the loop: only so many at once, in threads of their own, so that nobody else waits for them.
+# A thread can't be stopped. A text that is being read when its caller goes away takes its place until it is read, which is soon: no
+# text has more than ``LONGEST`` characters.
+
+
+P = ParamSpec("P")
+T = TypeVar("T")
+
+LONGEST = 100_000
+"""Characters of a text that a call may bring. To read and check as many takes about a second."""
+_SHORT = 5_000
+"""Characters up to which a text is read in some hundredths of a second: such don't queue behind long ones."""
+
+
+@define(eq=False)
+class _Lane:
+    """``most`` texts are read here at once, and of one client half of them, if more than one."""
+
+    most: int
+    _pool: ThreadPoolExecutor = field(init=False)
+    _places: asyncio.Semaphore = field(init=False)
+    _shares: dict[str, asyncio.Semaphore] = field(factory=dict)
+
+    def __attrs_post_init__(self) -> None:
+        self._pool = ThreadPoolExecutor(self.most, thread_name_prefix="knotwork-reading")
+        self._places = asyncio.Semaphore(self.most)
+
+    async def read(self, who: str, work: Callable[[], T]) -> T:
+        share = self._shares.setdefault(who, asyncio.Semaphore(max(1, self.most // 2)))
+        await share.acquire()
+        try:
+            await self._places.acquire()
+        except BaseException:
+            share.release()
+            raise
+
+        def over(future: "asyncio.Future[Any]") -> None:
+            self._places.release()
+            share.release()
+            if not future.cancelled():
+                future.exception()  # looked at: its caller may have gone
+
+        future = asyncio.get_running_loop().run_in_executor(self._pool, work)
+        future.add_done_callback(over)
+        return await asyncio.shield(future)
+
+    def close(self) -> None:
+        self._pool.shutdown(wait=False, cancel_futures=True)
+
+
+@define(eq=False)
+class Readers:
+    """Belongs to one event loop. Threads begin with the first text."""
+
+    _short: _Lane = field(factory=lambda: _Lane(2))
+    _long: _Lane = field(factory=lambda: _Lane(1))
+
+    async def read(
+        self, who: str, characters: int, function: Callable[P, T], /, *args: P.args, **options: P.kwargs
+    ) -> T:
+        """Return what ``function`` gives for a text of so many ``characters`` that ``who`` brought."""
+        lane = self._short if characters <= _SHORT else self._long
+        return await lane.read(who, lambda: function(*args, **options))
+
+    def close(self) -> None:
+        """Begin nothing more."""
+        self._short.close()
+        self._long.close()
 
 
 # Results that had more than one page, kept for whoever asks for the next one: of each client a bounded number, the oldest go.

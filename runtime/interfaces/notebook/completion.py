@@ -10,13 +10,12 @@ from IPython.core.completer import CompletionContext, SimpleCompletion, SimpleMa
 from IPython.core.interactiveshell import InteractiveShell
 
 from ....lang.service import Completion, Known, Variable, complete
-from ...models.wiring import SPECS, named_graphs
+from ...models.factory import SPECS, named_graphs
 from ..repl.dot_commands import DOTS, arguments
 from ..repl.reader import Language, Piece, expression_of, piece_at
 from ..repl.runners import known
-from .cells import NOT_HERE
+from .cells import CELL_FLAGS, NOT_HERE, open_flags
 from .line_magics import Verbs
-from .magic_arguments import CELL_FLAGS, open_flags
 from .session import Room
 
 __all__ = ["offer", "withdraw"]

@@ -9,9 +9,8 @@ from attrs import evolve
 from ....lang.diagnostic import Diagnostic, picture, printable
 from ....lang.source import Source
 from ..repl.dot_commands import DOTS
-from ..repl.outcome import NOTHING, Outcome, Page, Table
+from ..repl.outcome import NOTHING, Form, Outcome, Page, Table, flat, is_numeric, shown, table_of
 from ..repl.repl_workspace import Settings
-from ..repl.value_display import Form, flat, is_numeric, shown, table_of
 
 __all__ = ["CANCELLED", "bundle_of", "fault_of", "safe_text", "told_html"]
 

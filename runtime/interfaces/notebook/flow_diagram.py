@@ -10,10 +10,10 @@ from ....lang.dependencies import layers
 from ....lang.diagnostic import printable
 from ....lang.parse.gasl import parse_gasl
 from ....lang.parse.lwt import parse_lwt
-from ....lang.printer.lwt import format_value
-from ....lang.service.definitions import occurrences_in
-from ...report.graph_drawing import Drawing
-from ...report.graph_drawing import Spot as Point
+from ....lang.printer.lwt_printer import format_value
+from ....lang.service.navigation import occurrences_in
+from ...report.drawings import Drawing
+from ...report.drawings import Spot as Point
 from ..repl.reader import Piece, expression_of
 
 __all__ = ["HIGH", "MOST", "Box", "evidence_svg", "flow_of", "flow_svg", "laid_out", "told_of"]

@@ -7,15 +7,15 @@ from typing import Any
 from ....lang.diagnostic import has_errors, nearest, printable
 from ....lang.parse.expr import parse_expr
 from ...report import render
+from ...report.drawings import draw
 from ...report.findings import groups, touched
-from ...report.graph_drawing import draw
 from ..atomic_write import UnknownSuffix, known_suffix
 from ..repl.dot_commands import DOTS
 from ..repl.outcome import Outcome, Page
 from ..repl.reader import Piece
 from ..repl.session_file import unwritten
 from ..usage_error import Misused
-from . import magic_arguments
+from . import cells
 from .cells import Cell, dot
 from .flow_diagram import MOST, evidence_svg, flow_of, flow_svg, told_of
 from .session import Room
@@ -60,11 +60,11 @@ class Verbs:
         line = cell.text.strip()
         word, _, rest = (line or "help").partition(" ")
         rest = rest.strip()
-        if magic_arguments.wants_help(word):
+        if cells.wants_help(word):
             self.help("", cell)
         elif word not in self.words or self._is_expression(line, word, rest):
             self._text(cell, word, rest)
-        elif magic_arguments.wants_help(rest):
+        elif cells.wants_help(rest):
             self.help("" if word in self._own else word, cell)
         elif word in self._own:
             return self._own[word](rest, cell)
@@ -111,7 +111,7 @@ class Verbs:
         self._room.run(cell)
 
     def _open(self, line: str, cell: Cell) -> None:
-        desk = self._room.open(magic_arguments.opened(line))
+        desk = self._room.open(cells.opened(line))
         if desk.adapter is not None:
             self._room.run(dot("schema", cell.name))
             return
@@ -155,7 +155,7 @@ class Verbs:
         self._room.picture(evidence_svg(drawing), f"{said}{more}: {names}", said + more)
 
     def _report(self, line: str, cell: Cell) -> None:
-        name, force = magic_arguments.file_asked(line, "report")
+        name, force = cells.file_asked(line, "report")
         if name is not None:
             try:
                 known_suffix(name, (".html", ".htm"))

@@ -14,12 +14,12 @@ from ...runs.debug_log import level
 from ..repl.outcome import misused
 from ..repl.reader import Language
 from ..usage_error import Misused
-from . import magic_arguments
+from . import cells
 from .cells import Cell, standing
 from .completion import offer, withdraw
 from .display import CANCELLED
+from .event_loop import Stopped
 from .line_magics import Verbs
-from .progress import Stopped
 from .session import Bundle, Room
 
 __all__ = ["load", "unload"]
@@ -85,10 +85,10 @@ class Magics:
         with self._door():
             at = standing(self._shell)
             cell = Cell(text, at.name, at.line + 1, language)
-            if magic_arguments.wants_help(line):
+            if cells.wants_help(line):
                 self.verbs.help("", cell)
                 return
-            what, given = magic_arguments.cell_flags(line, language or "kw")
+            what, given = cells.cell_flags(line, language or "kw")
             if given is not None:
                 self.room.give_input(given)
             {"run": self.room.run, "check": self.verbs.checked, "plan": self.verbs.drawn}[what](cell)

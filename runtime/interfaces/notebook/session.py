@@ -14,8 +14,8 @@ from ....adapters.graph import AdapterError
 from ....adapters.llm import LLMError
 from ....adapters.state import StoreError
 from ....lang.diagnostic import printable
-from ...gasl.state_graph import same_name
-from ...session.workspace import GivenUp, Telling
+from ...gasl.surroundings import same_name
+from ...workspace import GivenUp, Telling
 from ..repl.languages import like
 from ..repl.outcome import Outcome, misused
 from ..repl.reader import Piece
@@ -23,11 +23,10 @@ from ..repl.repl_workspace import Desk, DeskAsked, Moment, Settings, open_desk
 from ..repl.session import Session, Waiting, meant
 from ..signals import hearing
 from ..usage_error import Misused
-from . import magic_arguments
+from . import cells
 from .cells import Cell, checked, mentioned, not_here, outside, place_of, stale
 from .display import bundle_of, fault_of, safe_text, told_html
-from .event_loop import Abandoned, Cancelled, Loop
-from .progress import Stopped, Working
+from .event_loop import Abandoned, Cancelled, Loop, Stopped, Working
 from .variables import NotShared, Shared, as_json
 
 __all__ = ["Bundle", "Room"]
@@ -335,7 +334,7 @@ class Room:
 
     def _sat(self) -> Sitting:
         if self._sitting is None:
-            self.open(magic_arguments.opened(""))
+            self.open(cells.opened(""))
         assert self._sitting is not None  # noqa: S101 - it was opened
         return self._sitting
 

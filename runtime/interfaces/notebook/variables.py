@@ -12,7 +12,7 @@ from typing import Any, Final, Literal
 
 from attrs import define, field, frozen
 
-from ...gasl.variables import Value
+from ...gasl.records import Value
 from ..repl.repl_workspace import Values
 
 __all__ = ["NotShared", "Shared", "as_json"]

@@ -1,14 +1,32 @@
 """What comes of a piece: a value to show, what is to be said about it, how it ended."""
 
-from collections.abc import Sequence
+import json
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any, Final, Literal
 
-from attrs import field, frozen
+from attrs import evolve, field, frozen
+from rich.cells import cell_len, set_cell_size
 
-from ....lang.diagnostic import Diagnostic, Edit, apply_edits, has_errors
+from ....lang.diagnostic import Diagnostic, Edit, apply_edits, has_errors, printable
 from ....lang.source import Source
+from ...results import plain
+from ..figures import cell, csv_line
 
-__all__ = ["NOTHING", "Outcome", "Page", "Status", "Table", "misused"]
+__all__ = [
+    "NOTHING",
+    "Form",
+    "Lines",
+    "Outcome",
+    "Page",
+    "Status",
+    "Table",
+    "flat",
+    "folded",
+    "is_numeric",
+    "misused",
+    "shown",
+    "table_of",
+]
 
 Status = Literal["done", "empty", "partial", "failed", "refused", "misused", "cancelled"]
 """``refused``: the check found errors, and nothing was run; ``misused``: a dot command that can't be done as it was asked."""
@@ -96,3 +114,337 @@ class Outcome:
 def misused(message: str, hint: str = "", fix: str = "") -> Outcome:
     """Return the outcome of what can't be done as it was asked."""
     return Outcome("misused", message=message, hint=hint, fix=fix)
+
+
+# A value as lines, in any mode: ``shown`` gives them as they are asked for, so that a hundred thousand rows cost a page.
+
+
+# A table that fits: how wide each column is, which have no room, and its lines one by one.
+
+
+_LOOKED = 1_000
+"""Rows by which the columns of a long table are sized."""
+_CELL = 60
+"""The widest that a column is where others want room."""
+_LEAST = 6
+_FOLDED = 12
+"""Lines of a folded cell on a terminal."""
+_GAP = "  "
+_JSON = json.JSONEncoder(ensure_ascii=False, default=str)
+
+
+@frozen
+class Grid:
+    """A table laid out: the lines of its head, those of a row, and the columns that had no room.
+
+    A row of more than ``most`` lines has its first ones, and one that counts the others.
+    """
+
+    table: Table
+    columns: tuple[int, ...]
+    widths: tuple[int, ...]
+    right: frozenset[int]
+    left_out: tuple[str, ...] = ()
+    most: int | None = None
+
+    @property
+    def head(self) -> tuple[str, str]:
+        """The names of the columns, and the line under them."""
+        names = [self._cell(flat(self.table.columns[number]), number, width) for number, width in self._placed]
+        return _GAP.join(names).rstrip(), _GAP.join("─" * width for width in self.widths)
+
+    def lines(self, index: int) -> list[str]:
+        """Return the lines of a row."""
+        row = self.table.rows[index]
+        texts = [flat(row[number], _CELL * 4) for number in self.columns]
+        if not self.table.folds or not texts:
+            return [self._line(texts)]
+        last = self._shortened(folded(_whole(row[self.columns[-1]]), self.widths[-1]))
+        return [
+            self._line([*(texts[:-1] if not number else [""] * (len(texts) - 1)), part])
+            for number, part in enumerate(last)
+        ]
+
+    def _shortened(self, lines: list[str]) -> list[str]:
+        if self.most is None or len(lines) <= self.most:
+            return lines
+        return [*lines[: self.most - 1], f"… {len(lines) - self.most + 1:,} more lines"]
+
+    @property
+    def _placed(self) -> list[tuple[int, int]]:
+        return list(zip(self.columns, self.widths, strict=True))
+
+    def _line(self, texts: Sequence[str]) -> str:
+        return _GAP.join(
+            self._cell(text, n, width) for text, (n, width) in zip(texts, self._placed, strict=True)
+        ).rstrip()
+
+    def _cell(self, text: str, number: int, width: int) -> str:
+        size = _cells(text)
+        if size > width:
+            return set_cell_size(text, width - 1).rstrip() + "…" if width > 1 else "…"
+        return " " * (width - size) + text if number in self.right else text + " " * (width - size)
+
+
+def flat(value: Any, most: int = 10_000) -> str:
+    """Return a value on one line, safe for a terminal: a text as it is, nothing for null, anything else as JSON."""
+    text = _begun(value, most + 1) if isinstance(value, list | dict) else _whole(value)
+    if len(text) > most:
+        text = text[: most - 1] + "…"
+    return printable(" ".join(text.split()) if "\n" in text or "\r" in text else text)
+
+
+def _cells(text: str) -> int:
+    """Return how wide a text is that is safe for a terminal."""
+    return len(text) if text.isascii() else cell_len(text)
+
+
+def _whole(value: Any) -> str:
+    if isinstance(value, str):
+        return value
+    return "" if value is None else _JSON.encode(value)
+
+
+def _begun(value: Any, most: int) -> str:
+    """Return JSON as far as it is shown: a list in a cell may have a million entries."""
+    parts, size = list[str](), 0
+    for part in _JSON.iterencode(value):
+        parts.append(part)
+        size += len(part)
+        if size >= most:
+            break
+    return "".join(parts)
+
+
+def folded(text: str, width: int) -> list[str]:
+    """Return a text as lines of at most ``width`` cells, broken between words where that can be."""
+    return [part for line in text.split("\n") for part in _folds(printable(line.replace("\t", "    ")), width)]
+
+
+def _folds(line: str, width: int) -> Iterator[str]:
+    at, size = 0, len(line)
+    while (end := _fitting(line, at, width)) < size:
+        cut = line.rfind(" ", at, end)
+        taken = cut if cut - at > width // 3 else end
+        yield line[at:taken].rstrip()
+        at = taken
+        while at < size and line[at] == " ":
+            at += 1
+    if at < size or not at:
+        yield line[at:]
+
+
+def _fitting(line: str, at: int, width: int) -> int:
+    """Return where a part that begins at ``at`` ends when it is as long as may be; it has one character at least."""
+    if line[at : at + width + 1].isascii():
+        return min(at + max(width, 1), len(line))
+    room = width
+    for place in range(at, min(at + width, len(line))):
+        room -= cell_len(line[place])
+        if room < 0:
+            return max(place, at + 1)
+    # Of signs without a width more than that may fit.
+    place = min(at + width, len(line))
+    while place < len(line) and (wide := cell_len(line[place])) <= room:
+        room -= wide
+        place += 1
+    return place
+
+
+def layout(table: Table, width: int | None) -> Grid:
+    """Lay a table out for ``width`` cells; None: as wide as it must be.
+
+    Columns shrink, the widest first, and of those that have no room even so the last ones are left out.
+    """
+    rows = table.rows if width is None else _looked_at(table.rows)
+    most = 10_000 if width is None else _CELL * 4
+    columns = list(zip(*rows, strict=True)) or [()] * len(
+        table.columns
+    )  # at once: rows are made when they are asked for
+    natural = [
+        max(_cells(flat(name)), max((_cells(flat(value, most)) for value in values), default=0), 1)
+        for name, values in zip(table.columns, columns, strict=True)
+    ]
+    right = frozenset(number for number, values in enumerate(columns) if is_numeric(values))
+    if width is None:
+        return Grid(table, tuple(range(len(natural))), tuple(natural), right)
+    kept = list(range(len(natural)))
+    while len(kept) > 1 and sum(min(natural[n], _LEAST) for n in kept) + len(_GAP) * (len(kept) - 1) > width:
+        kept.pop(max(range(1, len(kept)), key=lambda at: (table.columns[kept[at]] not in table.wide, at)))
+    widths = _shrunk([natural[n] for n in kept], width, [table.columns[n] in table.wide for n in kept], table.folds)
+    left_out = tuple(table.columns[n] for n in range(len(natural)) if n not in kept)
+    return Grid(table, tuple(kept), tuple(widths), right, left_out, _FOLDED)
+
+
+def _looked_at(rows: Sequence[Sequence[Any]]) -> Sequence[Sequence[Any]]:
+    """Return the first rows, and as many from all over the others: ids grow longer."""
+    return [*rows[:_LOOKED], *rows[_LOOKED :: max(len(rows) // _LOOKED, 1)]]
+
+
+def _shrunk(natural: list[int], width: int, wide: list[bool], folds: bool) -> list[int]:
+    """Return widths that fit; columns that are not ``wide`` give way first, down to a few cells."""
+    room = width - len(_GAP) * (len(natural) - 1)
+    if sum(natural) <= room:
+        return natural
+    widths = [min(n, _CELL) if len(natural) > 1 and not folds else n for n in natural]
+    for may_shrink in ([not each for each in wide], [True] * len(natural)):
+        while (over := sum(widths) - room) > 0:
+            candidates = [n for n, may in enumerate(may_shrink) if may and widths[n] > min(_LEAST, natural[n])]
+            if not candidates:
+                break
+            widest = max(candidates, key=lambda n: widths[n])
+            second = max((widths[n] for n in candidates if n != widest), default=0)
+            step = max(1, min(over, widths[widest] - max(second, _LEAST)))
+            widths[widest] -= step
+    return [max(1, min(each, room)) for each in widths]
+
+
+def is_numeric(values: Sequence[Any]) -> bool:
+    """Say whether a column has nothing but numbers."""
+    seen = [value for value in values if value is not None and value != ""]
+    return bool(seen) and all(_is_number(value) for value in seen)
+
+
+def _is_number(value: Any) -> bool:
+    if isinstance(value, str):
+        return value.replace(",", "").isdecimal()
+    return isinstance(value, int | float) and not isinstance(value, bool)
+
+
+# From a value to its lines in a mode: table, JSON, CSV, Markdown.
+
+
+Form = Literal["table", "json", "csv", "md"]
+
+
+@frozen
+class Lines:
+    """A value as lines: those of its head, and those of each of its ``count`` parts (rows, or lines), made when they are asked for.
+
+    ``noun`` is what the parts are; ``left_out`` are the columns that had no room.
+    """
+
+    head: tuple[str, ...]
+    count: int
+    part: Callable[[int], Sequence[str]]
+    noun: Literal["row", "line"] = "line"
+    left_out: tuple[str, ...] = ()
+
+    def __iter__(self) -> Iterator[str]:
+        yield from self.head
+        for number in range(self.count):
+            yield from self.part(number)
+
+
+def shown(value: Any, form: Form, width: int | None, *, safe: bool) -> Lines:
+    """Return the lines of a value. ``width``: the terminal's, None where lines may be as long as they are.
+
+    ``safe``: nothing in them is obeyed by a terminal; else JSON, CSV and texts are what they are, for a program.
+    """
+    if form == "json":
+        return _text(_json(value), None, safe)
+    if isinstance(value, Page):
+        return _text(value.text, width if form == "table" else None, safe)
+    table = table_of(value)
+    if form == "table":
+        if isinstance(value, list | dict) and not value:
+            return Lines((), 0, lambda number: ())  # what is said of it says that
+        if table is None:
+            return _text(value if isinstance(value, str) else cell(value) or "null", width, safe)
+        grid = layout(table, width)
+        return Lines(grid.head, len(table.rows), grid.lines, "row", grid.left_out)
+    rows = Table(("value",), [[value]]) if table is None else _counted(table)
+    if form == "csv":
+        named = _safe(csv_line(rows.columns).rstrip("\n"), safe)
+        return Lines(tuple(named), len(rows.rows), lambda n: _safe(csv_line(rows.rows[n]).rstrip("\n"), safe), "row")
+    head = (_md_line(rows.columns), f"|{'|'.join('---' for _ in rows.columns)}|")
+    return Lines(
+        tuple(_safe(head[0], safe)) + head[1:], len(rows.rows), lambda n: _safe(_md_line(rows.rows[n]), safe), "row"
+    )
+
+
+def table_of(value: Any) -> Table | None:
+    """Return a value as a table: a list of objects, any other list, an object; None for what is none of these, or is empty."""
+    if isinstance(value, Table):
+        return value
+    if isinstance(value, list) and value:
+        if isinstance(value[0], dict) and all(isinstance(item, dict) for item in value):
+            columns = tuple(dict.fromkeys(str(key) for item in value for key in item))
+            return Table(columns, _Rows(value, columns), frozenset(columns[:1]))
+        return Table(("#", "value"), _Numbered(value), folds=True)
+    if isinstance(value, dict) and value:
+        return Table(("key", "value"), [[key, entry] for key, entry in value.items()], folds=True)
+    return None
+
+
+class _Rows(Sequence[Sequence[Any]]):
+    """Objects as rows, made when they are asked for."""
+
+    def __init__(self, items: Sequence[dict[str, Any]], columns: tuple[str, ...]) -> None:
+        self._items = items
+        self._columns = columns
+
+    def __len__(self) -> int:
+        return len(self._items)
+
+    def __getitem__(self, index: Any) -> Any:
+        if isinstance(index, slice):
+            return [[item.get(column) for column in self._columns] for item in self._items[index]]
+        item = self._items[index]
+        return [item.get(column) for column in self._columns]
+
+
+class _Numbered(Sequence[Sequence[Any]]):
+    """Anything in a list as rows with a number."""
+
+    def __init__(self, items: Sequence[Any]) -> None:
+        self._items = items
+
+    def __len__(self) -> int:
+        return len(self._items)
+
+    def __getitem__(self, index: Any) -> Any:
+        if isinstance(index, slice):
+            return [[number, self._items[number]] for number in range(*index.indices(len(self._items)))]
+        return [index, self._items[index]]
+
+
+def _counted(table: Table) -> Table:
+    """Return a table for a program: its counts are numbers."""
+    if not table.counts:
+        return table
+    counts = [number for number, column in enumerate(table.columns) if column in table.counts]
+    rows = [[_number(value) if at in counts else value for at, value in enumerate(row)] for row in table.rows]
+    return evolve(table, rows=rows)
+
+
+def _number(text: Any) -> Any:
+    plain_text = text.replace(",", "") if isinstance(text, str) else ""
+    return int(plain_text) if plain_text.isdecimal() else None if text == "" else text
+
+
+def _json(value: Any) -> str:
+    if isinstance(value, Table):
+        value = [dict(zip(value.columns, row, strict=True)) for row in _counted(value).rows]
+    elif isinstance(value, Page):
+        value = value.data if value.data is not None else value.text
+    return json.dumps(plain(value), ensure_ascii=False, indent=2)
+
+
+def _text(text: str, width: int | None, safe: bool) -> Lines:
+    body = text.removesuffix("\n")
+    plain_lines = body.split("\n")
+    lines = folded(body, width) if width is not None else list(map(printable, plain_lines)) if safe else plain_lines
+    return Lines((), len(lines), lambda number: (lines[number],))
+
+
+def _safe(text: str, safe: bool) -> Sequence[str]:
+    return ["\n".join(map(printable, text.split("\n")))] if safe else [text]
+
+
+_MARKUP = {ord(sign): f"\\{sign}" for sign in "\\|`[]*"} | {ord("<"): "&lt;", ord(">"): "&gt;", ord("&"): "&amp;"}
+"""What a text in a cell could begin something with: a column, code, a link, a picture, a tag."""
+
+
+def _md_line(values: Sequence[Any]) -> str:
+    return f"| {' | '.join(cell(value).translate(_MARKUP).replace(chr(13), '').replace(chr(10), '<br>') for value in values)} |"

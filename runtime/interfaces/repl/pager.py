@@ -9,7 +9,7 @@ from prompt_toolkit.key_binding import KeyBindings, KeyPressEvent
 from prompt_toolkit.layout import Layout, Window
 from prompt_toolkit.layout.controls import FormattedTextControl
 
-from .value_display import Lines
+from .outcome import Lines
 
 __all__ = ["Answer", "ask_key", "paged"]
 

@@ -6,7 +6,7 @@ from typing import Protocol
 
 from attrs import define, field, frozen
 
-from ....lang.catalogue.functions import METHODS
+from ....lang.catalogue.operations import METHODS
 from ....lang.parse.expr.engine import automaton as expr_automaton
 from ....lang.parse.expr.engine import follow as follow_expr
 from ....lang.parse.gasl.engine import automaton as gasl_automaton

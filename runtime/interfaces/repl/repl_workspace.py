@@ -16,12 +16,12 @@ from ....lang.catalogue.schema import Schema
 from ....lang.trees.lwt import Step
 from ...events import Events
 from ...gasl import GASLExecutor
-from ...gasl.variables import ContextStore, Value
-from ...models.wiring import Ledger, ModelSettings, Price, default_spec, open_model
+from ...gasl.records import ContextStore, Value
+from ...models.factory import Ledger, ModelSettings, Price, default_spec, open_model
 from ...results import Before, StepResult, plain
 from ...runs.directories import cache_file
-from ...session.workspace import Ground, Telling
 from ...templates import text_of
+from ...workspace import Ground, Telling
 from ..options import Limits, named_specs, opened, price_of
 from ..usage_error import Misused
 from .outcome import NOTHING, Outcome

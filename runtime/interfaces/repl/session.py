@@ -18,11 +18,11 @@ from ....adapters.state import StateError, StoreError
 from ...events import BudgetReached, Event, Warned
 from ...runs.debug_log import level
 from . import runners
-from .aliases import meant
 from .dot_commands import run_dot
 from .outcome import NOTHING, Outcome
 from .reader import Piece, is_whole, pieces
 from .repl_workspace import Desk, Entry, Moment
+from .runners import meant
 
 __all__ = ["Session", "Waiting", "meant"]
 

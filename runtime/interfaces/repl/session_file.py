@@ -5,14 +5,14 @@ from pathlib import Path
 
 from attrs import frozen
 
-from ....adapters.permissions import named_file
+from ....adapters.sqlite_store import named_file
 from ....lang.diagnostic import has_errors
 from ....lang.parse.expr import parse_expr
 from ....lang.parse.lwt import parse_lwt
 from ....lang.service import Language, diagnose
 from ....lang.source import Source
+from ....lang.trees import walk
 from ....lang.trees.expr import Clause, Name
-from ....lang.trees.node import walk
 from ..atomic_write import new_file, replace_file
 from .outcome import Outcome, misused
 from .reader import expression_of

@@ -23,21 +23,20 @@ from ....lang.source import Source, Span
 from ....lang.trees.seed import FormulaSeed
 from ...events import DraftMended, Events, PhaseFinished, PhaseStarted, RepairAsked
 from ...limits import Ending, Repetition
-from ...models.caller import HOPELESS, Caller, Request
-from ...models.usage import Counted, Spent
+from ...models.caller import HOPELESS, Caller, Counted, Request, Spent
 from ...results import Failed, Outcome, StepFailed
-from .compile_prompts import (
+from .compile_results import PHASES, Compiled, CompiledStep, Judged, Mended, Phase, Status, Stopped
+from .compile_store import (
     LONGEST_ANSWER,
     MOST_REPAIRS,
     SMALL_TOKENS,
+    Compilations,
     CompileRequest,
     ask_for,
     repair_prompt,
     schema_of,
     shown,
 )
-from .compile_results import PHASES, Compiled, CompiledStep, Judged, Mended, Phase, Status, Stopped
-from .compile_store import Compilations
 from .computation_graph import Graph, judge_graph
 from .conditions import Conditions, judge_conditions
 from .draft import Check, Repaired, SeedJudge, final, mend

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Literal
 from attrs import define, field, frozen
 from pydantic import BaseModel, ConfigDict, Field
 
-from ....lang.catalogue.functions import FUNCTIONS
+from ....lang.catalogue.operations import FUNCTIONS
 from ....lang.diagnostic import Diagnostic, Edit, has_errors, nearest, sort_key
 from ....lang.documents.json_text import read_json
 from ....lang.documents.json_tree import JsonNode, JsonPath, path_text

@@ -16,7 +16,7 @@ from ....lang.catalogue.operations import BUILTIN
 from ....lang.diagnostic import Diagnostic, all_as_json, has_errors
 from ....lang.linter.lwt import check
 from ....lang.parse.lwt import parse_lwt
-from ....lang.printer.lwt import format_step
+from ....lang.printer.lwt_printer import format_step
 from ....lang.source import Source
 from ....lang.trees.lwt import Script
 from ...excerpts import clipped

@@ -19,12 +19,11 @@ from ....lang.source import Source
 from ....lang.trees.lwt import Script
 from ...events import RepairAsked
 from ...excerpts import clipped, fenced, shortened
-from ...models.usage import Spent
-from ...prompt_files import fill, read_prompt
+from ...models.caller import Spent
 from ...results import Failed, StepFailed
+from ...templates import fill, read_prompt
 from .draft_script import Checked, Plan, as_lines, as_objects, checked, excerpts, read_plan, told
-from .phase_context import Job
-from .ranking_results import Repair
+from .ranking_results import Job, Repair
 
 __all__ = ["ALL", "Planned", "compact", "plan", "plan_grammar"]
 

@@ -15,15 +15,12 @@ from ...errors import RequestError, check_pairs
 from ...events import Events
 from ...limits import Ending
 from ...limits import seconds as checked_seconds
-from ...models.caller import Caller
-from ...models.usage import Spent
+from ...models.caller import Caller, Spent
 from ...results import Failed, StepFailed
-from .execute_phase import Executed, execute
-from .expand_phase import MAX_ITERATIONS, Expanded, expand
-from .phase_context import NONE, Job, Room, raised
+from .phases import MAX_ITERATIONS, Executed, Expanded, execute, expand
 from .plan_phase import Planned, plan
 from .ranked import name_of
-from .ranking_results import Phase, Ranked, Status
+from .ranking_results import NONE, Job, Phase, Ranked, Room, Status, raised
 
 __all__ = ["MAX_ITERATIONS", "MOST_ITEMS", "Work", "check_requests", "prepare", "rank", "rank_many"]
 
@@ -312,6 +309,6 @@ class _Ranking:
 
 
 def _steps(planned: Planned) -> list[str]:
-    from ....lang.printer.lwt import format_step
+    from ....lang.printer.lwt_printer import format_step
 
     return [format_step(step) for step in planned.script.steps]

@@ -4,9 +4,8 @@
 """
 
 from .growth import Opener, Opening
-from .nodes import Action, ActionError, Branch, Node, read_actions
+from .nodes import MOST_CALLS, Action, ActionError, Branch, Budget, Node, Stopped, read_actions
 from .policies import Filled, Judged, Proposer, Rollout, Untaken, Value
-from .search_budget import MOST_CALLS, Budget, Stopped
 from .search_run import AdoptError, Searched, Settings, Strategy, adopt, search
 from .trees import Tree, TreeBranch, TreeError, TreeNode
 

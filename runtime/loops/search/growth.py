@@ -17,9 +17,8 @@ from ...gasl import GASLExecutor, PlanError
 from ...gasl.records import STOPPING, ExecutionRecord, cut, plan_status
 from ...models.caller import HOPELESS
 from ...results import StepFailed
-from .nodes import Action, Branch, Node, best_of, way_to
+from .nodes import Action, Branch, Meter, Node, best_of, way_to
 from .policies import Proposer, Value, kept_going, told
-from .search_budget import Meter
 
 __all__ = ["Growing", "Opener", "Opening", "Steps", "opening"]
 

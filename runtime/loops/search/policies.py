@@ -18,9 +18,8 @@ from ....lang.literals import Unreadable
 from ...answers.generator import Asker
 from ...answers.judges import read_score
 from ...excerpts import excerpt, fenced
-from ...models.caller import Caller
-from ...models.usage import Spent
-from ...prompt_files import fill, read_prompt
+from ...models.caller import Caller, Spent
+from ...templates import fill, read_prompt
 from .nodes import Action, Node
 
 __all__ = ["JUDGED", "Filled", "Judged", "Proposer", "Rollout", "Untaken", "Value", "kept_going", "told", "valued"]

@@ -13,11 +13,10 @@ from ....lang.errors import KnotworkError
 from ...errors import shown
 from ...events import Events
 from ...limits import Ending
-from ...models.usage import Spent
+from ...models.caller import Spent
 from .growth import Growing, Opener, Steps, opening
-from .nodes import Action, Node, way_to
+from .nodes import Action, Budget, Meter, Node, Stopped, way_to
 from .policies import Proposer, Rollout, Untaken, Valued, valued
-from .search_budget import Budget, Meter, Stopped
 from .strategies import MCTS, beam, greedy
 from .trees import Tree, tree_of
 

@@ -12,7 +12,7 @@ from typing import Any
 from attrs import asdict, field, frozen
 
 from ....adapters.llm.answers import json_words
-from ....lang.diagrams import dot, mermaid
+from ....lang.dependencies import dot, mermaid
 from ....lang.errors import KnotworkError
 from ...gasl.records import cut
 from .nodes import Node

@@ -15,14 +15,12 @@ from ....adapters.llm import LLM
 from ...errors import shown
 from ...events import DecisionMade, Event, HypothesisFormed, PhaseFinished, PhaseStarted, Warned
 from ...gasl import GASLExecutor, PlanError
-from ...gasl.records import ExecutionRecord, as_history, plan_status
-from ...gasl.variables import ContextStore
+from ...gasl.records import ContextStore, ExecutionRecord, as_history, plan_status
 from ...limits import Ending
 from ...models.caller import HOPELESS
 from ...results import StepFailed
 from .findings import Grounds, findings, incomplete, results_of
-from .plan_check import Action, renamed, told_faults
-from .plan_run import continue_plan
+from .plan_run import Action, continue_plan, renamed, told_faults
 from .plan_search import Branching, Explorer, Found, found_before, is_adopted, keep, sentence
 from .planner import Asker, Paid, Planner, Proposal
 from .question_store import AskRecorder

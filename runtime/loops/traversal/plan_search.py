@@ -33,8 +33,7 @@ from ..search import Budget, Judged, Node, Value, adopt, search
 from ..search.nodes import way_to
 from ..search.search_run import Searched
 from .plan_answer import NO_REASON, Completed
-from .plan_check import Action, renamed
-from .plan_run import repeated, repetitions
+from .plan_run import Action, renamed, repeated, repetitions
 from .planner import Asker, Paid, Place, Planner, Proposal
 from .question_store import AskRecorder
 from .traversal_results import Explored, Searching, Step, Stopped, Supposed

@@ -18,10 +18,9 @@ from ....adapters.llm.middleware import Own, as_client
 from ....lang.constrain import constrain
 from ...events import RepairAsked
 from ...gasl import GASLExecutor
-from ...gasl.recorded_answers import request_of
-from ...gasl.variables import ContextStore
-from ...models.caller import Caller, Request
-from ...models.usage import Counted, Spent
+from ...gasl.record_writer import request_of
+from ...gasl.records import ContextStore
+from ...models.caller import Caller, Counted, Request, Spent
 from ...results import NO_USAGE, Failed, Outcome, Record, StepFailed
 from .findings import Grounds, grounds
 from .plan_answer import (
@@ -34,8 +33,7 @@ from .plan_answer import (
     read_answer,
     tidied,
 )
-from .plan_check import Action, Refusal, check_draft
-from .plan_run import repeated, repetitions
+from .plan_run import Action, Refusal, check_draft, repeated, repetitions
 from .prompt import Refused, build_prompt
 from .traversal_results import Bounds, Step, Supposed
 

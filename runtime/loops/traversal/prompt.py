@@ -12,7 +12,7 @@ from ....adapters.state import StateStore
 from ....lang.catalogue.schema import Attribute, Schema
 from ...excerpts import clipped, excerpt, fenced
 from ...gasl.records import cut
-from ...prompt_files import fill, read_prompt
+from ...templates import fill, read_prompt
 from .traversal_results import Step
 
 __all__ = ["Refused", "build_prompt", "fitted", "outcome_view", "trail_view"]

@@ -11,10 +11,10 @@ from attrs import field, frozen
 from ....adapters.llm.strict_schema import means_of
 from ...errors import RequestError
 from ...gasl import GASLExecutor
-from ...gasl.state_graph import is_of_another, same_name, told_of_another
+from ...gasl.surroundings import is_of_another, same_name, told_of_another
 from ...models.caller import Caller
 from ...results import Trace
-from ...runs.event_log import logged
+from ...runs.journal import logged
 from .loop import Choose, Loop, highest
 from .planner import Asker, Paid, small_grammar
 from .question_store import AskRecorder, Kept, last_asked, open_asks

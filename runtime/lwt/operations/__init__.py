@@ -39,7 +39,7 @@ async def _run_seed(call: Call, context: Context) -> Outcome:
 
 async def _run_answer(call: Call, context: Context) -> Outcome:
     """Write an answer until it is good enough. It brings the loop of such answers, which other scripts do without."""
-    from .answer_step import run_answer
+    from .basic import run_answer
 
     return await run_answer(call, context)
 

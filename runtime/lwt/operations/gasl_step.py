@@ -11,8 +11,7 @@ from ....lang.catalogue.operations import BUILTIN
 from ....lang.embedded import Embedded, embedded
 from ....lang.trees.lwt import Call, Reference, Template, references
 from ...gasl import ParseError
-from ...gasl.records import ExecutionRecord, last_with_value
-from ...gasl.variables import ContextStore, Value
+from ...gasl.records import ContextStore, ExecutionRecord, Value, last_with_value
 from ...results import Failed, Outcome, StepFailed, plain
 from ...templates import Scope, resolve, text_of
 from .operation import Context, read_beside, read_options

@@ -13,8 +13,7 @@ from ....lang.catalogue.operations import COMMON_OPTIONS, OptionSpec, Signature
 from ....lang.diagnostic import nearest
 from ....lang.trees.lwt import Call, ListValue, ObjectValue, Scalar, Template, Value, Word
 from ....lang.trees.lwt import Choice as ChoiceValue
-from ...gasl.records import STOPPING
-from ...gasl.variables import ContextStore
+from ...gasl.records import STOPPING, ContextStore
 from ...models.caller import Caller
 from ...results import Failed, Outcome, StepFailed
 from ...templates import Scope

@@ -16,8 +16,8 @@ from ....lang.diagnostic import Diagnostic, has_errors
 from ....lang.documents.seed import read_seed
 from ....lang.linter.seed import check
 from ....lang.source import Source
+from ....lang.trees import walk
 from ....lang.trees.lwt import Call, Script, Template
-from ....lang.trees.node import walk
 from ....lang.trees.seed import FormulaSeed
 from ...events import BudgetReached, CallFinished, CallRetried, CallStarted
 from ...models.caller import Request

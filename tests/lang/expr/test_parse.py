@@ -5,6 +5,7 @@ import sys
 import pytest
 from knotwork.lang.parse.expr import parse_expr
 from knotwork.lang.source import Source
+from knotwork.lang.trees import walk
 from knotwork.lang.trees.expr import (
     Arithmetic,
     BoolChain,
@@ -25,7 +26,6 @@ from knotwork.lang.trees.expr import (
     Subscript,
     TupleDisplay,
 )
-from knotwork.lang.trees.node import walk
 
 A, B, C, D = (Name(name) for name in "abcd")
 ONE, TWO = Literal(1), Literal(2)

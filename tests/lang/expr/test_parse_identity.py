@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 from knotwork.lang.parse.expr import parse_expr
-from knotwork.lang.printer.expr import format_expr
+from knotwork.lang.printer.expr_printer import format_expr
 
 LINES = (Path(__file__).parents[2] / "golden/expr/identity.expr").read_text(encoding="utf-8").splitlines()[1:]
 

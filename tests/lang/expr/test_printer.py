@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from knotwork.lang.parse.expr import parse_expr
 from knotwork.lang.parse.expr.recovery.reader import Reader
-from knotwork.lang.printer.expr import format_expr
+from knotwork.lang.printer.expr_printer import format_expr
 from knotwork.lang.trees.expr import (
     Arithmetic,
     BoolChain,

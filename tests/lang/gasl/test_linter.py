@@ -9,7 +9,7 @@ from knotwork.lang.catalogue.rules.gasl_rules import GASL_CHECK_RULES
 from knotwork.lang.diagnostic import apply_edits
 from knotwork.lang.linter.gasl import LINTS, check
 from knotwork.lang.parse.gasl import parse_gasl
-from knotwork.lang.printer.gasl import format_gasl
+from knotwork.lang.printer.gasl_printer import format_gasl
 from support.gasl_schema import CEILING, PEOPLE
 from support.programs import programs
 

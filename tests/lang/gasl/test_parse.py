@@ -5,10 +5,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 from knotwork.lang.parse.gasl import parse_command, parse_condition, parse_gasl
 from knotwork.lang.source import Source
-from knotwork.lang.trees import gasl
+from knotwork.lang.trees import gasl, walk
 from knotwork.lang.trees.conditions import And, Comparison, Constant, Field, Items, Length, Not, NullTest, Or, Variable
 from knotwork.lang.trees.gasl import Comment, Statement, Try
-from knotwork.lang.trees.node import walk
 
 SEED = [
     "DECLARE co_authorship_analysis AS DICT",

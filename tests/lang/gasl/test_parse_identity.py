@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 from knotwork.lang.parse.gasl import parse_command, parse_gasl
-from knotwork.lang.printer.gasl import format_command, format_gasl
+from knotwork.lang.printer.gasl_printer import format_command, format_gasl
 
 LINES = (Path(__file__).parents[2] / "golden/gasl/identity.gasl").read_text(encoding="utf-8").splitlines()
 COMMANDS = [line for line in LINES if not line.startswith("#")]

@@ -3,7 +3,7 @@
 import pytest
 from hypothesis import HealthCheck, given, settings
 from knotwork.lang.parse.gasl import parse_command, parse_condition, parse_gasl
-from knotwork.lang.printer.gasl import format_command, format_condition, format_gasl, format_name, format_text
+from knotwork.lang.printer.gasl_printer import format_command, format_condition, format_gasl, format_name, format_text
 from knotwork.lang.source import Source
 from knotwork.lang.trees import gasl
 from knotwork.lang.trees.conditions import And, Comparison, Constant, Field, Not, NullTest, Or, Variable

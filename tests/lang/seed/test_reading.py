@@ -7,10 +7,10 @@ from typing import Any
 import jsonschema
 import pytest
 from knotwork.lang.documents.seed import SEED_SCHEMA, SEED_SCHEMA_000, read_seed
-from knotwork.lang.printer.expr import format_expr
+from knotwork.lang.printer.expr_printer import format_expr
 from knotwork.lang.source import Source
+from knotwork.lang.trees import walk
 from knotwork.lang.trees.expr import Expr
-from knotwork.lang.trees.node import walk
 from knotwork.lang.trees.seed import (
     IN_PARTS,
     Aggregate,

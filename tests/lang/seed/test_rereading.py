@@ -12,7 +12,7 @@ from knotwork.lang.documents.seed import Document, read_seed, reread_json
 from knotwork.lang.linter.seed import check
 from knotwork.lang.service import Known, Reading, diagnose
 from knotwork.lang.source import Source
-from knotwork.lang.trees.node import walk
+from knotwork.lang.trees import walk
 
 NAMES = ("N0", "N1", "N2", "F0", "F1", "S0", "S1", "else", "stars", "mood", "len", "extractions")
 WHERES: tuple[Any, ...] = (

@@ -9,10 +9,10 @@ from knotwork.lang.diagnostic import Diagnostic, apply_edits
 from knotwork.lang.parse.gasl import parse_gasl
 from knotwork.lang.parse.lwt import parse_lwt
 from knotwork.lang.service import Known, Variable, definition, diagnose, references, renamable, rename
+from knotwork.lang.trees import walk
 from knotwork.lang.trees.conditions import Variable as Braces
 from knotwork.lang.trees.gasl import Name
 from knotwork.lang.trees.lwt import references as lwt_references
-from knotwork.lang.trees.node import walk
 
 PROGRAM = """FIND nodes AS people
 COUNT people BY kind AS n

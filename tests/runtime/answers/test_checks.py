@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from knotwork.lang.evaluate.text_checks import FORMS, MOST
-from knotwork.runtime.answers.checks import read_check, read_checks
+from knotwork.runtime.answers.evaluation import read_check, read_checks
 from knotwork.runtime.errors import RequestError
 
 SCHEMA = 'schema:{"type": "object", "properties": {"age": {"type": "integer"}}, "required": ["age"]}'

@@ -8,8 +8,7 @@ from typing import Any
 
 import pytest
 from knotwork.runtime.answers.answer_results import Evaluation
-from knotwork.runtime.answers.checks import Verdict, read_check
-from knotwork.runtime.answers.evaluation import as_evaluator, as_evaluators, check_evaluators
+from knotwork.runtime.answers.evaluation import Verdict, as_evaluator, as_evaluators, check_evaluators, read_check
 from knotwork.runtime.errors import RequestError
 from knotwork.runtime.results import Failed, StepFailed
 

@@ -53,7 +53,7 @@ def test_a_client_that_was_opened_is_closed(monkeypatch):
         opened.append(Model(["x"], [evaluation(9.0)]))
         return opened[-1]
 
-    monkeypatch.setattr("knotwork.runtime.models.wiring.open_model", open_model)
+    monkeypatch.setattr("knotwork.runtime.models.factory.open_model", open_model)
     made = answers.generate_answer_sync(
         "x", "", "clear", model="openai:a", judges=["openai:b", "openai:a", "openai:b"], scale="ten", ask="text"
     )

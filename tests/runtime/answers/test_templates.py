@@ -5,7 +5,7 @@ import json
 import pytest
 from knotwork.runtime.answers.templates import BUILTIN, Template, find_template, read_templates
 from knotwork.runtime.errors import RequestError
-from knotwork.runtime.prompt_files import filled
+from knotwork.runtime.templates import filled
 from support.answering import Model, answered, evaluation
 
 MINE = {

@@ -12,7 +12,7 @@ from knotwork import seed
 from knotwork.lang.diagnostic import Diagnostic, Edit
 from knotwork.lang.source import Source, Span
 from knotwork.runtime.events import Events
-from knotwork.runtime.loops.compile.compile_prompts import (
+from knotwork.runtime.loops.compile.compile_store import (
     LONGEST_ANSWER,
     LONGEST_SHOWN,
     LONGEST_TOLD,

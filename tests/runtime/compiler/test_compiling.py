@@ -8,7 +8,7 @@ from knotwork import seed
 from knotwork.adapters.llm import Completion, Refused, Unavailable, Usage, WrongKey
 from knotwork.adapters.llm.middleware import Own, Validated, as_client
 from knotwork.runtime.events import DraftMended, Events, PhaseFinished, PhaseStarted, RepairAsked
-from knotwork.runtime.loops.compile.compile_prompts import CompileRequest, ask_for
+from knotwork.runtime.loops.compile.compile_store import CompileRequest, ask_for
 from knotwork.runtime.loops.compile.compiler import compile_task
 from knotwork.runtime.models.caller import Caller
 from knotwork.runtime.results import Recorded, Trace

@@ -6,7 +6,7 @@ import pytest
 from knotwork import seed
 from knotwork.adapters.llm.answers import answer_format
 from knotwork.adapters.llm.strict_schema import strict_form
-from knotwork.runtime.loops.compile.compile_prompts import schema_of
+from knotwork.runtime.loops.compile.compile_store import schema_of
 from support.compiling import ASKED_AGAIN, GOOD, PHASES, TASK, Author, phase_of, written
 from support.model_server import KEY, ModelServer
 from support.strict_rules import in_strict_form, strict_faults

@@ -10,7 +10,7 @@ from knotwork.adapters.llm import BudgetExceeded, Refused, TimedOut, Truncated, 
 from knotwork.adapters.llm.budget import Ledger
 from knotwork.lang.trees.seed import Extracted, FormulaSeed, ReviewHandling
 from knotwork.runtime.events import CallFinished, CallRetried, CallStarted, Events
-from knotwork.runtime.models.wiring import ModelSettings, open_model
+from knotwork.runtime.models.factory import ModelSettings, open_model
 from knotwork.runtime.seeds.extraction import Extractor
 from knotwork.runtime.seeds.extraction_prompts import way_of_asking
 from knotwork.runtime.seeds.seed_results import Counts, Extraction, SeedResult

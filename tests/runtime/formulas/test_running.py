@@ -11,8 +11,7 @@ import pytest
 from knotwork.adapters.llm import BudgetExceeded
 from knotwork.lang.trees.seed import Keep
 from knotwork.runtime.events import Events, RunStarted, StepFinished
-from knotwork.runtime.seeds.compute import estimate
-from knotwork.runtime.seeds.loaded_seed import check, load
+from knotwork.runtime.seeds.compute import check, estimate, load
 from knotwork.runtime.seeds.reviews import ContextError, FilterError
 from knotwork.runtime.seeds.seed_results import SeedResult, read_result
 from knotwork.runtime.seeds.seed_run import Totals, run_many, run_one

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 from knotwork.adapters.llm import BudgetExceeded, Completion, Unavailable
-from knotwork.runtime.gasl.variables import Value
+from knotwork.runtime.gasl.records import Value
 from support.clients import Scripted, Timed
 from support.runners import arun, evidence, plain, run, session
 

@@ -21,7 +21,7 @@ from knotwork.adapters.llm import (
 from knotwork.adapters.llm.middleware import Validated, as_client
 from knotwork.runtime.events import CallFinished, CallRetried, CallStarted, Events
 from knotwork.runtime.gasl.commands.evidence import Lazy
-from knotwork.runtime.gasl.variables import Value
+from knotwork.runtime.gasl.records import Value
 from support.clients import Scripted, Timed
 from support.processing import GOOD, ITEMS, NAMES, answer, echo_rows, numbered, process
 from support.runners import arun, evidence, plain, run, session

@@ -231,7 +231,7 @@ def test_nothing_of_a_block_is_there_before_it_ends(tmp_path: Path) -> None:
         block = 'TRY\n  UPDATE kept WITH people\n  CLASSIFY people BY "age" INTO ("a", "b") AS c\nEND'
         running = asyncio.create_task(opened.aexecute_one(block))
         await model.reached(1)
-        from knotwork.runtime.models.wiring import read_state
+        from knotwork.runtime.models.factory import read_state
 
         seen = read_state(tmp_path / "run")
         assert kept(seen) == []

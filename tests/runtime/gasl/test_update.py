@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 from knotwork.adapters.state import StateError
-from knotwork.runtime.gasl.variables import Value
+from knotwork.runtime.gasl.records import Value
 from support.runners import evidence, run, session
 
 

@@ -2,9 +2,9 @@
 
 import pytest
 from knotwork import gasl
-from knotwork.runtime.gasl.variables import ContextStore
+from knotwork.runtime.gasl.records import ContextStore
 from knotwork.runtime.loops.traversal.plan_answer import Completed, Proposed, read_answer
-from knotwork.runtime.loops.traversal.plan_check import Action, check_draft
+from knotwork.runtime.loops.traversal.plan_run import Action, check_draft
 from knotwork.runtime.loops.traversal.planner import SMALL_TOKENS, small_grammar
 from support.admitting import admits, matcher_of
 from support.generation import generate

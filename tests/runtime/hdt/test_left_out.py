@@ -7,7 +7,7 @@ import pytest
 from knotwork.runtime.loops.traversal.plan_answer import read_answer
 from knotwork.runtime.loops.traversal.prompt import fitted, outcome_view, trail_view
 from knotwork.runtime.loops.traversal.traversal_results import Step, Supposed
-from knotwork.runtime.prompt_files import read_prompt
+from knotwork.runtime.templates import read_prompt
 from support.traversing import Planning, asked, plan
 
 WORDS = "The company was founded in Zurich and makes instruments for laboratories; it employs people and owns patents. "

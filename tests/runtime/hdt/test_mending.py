@@ -11,11 +11,11 @@ from hypothesis import strategies as st
 from knotwork import gasl
 from knotwork.lang.diagnostic import apply_edits, has_errors
 from knotwork.lang.parse.gasl import parse_gasl
-from knotwork.lang.printer.gasl import format_condition
+from knotwork.lang.printer.gasl_printer import format_condition
 from knotwork.lang.trees.conditions import And, Comparison, Condition, Constant, Field, Items, Not, Or, Variable
-from knotwork.runtime.gasl.variables import ContextStore
+from knotwork.runtime.gasl.records import ContextStore
 from knotwork.runtime.loops.traversal.plan_answer import Draft
-from knotwork.runtime.loops.traversal.plan_check import Action, Refusal, check_draft, keeping, renamed
+from knotwork.runtime.loops.traversal.plan_run import Action, Refusal, check_draft, keeping, renamed
 from support.executing import library
 from support.traversing import Planning, asked, plan
 

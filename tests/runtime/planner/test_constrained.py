@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 from knotwork import planner
 from knotwork.adapters.llm.tools import read_grammar
-from knotwork.runtime.loops.rank.expand_phase import TOOLS
+from knotwork.runtime.loops.rank.phases import TOOLS
 from knotwork.runtime.loops.rank.plan_phase import plan_grammar
 from support.model_server import KEY, ModelServer
 

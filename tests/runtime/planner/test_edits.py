@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 from knotwork.lang.diagnostic import Diagnostic
 from knotwork.runtime.loops.rank.draft_script import Edited, Skeleton, checked
-from knotwork.runtime.loops.rank.expand_phase import SHOWN, read_path
+from knotwork.runtime.loops.rank.phases import SHOWN, read_path
 from knotwork.runtime.loops.rank.plan_phase import compact
 
 FINAL = '(final)=LLM("Items: [5]. Output the best index.")'

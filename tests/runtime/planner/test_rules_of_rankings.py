@@ -8,7 +8,7 @@ import pytest
 from knotwork.lang.catalogue.rules import RULES, Rule
 from knotwork.lang.diagnostic import Diagnostic, has_errors
 from knotwork.runtime.loops.rank.draft_script import Skeleton, checked, read_plan
-from knotwork.runtime.loops.rank.expand_phase import read_path
+from knotwork.runtime.loops.rank.phases import read_path
 from knotwork.runtime.loops.rank.tools import read_calls
 
 RANK_RULES = [rule for rule in RULES.values() if rule.language == "rank"]

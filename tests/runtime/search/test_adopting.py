@@ -8,7 +8,7 @@ from knotwork import gasl
 from knotwork.adapters.state import StoreError
 from knotwork.runtime.gasl import GASLExecutor
 from knotwork.runtime.loops.search import Action, AdoptError, Budget, Filled, adopt, search
-from knotwork.runtime.models.wiring import NetworkXAdapter, open_state
+from knotwork.runtime.models.factory import NetworkXAdapter, open_state
 from support.executing import library
 from support.scripted import Scripted
 

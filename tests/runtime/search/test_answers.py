@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 from knotwork.runtime.gasl import GASLExecutor
 from knotwork.runtime.loops.search import Action, Budget, Filled, search
-from knotwork.runtime.models.wiring import NetworkXAdapter, open_state
+from knotwork.runtime.models.factory import NetworkXAdapter, open_state
 from support.executing import library
 from support.scripted import Scripted
 

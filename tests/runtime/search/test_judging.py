@@ -7,9 +7,8 @@ import pytest
 from knotwork.adapters.llm import WrongKey
 from knotwork.runtime.gasl import GASLExecutor
 from knotwork.runtime.loops.search import Action, Budget, Judged, search
-from knotwork.runtime.models.caller import Caller
-from knotwork.runtime.models.usage import Spent
-from knotwork.runtime.models.wiring import NetworkXAdapter, open_state
+from knotwork.runtime.models.caller import Caller, Spent
+from knotwork.runtime.models.factory import NetworkXAdapter, open_state
 from knotwork.runtime.results import Trace
 from support.executing import library
 from support.scripted import Scripted

@@ -8,8 +8,8 @@ from knotwork.adapters.llm import BudgetExceeded
 from knotwork.runtime.events import Events
 from knotwork.runtime.gasl import GASLExecutor
 from knotwork.runtime.loops.search import Action, Budget, Filled, Settings, search
-from knotwork.runtime.models.usage import Spent
-from knotwork.runtime.models.wiring import NetworkXAdapter, open_state
+from knotwork.runtime.models.caller import Spent
+from knotwork.runtime.models.factory import NetworkXAdapter, open_state
 from support.executing import library
 from support.scripted import Scripted
 

@@ -10,8 +10,8 @@ from attrs import field as attribute
 
 from ....diagnostic import Diagnostic, Edit
 from ....source import NOWHERE, Span
+from ....trees import Node
 from ....trees.expr import Expr
-from ....trees.node import Node
 from ...repairs import Fault, fault, shown
 from .pieces import CLOSING, OPENING, Piece, cut
 
@@ -202,7 +202,7 @@ _ELSE = frozenset({"else", "otherwise", "default"})
 
 def complete(root: Node) -> bool:
     """Say whether the tree has no hole."""
-    from ....trees.node import walk
+    from ....trees import walk
 
     return not any(isinstance(node, Hole) for node in walk(root))
 

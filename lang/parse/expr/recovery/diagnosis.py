@@ -11,7 +11,7 @@ from collections import Counter
 from attrs import evolve
 
 from ....diagnostic import Diagnostic, Edit, apply_edits, sort_key
-from ....printer.expr import VALUE, format_expr, rank
+from ....printer.expr_printer import VALUE, format_expr, rank
 from ....source import Span
 from ....trees.expr import Expr
 from ...repairs import fault, shown

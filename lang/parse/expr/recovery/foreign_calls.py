@@ -4,7 +4,7 @@ import math
 
 from attrs import evolve, frozen
 
-from ....catalogue.functions import FUNCTIONS, METHODS
+from ....catalogue.operations import FUNCTIONS, METHODS
 from ....diagnostic import Edit
 from ....source import Span
 from ....trees.expr import (

@@ -6,8 +6,8 @@ import attrs
 from attrs import evolve
 
 from ....source import Span
+from ....trees import Node, walk
 from ....trees.expr import Call, Clause, Comparison, Comprehension, Conditional, Expr, Field, Literal, Name, Subscript
-from ....trees.node import Node, walk
 from .cursor import Cursor, Hole
 from .pieces import Piece
 

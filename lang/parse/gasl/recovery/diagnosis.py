@@ -13,15 +13,13 @@ from ....source import Span
 from ....trees.gasl import Comment, Item, Statement, Try
 from ...repairs import Fault, Repaired, fault, repair, shown
 from ..engine import Failure, Read, read
-from ..lines import BLOCK_WORD, Chunk, chunk_at, end_of_line, woven
+from ..lines import BLOCK_WORD, Chunk, chunk_at, end_of_line, explain_outside, woven
 from .ambiguous import DOUBTS
 from .attempt import Broken
 from .foreign_syntax import FOREIGN, RANGES
 from .keywords import FIRST, LEFT_OUT, WORDS, expectation
-from .literals import VALUES
-from .names import NAMES
+from .literals import NAMES, VALUES
 from .statements import HEADS, MISPLACED, SHAPE
-from .stray_lines import explain_outside
 
 __all__ = ["Recovery", "explain_condition", "recover"]
 

@@ -6,9 +6,8 @@ import re
 from ....diagnostic import nearest
 from ....source import Span
 from ...repairs import Fault, fault, shown
-from ..lines import COMMANDS, FORMS
+from ..lines import BULLET, COMMANDS, FORMS
 from .attempt import Broken, Edits, Piece, swap
-from .stray_lines import BULLET
 
 __all__ = ["HEADS", "MISPLACED", "SHAPE"]
 

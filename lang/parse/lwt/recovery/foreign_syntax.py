@@ -11,8 +11,7 @@ from ....source import Span
 from ...repairs import Fault, fault, shown
 from ..engine import reference_pattern
 from ..shapes import ID, OPTION_VALUE, REFERENCE, end_of_line, is_option, loose_tail, option_tail, swallows
-from .attempt import Broken
-from .references import respelled
+from .references import Broken, respelled
 
 __all__ = ["HABITS", "LATE", "bare_expression"]
 

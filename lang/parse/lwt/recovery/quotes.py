@@ -12,7 +12,7 @@ from ....source import Span
 from ...repairs import Fault, fault
 from ..engine import reference_pattern
 from ..shapes import OPTION_NAMES, Tail, delimits, loose_tail, option_tail, swallows
-from .attempt import Broken
+from .references import Broken
 
 __all__ = ["inner_quotes", "open_string", "quoted_name", "stray_quote", "unclosed_before_options", "unopened_value"]
 

@@ -27,7 +27,7 @@ from ..shapes import (
     first_shown,
     next_head,
 )
-from .stray_text import ends_a_call, explain_bad_head, is_text
+from .diagnosis import ends_a_call, explain_bad_head, is_text
 
 __all__ = ["LINE_WITH_FENCE", "MAX_FENCES", "MOST_BROKEN", "Stage", "take_off_lines", "warned"]
 

@@ -14,7 +14,7 @@ from typing import Annotated, Any
 import typer
 from typer.core import TyperCommand, TyperGroup
 
-from ..shared.output import MEANINGS, Exit, Misused
+from ..output import MEANINGS, Exit, Misused
 
 __all__ = ["COMMANDS", "app", "command", "in_our_words", "loaded"]
 
@@ -229,7 +229,7 @@ def _root(
 def command(argv: list[str]) -> int:
     """Run one command line and return its exit code; wrong usage is told here."""
     from .....adapters.llm.keys import mask_keys
-    from ..shared.output import complain
+    from ..output import complain
 
     try:
         result = app(argv, prog_name="knotwork", standalone_mode=False)

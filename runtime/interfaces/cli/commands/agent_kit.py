@@ -8,11 +8,11 @@ from typing import Annotated
 import typer
 
 from ..... import __version__
-from .....adapters.permissions import named_folder
+from .....adapters.sqlite_store import named_folder
 from .....lang.diagnostic import printable
 from ...agentkit import kit
 from ...atomic_write import replace_file
-from ..shared.output import Exit, Misused, say
+from ..output import Exit, Misused, say
 
 
 def agent_kit(

@@ -4,18 +4,7 @@ from typing import Annotated, Literal
 
 import typer
 
-from ..shared.params import (
-    LIMITS,
-    MaxCalls,
-    MaxConcurrency,
-    MaxCost,
-    MaxTokens,
-    ModelSpec,
-    NoCache,
-    PriceOf,
-    Rate,
-    no_key,
-)
+from ..params import LIMITS, MaxCalls, MaxConcurrency, MaxCost, MaxTokens, ModelSpec, NoCache, PriceOf, Rate, no_key
 
 __all__ = ["answer"]
 

@@ -4,7 +4,7 @@ from typing import Annotated, Literal
 
 import typer
 
-from ..shared.params import (
+from ..params import (
     LIMITS,
     AsWritten,
     ChunksFile,

@@ -4,7 +4,7 @@ from typing import Annotated, Literal
 
 import typer
 
-from ..shared.params import AsWritten, GraphSource, InputFile, Lenient, MaxSteps, ScriptFiles, StateFolder
+from ..params import AsWritten, GraphSource, InputFile, Lenient, MaxSteps, ScriptFiles, StateFolder
 
 __all__ = ["check"]
 
@@ -28,11 +28,11 @@ def check(
 
     Example: knotwork check cafes.lwt --input request.json
     """
-    from ..shared.checks import check_files, report
+    from ..inputs import check_files, report
 
     against = None
     if graph is not None or state is not None:
-        from ..shared.inputs import look_at
+        from ..inputs import look_at
 
         against = look_at(graph, state, raw)
     results = check_files(files, "lenient" if lenient else "strict", input_file, against, max_steps=max_steps)

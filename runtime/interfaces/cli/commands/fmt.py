@@ -10,16 +10,15 @@ import typer
 
 from .....lang.diagnostic import has_errors, printable
 from .....lang.parse.lwt import parse_lwt
-from .....lang.printer.lwt import format_lwt
+from .....lang.printer.lwt_printer import format_lwt
 from .....lang.source import Source
 from .....lang.trees.gasl import Program
 from .....lang.trees.lwt import Mode, Script
 from ....api.checked import Checked
 from ...atomic_write import is_stream, replace_file
-from ..shared.checks import show
-from ..shared.files import STDIN, Unreadable, only_one_stdin, read_source, required
-from ..shared.output import Exit, colour, complain, paint, say
-from ..shared.params import Lenient, MaxSteps, ScriptFiles
+from ..inputs import STDIN, Unreadable, only_one_stdin, read_source, required, show
+from ..output import Exit, colour, complain, paint, say
+from ..params import Lenient, MaxSteps, ScriptFiles
 
 
 def fmt(
@@ -119,7 +118,7 @@ def _program(source: Source) -> Program:
 
 def _formatted_program(program: Program) -> str:
     """As ``_formatted`` for a program."""
-    from .....lang.printer.gasl import format_gasl
+    from .....lang.printer.gasl_printer import format_gasl
 
     text = format_gasl(program)
     if _program(Source(text, program.source.name)).items != program.items:

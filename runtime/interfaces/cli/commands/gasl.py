@@ -17,14 +17,13 @@ from ....events import Events
 from ....gasl import GASLExecutor
 from ....gasl.records import ExecutionRecord, plan_status
 from ....runs.debug_log import DebugLog, level
-from ....session.workspace import Models, close_models
+from ....workspace import Models, close_models
 from ...options import Ground, Limits
-from ..program_view import Form, code_of, failed, show_value
-from ..run_program import asks_a_model, open_executor
-from ..shared.checks import show
-from ..shared.interrupt import cancelling
-from ..shared.output import Exit, Misused, complain, say
-from ..shared.params import AsWritten, ChunksFile, GraphSource, OnAnotherGraph, StateFolder, no_key
+from ..display import cancelling
+from ..inputs import show
+from ..output import Exit, Misused, complain, say
+from ..params import AsWritten, ChunksFile, GraphSource, OnAnotherGraph, StateFolder, no_key
+from ..run_program import Form, asks_a_model, code_of, failed, open_executor, show_value
 
 
 def gasl(

@@ -20,7 +20,7 @@ def grammar(
 
     Example: knotwork grammar lwt --for openai > tool.json
     """
-    from ..shared.output import Exit
+    from ..output import Exit
 
     if dialect == "lark":
         from ..... import grammar as grammars

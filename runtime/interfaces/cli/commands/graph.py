@@ -9,10 +9,10 @@ from attrs import asdict
 
 from .....lang.catalogue.schema import Attribute, Schema
 from .....lang.diagnostic import printable
-from ....models.wiring import open_graph
-from ...table_rows import attribute_rows, cut_value
-from ..shared.output import Exit, json_text, say
-from ..shared.params import AsWritten
+from ....models.factory import open_graph
+from ...figures import attribute_rows, cut_value
+from ..output import Exit, json_text, say
+from ..params import AsWritten
 
 app = typer.Typer(name="graph", no_args_is_help=True, help="Look at a graph: how it is loaded, and what it holds.")
 
@@ -63,7 +63,7 @@ def show_info(source: str, raw: bool, form: Literal["table", "json"]) -> int:
     print(f"graph    {printable(report.source)}\nformat   {report.format}\nkind     {report.kind}")
     print(f"nodes    {report.nodes:,}\nedges    {report.edges:,}")
     if report.changes:
-        from ..shared.tables import render
+        from ..display import render
 
         rows = [
             [change.where, change.says, f"{change.count:,}", *_sides(*change.examples[0])] for change in report.changes
@@ -107,7 +107,7 @@ def _print_attributes(kind: str, attributes: Mapping[str, Attribute]) -> None:
     if not attributes:
         print(f"\n{kind}s have no attributes")
         return
-    from ..shared.tables import render
+    from ..display import render
 
     rows = attribute_rows(attributes)
     columns = [f"{kind} attribute", f"{kind}s", "types", "different", "frequent values"]

@@ -5,7 +5,7 @@ import os
 import sys
 from importlib.util import find_spec
 
-from ..shared.output import Exit, Misused, say
+from ..output import Exit, Misused, say
 
 __all__ = ["perform"]
 

@@ -12,12 +12,12 @@ from attrs import frozen
 
 from .....adapters.llm import NotConfigured
 from .....lang.diagnostic import printable
-from ....models.wiring import default_spec
+from ....models.factory import default_spec
 from ...mcp.workspace import Ground, Limits, Settings
 from ...options import check_folder, named_specs, price_of
-from ..shared.inputs import telling, there, warn
-from ..shared.output import Exit, Misused, complain, say
-from ..shared.params import (
+from ..inputs import telling, there, warn
+from ..output import Exit, Misused, complain, say
+from ..params import (
     LIMITS,
     AsWritten,
     ChunksFile,
@@ -214,7 +214,7 @@ def _opened(settings: Settings) -> Ground:
 
 def _over_stdio(settings: Settings) -> int:
     from ..... import __version__
-    from ...mcp.stdio_transport import serve_stdio
+    from ...mcp.transports import serve_stdio
 
     if sys.stdin.isatty():
         say("waiting for a client on stdin; a host starts this command by itself. Ctrl-C leaves")
@@ -224,10 +224,10 @@ def _over_stdio(settings: Settings) -> int:
 
 def _over_http(settings: Settings, asked: McpAsked, port: int) -> int:
     from ..... import __version__
-    from ...http.keys import Keys, KeysError
+    from ...http.access import Keys, KeysError
+    from ...http.server import Limits as OfDoor
     from ...http.server import NoPort
-    from ...http.server_settings import Limits as OfDoor
-    from ...mcp.http_transport import Door, serve_http
+    from ...mcp.transports import Door, serve_http
 
     keys = Keys(keys_path(asked.keys))
     try:

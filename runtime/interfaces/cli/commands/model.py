@@ -7,7 +7,7 @@ from typing import Annotated, Literal
 import typer
 
 from .....adapters.llm import NotConfigured, weights
-from ..shared.output import Exit, complain, json_text, say
+from ..output import Exit, complain, json_text, say
 
 app = typer.Typer(name="model", no_args_is_help=True, help="Get and list models that run in this machine's memory.")
 

@@ -4,7 +4,7 @@ from typing import Annotated, Literal
 
 import typer
 
-from ..shared.params import InputFile, Lenient, MaxSteps
+from ..params import InputFile, Lenient, MaxSteps
 
 __all__ = ["plan"]
 

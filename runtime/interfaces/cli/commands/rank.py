@@ -1,12 +1,39 @@
 """``knotwork rank``: items ranked for a request; a model plans a script, completes it, and the script names the items."""
 
-from typing import Annotated, Literal
+import asyncio
+import os
+import sys
+from collections.abc import Callable, Sequence
+from time import perf_counter
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
+from attrs import evolve, frozen
 
-from ..shared.params import LIMITS, MaxConcurrency, MaxCost, MaxTokens, ModelSpec, NoCache, PriceOf, Rate
+from .....adapters.llm.strict_schema import means_of
+from .....lang.diagnostic import Diagnostic
+from ....api.checked import Checked
+from ....errors import RequestError
+from ....events import Event, Events
+from ....loops.rank.ranker import MAX_ITERATIONS, Work, check_requests, prepare, rank_many
+from ....loops.rank.ranking_results import CALLS, Ranked, RunError, StoredRanking, load, ranked_done, start, totals_done
+from ....lwt.run_store import Recorder
+from ....models.caller import Caller
+from ....models.factory import default_spec
+from ....results import Trace
+from ....runs.debug_log import DebugLog, level
+from ....runs.journal import EventLog
+from ....workspace import Models, close_models
+from ...figures import Calls
+from ...options import open_models
+from ..display import cancelling
+from ..inputs import Unreadable, only_one_stdin, read_input, read_source, show
+from ..output import Exit, Misused, complain, is_terminal, say
+from ..params import LIMITS, MaxConcurrency, MaxCost, MaxTokens, ModelSpec, NoCache, PriceOf, Rate
+from ..rank_view import Lines, RankAsked, finish, resume_command
 
-__all__ = ["rank"]
+if TYPE_CHECKING:
+    from ..rank_view import Screen
 
 
 def rank(
@@ -108,7 +135,6 @@ def rank(
     Example: knotwork rank cafes.json --request "cafe with drive-thru"
     """
     from ...options import Limits
-    from ..rank_run import perform
     from ..rank_view import RankAsked
 
     return perform(
@@ -117,3 +143,228 @@ def rank(
             Limits(max_calls, max_tokens, max_cost, price, rate, not no_cache),
         )
     )  # fmt: skip
+
+
+# What ``rank`` does before anything is spent: items and requests read and checked, an earlier run found.
+
+
+# What ``rank`` has when everything is read and nothing is spent yet.
+
+
+@frozen
+class Ready:
+    """What will be ranked: the items as they were given, the requests, and the run that goes on with it."""
+
+    given: Any
+    work: Work
+    requests: Sequence[str]
+    stored: StoredRanking | None
+
+
+_EXAMPLE = 'knotwork rank cafes.json --request "cafe with drive-thru"'
+_ITEMS = '[{"name": "Milkcrate"}, ...], or {"items": [...]}'
+_OF_SCRIPTS = "knotwork run SCRIPT --input -"
+_LINE = '{"request": "cafe with drive-thru"}'
+_KEYS = ("request", "context", "query", "question", "text")
+"""What a line of requests may call the request; "context" is the older name."""
+
+
+def perform(asked: RankAsked) -> int:
+    """Do what was asked and return the exit code. Raises ``Misused`` and ``NotConfigured``."""
+    only_one_stdin([asked.items, asked.requests])
+    if asked.request is not None and asked.requests is not None:
+        raise Misused("--request and --requests are both given", "one of them")
+    try:
+        ready = _ready(asked)
+    except Unreadable as error:
+        show([Checked((_hinted(error),), error.source)], sys.stderr)
+        say("nothing was ranked")
+        return Exit.ERRORS
+    except RunError as error:
+        complain(error.message, error.hint)
+        return Exit.USAGE
+    except RequestError as error:
+        raise Misused(f"{_place(asked, error.parameter)}: {error.message}", error.hint) from None
+    # brings the event loop, which nothing before needs
+
+    return run(asked, ready)
+
+
+def _ready(asked: RankAsked) -> Ready:
+    stored = load(asked.resume) if asked.resume is not None else None
+    if asked.items is not None:
+        items = read_input(asked.items)
+    elif stored is not None:
+        items = stored.items
+    else:
+        raise Misused("there are no items to rank", _EXAMPLE)
+    if asked.request is not None:
+        requests: Sequence[str] = [asked.request]  # --limit, at least 1, changes nothing
+    elif asked.requests is not None:
+        requests = _requests(asked.requests)[: asked.limit]
+    elif stored is not None:
+        requests = stored.requests[: asked.limit]
+    else:
+        raise Misused("nothing says what is wanted", f"{_EXAMPLE}, or --requests FILE.jsonl")
+    most = MAX_ITERATIONS if asked.max_iterations is None else asked.max_iterations
+    work = prepare(items, max_iterations=most, max_concurrency=asked.max_concurrency, time_limit=asked.time_limit)
+    check_requests(requests)
+    return Ready(items, work, requests, stored)
+
+
+def _hinted(error: Unreadable) -> Diagnostic:
+    """Return what is wrong with a file, its hints in the words of this command: they are those of a script's input."""
+    found, name = error.diagnostic, error.source.name
+    if found.message.endswith("it is a folder"):
+        return evolve(found, hints=(f"name a file in it, with {_ITEMS}",))
+    if found.code != "KW004":
+        return found
+    hints = tuple(hint.replace(_OF_SCRIPTS, "knotwork rank - --request ...") for hint in found.hints)
+    if not hints or hints[0].startswith("plain text"):
+        hints = (f"{'it is CSV; ' if name.lower().endswith(('.csv', '.tsv')) else ''}items are JSON: {_ITEMS}",)
+    return evolve(found, hints=hints)
+
+
+def _place(asked: RankAsked, parameter: str) -> str:
+    known = {
+        "items": asked.items or "items", "request": "--request" if asked.request is not None else asked.requests or "request",
+        "max_iterations": "--max-iterations", "time_limit": "--time-limit", "max_concurrency": "--max-concurrency",
+    }  # fmt: skip
+    return known.get(parameter, parameter)
+
+
+def _requests(name: str) -> list[str]:
+    """Return the requests of a file: a line each, a JSON object or a JSON string. Raises ``Unreadable`` and ``Misused``."""
+    from .....adapters.llm.answers import read_json
+
+    source = read_source(name, like="*.jsonl")
+    found: list[str] = []
+    for number, line in enumerate(source.text.split("\n"), 1):
+        if not line.strip():
+            continue
+        try:
+            value = read_json(line)
+        except ValueError as error:
+            why = str(error).replace("(line 1, ", "(")  # of this line
+            raise Misused(
+                f"{source.name}, line {number}: no JSON: {why}", _as_lines(source.text, source.name)
+            ) from None
+        if isinstance(value, dict):
+            value = next((value[key] for key in _KEYS if key in value), None)
+        if not isinstance(value, str) or not value.strip():
+            raise Misused(f"{source.name}, line {number}: there is no request", _as_lines(source.text, source.name))
+        found.append(value)
+    if not found:
+        raise Misused(f"{source.name} has no requests", f"a line is {_LINE}")
+    return found
+
+
+def _as_lines(text: str, name: str) -> str:
+    """Say how requests are written, and how what the file probably has is brought into that form."""
+    if text.lstrip()[:1] == "[":
+        return f"a line is {_LINE}; of one list lines are made by: jq -c '.[]' {name}"
+    if text.lstrip()[:1] not in ("{", '"'):
+        return f"a line is {_LINE}; of plain lines they are made by: jq -R . {name}"
+    return f"a line is {_LINE}"
+
+
+# What ``rank`` does once all is known: the models, the rankings, their display, the end.
+
+
+def run(asked: RankAsked, ready: Ready) -> int:
+    """Rank, and return the exit code. Raises ``NotConfigured``."""
+    calls = Calls()
+    spec = (
+        asked.llm or (str(ready.stored.head["model"]) if ready.stored is not None else "") or default_spec(os.environ)
+    )
+    ready.work.means = means_of(spec)
+    screen = _screen(calls, ready.requests)
+    note = say if screen is None else screen.note
+    models = open_models(
+        spec,
+        {},
+        evolve(asked.limits, max_calls=_most(asked, ready)),
+        asked.max_concurrency,
+        lambda text: note(f"warning: {text}"),
+    )
+    try:
+        recorder = _recorder(asked, ready, spec)
+    except RunError as error:
+        complain(error.message, error.hint)
+        return Exit.USAGE if ready.stored is not None else Exit.FAILED
+    began = perf_counter()
+    try:
+        ranked = asyncio.run(_ranked(asked, ready, models, recorder, calls, screen))
+    finally:
+        if screen is not None:
+            screen.stop()
+        recorder.close()
+    several = asked.requests is not None or len(ready.requests) > 1
+    resume = resume_command(recorder.run_id, asked, spec)
+    return finish(ranked, calls, asked, recorder, resume, perf_counter() - began, several=several)
+
+
+def _most(asked: RankAsked, ready: Ready) -> int:
+    """Return how many calls may be made."""
+    given = asked.limits.max_calls
+    return CALLS * len(ready.requests) if given is None else given
+
+
+def _recorder(asked: RankAsked, ready: Ready, spec: str) -> Recorder:
+    if ready.stored is None:
+        return start(ready.given, ready.requests, model=spec, name=f"rank {asked.items}")
+    given = ready.given if asked.items is not None else None
+    requests = ready.requests if asked.request is not None or asked.requests is not None else None
+    return ready.stored.resume(given, requests, force=asked.force)
+
+
+async def _ranked(
+    asked: RankAsked, ready: Ready, models: Models, recorder: Recorder, calls: Calls, screen: "Screen | None"
+) -> list[Ranked]:  # fmt: skip
+    cancel, began = asyncio.Event(), perf_counter()
+    gate = Caller(models.default, {}, None, Trace(), asked.max_concurrency).gate
+    several = len(ready.requests) > 1
+    log = EventLog.open(recorder.path)
+
+    def caller(number: int) -> Caller:
+        events = Events()
+        for subscriber in (calls, _teller(number, screen, several=several), log.of(events, number)):
+            events.subscribe(subscriber)
+        made = Caller(models.default, models.named, events, Trace(), asked.max_concurrency, recorder)
+        made.gate = gate
+        return made
+
+    def over(ranked: Ranked) -> None:
+        ranked_done(recorder, ranked)
+        if screen is not None:
+            screen.ranked(ranked)
+
+    note, stop = (say, None) if screen is None else (screen.note, screen.stop)
+    with cancelling(cancel, note, stop):
+        if screen is not None:
+            screen.start()
+        try:
+            ranked = await rank_many(
+                ready.work, ready.requests, caller, cancel=cancel, on_ranked=over, max_calls=_most(asked, ready)
+            )
+        finally:
+            log.close()
+            await close_models(models)
+    totals_done(recorder, ranked, perf_counter() - began)
+    return ranked
+
+
+def _screen(calls: Calls, requests: Sequence[str]) -> "Screen | None":
+    """Return the live display where a person looks on; None in a pipe and beside the debug log."""
+    if level() or not is_terminal(sys.stderr):
+        return None
+    from ..rank_view import Screen  # brings rich, which a pipe does not need
+
+    return Screen(calls, requests)
+
+
+def _teller(number: int, screen: "Screen | None", *, several: bool) -> Callable[[Event], None]:
+    """Return what tells of one request: the debug log where it is asked for, else the display or lines."""
+    if level():
+        return DebugLog(level(), 1, number)
+    return Lines(number, several) if screen is None else screen.of(number)

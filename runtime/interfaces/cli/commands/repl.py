@@ -2,20 +2,36 @@
 
 import asyncio
 import os
+import re
 import sys
+from collections import Counter
+from collections.abc import Callable, Iterator
+from functools import partial
+from importlib import import_module
+from importlib.metadata import version
+from importlib.util import find_spec
+from pathlib import Path
 from typing import Annotated, Any, Literal
 
 import typer
-from attrs import evolve
+from attrs import define, evolve
 
-from ...repl.repl_workspace import Desk, open_desk
-from ...signals import hearing
-from ..batch import ReplAsked, run_batch
-from ..prompt_loop import Life, need_prompt, run_prompt
-from ..shared.files import Unreadable, only_one_stdin, read_input, read_source
-from ..shared.inputs import telling, warn
-from ..shared.output import Misused, is_terminal, say
-from ..shared.params import (
+from .....adapters.graph import AdapterError, GraphAdapter, Item
+from .....adapters.llm.keys import mask_keys
+from .....lang.catalogue.schema import Schema
+from .....lang.diagnostic import printable
+from .....lang.parse.gasl import parse_gasl
+from ....runs.directories import base_directory
+from ....workspace import Ground
+from ...repl.languages import LISTED
+from ...repl.outcome import Outcome
+from ...repl.repl_workspace import Desk, Model, open_desk
+from ...repl.session import Session
+from ...signals import Heard, hearing
+from ..display import leaving
+from ..inputs import Unreadable, only_one_stdin, read_input, read_source, telling, warn
+from ..output import Exit, Misused, colour, is_terminal, paint, say
+from ..params import (
     LIMITS,
     AsWritten,
     ChunksFile,
@@ -30,6 +46,243 @@ from ..shared.params import (
     StateFolder,
     no_key,
 )
+from ..turn import ReplAsked, Screen, Turn, run_batch
+
+__all__ = ["greet", "worth_trying"]
+
+
+# The prompt's loop: what is typed is run, and after an error Tab offers its fix.
+
+
+# The first screen: what there is to work on, and a command to try. It asks for nothing that takes a while.
+
+
+_SAMPLE = 200
+"""Nodes that are looked at to find an attribute to try."""
+_MOST_KINDS = 20
+_LONGEST = 40
+_TELLING = re.compile(r"(?:\A|_)(?:type|kind|label|labels|category|class|group)\Z", re.IGNORECASE)
+"""Names of attributes that say what a node is."""
+_SPEC = 60
+
+
+def greet(ground: Ground, desk: Desk) -> None:
+    """Say what there is, and what one could do with it."""
+    say(f"knotwork {version('knotwork')}")
+    for name, told in (("graph", _graph(desk)), ("state", _state(ground, desk)), ("model", _model(desk.model))):
+        say(printable(f"  {name}  {told}"))
+    say(printable(f"  try    {worth_trying(desk.adapter)}"))
+    say(".help tells more")
+
+
+def _graph(desk: Desk) -> str:
+    if desk.adapter is None:
+        return "none · knotwork repl GRAPH opens one, as nx:les_miserables"
+    sizes = [desk.adapter.explain(kind, None).rows for kind in ("nodes", "edges")]
+    counted = ", ".join(f"{n:,} {what}{'' if n == 1 else 's'}" for n, what in zip(sizes, ("node", "edge"), strict=True))
+    return f"{desk.graph} · {counted}" if desk.graph else counted
+
+
+def _state(ground: Ground, desk: Desk) -> str:
+    if ground.state is None:
+        return "in memory · --state DIR keeps it"
+    keys = [each.key for each in desk.state.snapshot().declared()]
+    more = f", and {len(keys) - LISTED:,} more" if len(keys) > LISTED else ""
+    return f"{ground.state} · {', '.join(keys[:LISTED])}{more}" if keys else f"{ground.state} · no key is declared yet"
+
+
+def _model(model: Model) -> str:
+    from .....adapters.llm import LLMError
+    from .....adapters.llm.weights import SMOLLM2, installed
+
+    try:
+        spec = model.shown
+    except LLMError:
+        return "none · .llm SPEC names one"
+    if spec == "local" and not any(each.name == SMOLLM2.name for each in installed()):
+        return f"local · fetched when it is first asked ({SMOLLM2.wheel_size / 1e6:.0f} MB)"
+    shown = mask_keys(spec)
+    return shown if len(shown) <= _SPEC else f"{shown[: _SPEC - 1]}…"
+
+
+def worth_trying(adapter: GraphAdapter | None) -> str:
+    """Return a text that does something on this graph: its most frequent kind of node where its first nodes have kinds."""
+    if adapter is None:
+        return "sum(n * n for n in [1, 2, 3])"
+    try:
+        kind = _kind(list(adapter.nodes(None, limit=_SAMPLE).items))
+    except AdapterError:
+        kind = None
+    where = "" if kind is None else f'WHERE {kind[0]} = "{kind[1]}" '
+    return f"FIND nodes {where}ORDER BY degree DESC LIMIT 10 AS hubs"
+
+
+def _kind(nodes: list[Item]) -> tuple[str, str] | None:
+    """Return an attribute that says what nodes are, and its most frequent value; None where none does."""
+    seen: dict[str, Counter[str]] = {}
+    for node in nodes:
+        for name, value in node.items():
+            if name != "id" and isinstance(value, str):
+                seen.setdefault(name, Counter())[value] += 1
+    for name, counts in sorted(_telling(seen, len(nodes)), key=lambda pair: _TELLING.search(pair[0]) is None):
+        value = counts.most_common(1)[0][0]
+        command = f'FIND nodes WHERE {name} = "{value}" AS hubs'
+        # A name or a value that has to be quoted in some way is none to begin with.
+        if re.fullmatch(r"[\w .,-]+", value) and len(value) <= _LONGEST and not parse_gasl(command).diagnostics:
+            return name, value
+    return None
+
+
+def _telling(seen: dict[str, Counter[str]], nodes: int) -> Iterator[tuple[str, Counter[str]]]:
+    """Yield the attributes of at least half the nodes that have few values, and more than one."""
+    for name, counts in seen.items():
+        if 2 * counts.total() >= nodes and 1 < len(counts) <= min(_MOST_KINDS, nodes // 3):
+            yield name, counts
+
+
+# What Ctrl-C does by how far a session at the prompt has come: there is no moment in which another handler could end it.
+
+
+@define
+class Life:
+    """``hear`` is called in the handler, from before the state is opened to the end; what runs meanwhile hears for itself.
+
+    While all is opened it leaves: nothing is there to be lost. Then it does what ``between`` does, which drops what is typed.
+    While all is closed the second one leaves: the first may have been meant for what was run last.
+    """
+
+    between: Callable[[], object] = lambda: None
+    is_ended: bool = False
+    """Whether SIGTERM came while the session was open."""
+    _stage: Literal["opening", "open", "ending"] = "opening"
+    _late: int = 0
+
+    def opened(self) -> None:
+        """From now on there is something to be lost."""
+        self._stage = "open"
+
+    def ending(self) -> None:
+        """From now on nothing more is run."""
+        self._stage = "ending"
+
+    def hear(self, told: Heard) -> None:
+        """Take in a signal. Raises ``KeyboardInterrupt`` as long as nothing is open, as Python does by itself."""
+        match self._stage:
+            case "opening":
+                raise KeyboardInterrupt
+            case "open":
+                self.is_ended = told.ends
+                self.between()
+            case "ending":
+                self._late += 1
+                if self._late > 1:
+                    leaving(None)()
+
+
+RC = "replrc"
+HISTORY = "repl_history"
+_ASIDE = re.compile(r"\s*\.(?:explain|help)\b", re.IGNORECASE)
+
+
+def need_prompt() -> None:
+    """Load what the prompt is made of, which takes a moment. Raises ``Misused`` where it is not there."""
+    if find_spec("prompt_toolkit") is None:
+        raise Misused(
+            "repl: its extra is not installed",
+            "pip install 'knotwork[repl]'; without it commands come by -c, -f or stdin",
+        )
+    import_module("..repl.terminal", __package__)
+
+
+async def run_prompt(asked: ReplAsked, desk: Desk, life: Life) -> int:
+    """Run the prompt until it is left; return the exit code."""
+    from ...repl.pager import paged
+    from ...repl.terminal import Dropped, make_prompt
+
+    turn = Turn(Session(desk), Screen(desk.settings, paged))
+    seen = _Seen(desk)
+    fixes = _Fixes(turn)
+    folder = base_directory().parent
+    prompt = make_prompt(desk, lambda: fixes.text, lambda: seen.schema, folder / HISTORY, colour=colour(sys.stdout))
+
+    def dropped() -> None:
+        if prompt.app.is_running and not prompt.app.is_done:
+            prompt.app.exit(exception=EOFError if life.is_ended else Dropped)
+
+    life.between = partial(asyncio.get_running_loop().call_soon_threadsafe, dropped)
+    looking = asyncio.create_task(seen.look())
+    greet(asked.desk.ground, desk)
+    try:
+        if asked.rc and await _own_settings(turn, folder / RC):
+            return Exit.DONE
+        while not life.is_ended:
+            try:
+                # Its own way with Ctrl-C would leave moments before and after it to Python's.
+                text = await prompt.prompt_async(handle_sigint=False)
+            except Dropped:
+                continue
+            except EOFError:
+                break
+            done = await turn.take(text, "<input>", stop=True)
+            fixes.tell(text, done)
+            if any(outcome.ends for outcome in done):
+                return Exit.DONE
+        return Exit.INTERRUPTED if life.is_ended else Exit.DONE
+    finally:
+        looking.cancel()
+        await asyncio.wait([looking])
+
+
+class _Seen:
+    """The graph's schema, once it is there: whoever completes does not wait for it."""
+
+    def __init__(self, desk: Desk) -> None:
+        self.schema: Schema | None = None
+        self._desk = desk
+
+    async def look(self) -> None:
+        """Have it made."""
+        self.schema = await self._desk.schema()
+
+
+class _Fixes:
+    """The text that mends what was typed last, with what was not run behind it."""
+
+    def __init__(self, turn: Turn) -> None:
+        self._turn = turn
+        self.text = ""
+        """What Tab puts on an empty prompt; empty where nothing is known."""
+
+    def tell(self, typed: str, done: list[Outcome]) -> None:
+        """Say after an error what Tab does, and what was not run. Who asks what an error means wants its fix all the same."""
+        if not done or (_ASIDE.match(typed) and done[-1].is_good):
+            return
+        left, mended = self._turn.left, done[-1].mended
+        self.text = "" if mended is None else "\n".join([mended, *(piece.text for piece in left)])
+        if left:
+            _hint(f"  {len(left)} more {'was' if len(left) == 1 else 'were'} not run")
+        if self.text:
+            first, *more = self.text.split("\n")
+            _hint(f"  Tab: {first}{' …' if more else ''}")
+
+
+def _hint(text: str) -> None:
+    say(paint(printable(text), "cyan", colour(sys.stderr)))
+
+
+async def _own_settings(turn: Turn, path: Path) -> bool:
+    """Run the file of one's own settings, if there is one; say whether it ends the session."""
+    try:
+        text = await asyncio.to_thread(path.read_text, encoding="utf-8")
+    except FileNotFoundError:
+        return False
+    except (OSError, UnicodeDecodeError) as error:
+        say(
+            printable(f"warning: {path} can't be read: {getattr(error, 'strerror', None) or 'it is not text in UTF-8'}")
+        )
+        return False
+    done = await turn.take(text, os.fspath(path), stop=False)
+    return any(outcome.ends for outcome in done)
 
 
 def repl(
@@ -96,10 +349,10 @@ def repl(
 
     Example: knotwork repl nx:les_miserables --state story/
     """
-    from ....session.workspace import Ground
+    from ....workspace import Ground
     from ...options import Limits
     from ...repl.repl_workspace import DeskAsked
-    from ..batch import ReplAsked
+    from ..turn import ReplAsked
 
     desk = DeskAsked(
         ground=Ground(graph, state, chunks, force=force, raw=raw), llm=llm, models=tuple(models or ()), mode=mode,

@@ -9,12 +9,12 @@ import typer
 
 from ....api import gasl
 from ....gasl.replay import Verdict
-from ....gasl.state_graph import ROLLBACK
-from ....models.wiring import read_state
-from ....session.workspace import chunks_of, graph_of, raw_of
-from ..shared.inputs import loaded, there
-from ..shared.output import Exit, Misused, json_text, say, write
-from ..shared.params import AsWritten, ChunksFile, GraphSource, no_key
+from ....gasl.surroundings import ROLLBACK
+from ....models.factory import read_state
+from ....workspace import chunks_of, graph_of, raw_of
+from ..inputs import loaded, there
+from ..output import Exit, Misused, json_text, say, write
+from ..params import AsWritten, ChunksFile, GraphSource, no_key
 
 
 def replay(
@@ -84,7 +84,7 @@ def _tell(verdict: Verdict) -> None:
         parts.append(f"{verdict.asked:,} asked anew")
     print(f"{word}: {' · '.join(parts)}")
     if verdict.differences:
-        from ..shared.tables import render
+        from ..display import render
 
         rows = [[found.where, _cell(found.recorded), _cell(found.replayed)] for found in verdict.differences]
         print(render(["where", "recorded", "now"], rows, wide=frozenset({"where"})), end="")

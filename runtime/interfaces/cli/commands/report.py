@@ -12,16 +12,15 @@ from .....adapters.graph import AdapterError, GraphAdapter
 from .....adapters.state import StoreError
 from .....lang.diagnostic import nearest, printable
 from ....loops.traversal.question_store import FOLDER
-from ....models.wiring import read_brief
+from ....models.factory import read_brief
 from ....report import Account, read_account, render, render_run
 from ....runs.directories import FILE, RunError, base_directory, find_folder
-from ....runs.event_log import LOG
-from ....session.workspace import graph_of, raw_of
+from ....runs.journal import LOG
+from ....workspace import graph_of, raw_of
 from ...atomic_write import replace_file
-from ..shared.files import STDIN, writable
-from ..shared.inputs import loaded, there
-from ..shared.output import Exit, Misused, say
-from ..shared.params import AsWritten, GraphSource
+from ..inputs import STDIN, loaded, there, writable
+from ..output import Exit, Misused, say
+from ..params import AsWritten, GraphSource
 
 
 def report(

@@ -6,7 +6,7 @@ from typing import Annotated, Any, Literal
 import typer
 
 from .....lang.catalogue.rules import RULES, Rule, find_rule, nearest_rule
-from ..shared.output import Exit, colour, complain, json_text, paint
+from ..output import Exit, colour, complain, json_text, paint
 
 
 def rules(

@@ -1,36 +1,276 @@
 """``knotwork run``: a script against a model, a program or a plan against a graph."""
 
-from typing import Annotated, Literal
+import asyncio
+import os
+import re
+import sys
+from typing import Annotated, Any, Literal
 
 import typer
+from attrs import evolve, frozen
 
-from ....api.checked import Checked
-from ...options import named_specs
-from ..run_script import perform as run_script
-from ..run_script import refused
-from ..run_view import Asked
-from ..shared.files import Unreadable, only_one_stdin, read_source, required
-from ..shared.output import Misused
-from ..shared.params import (
-    LIMITS,  # fmt: skip
-    AsWritten,  # fmt: skip
-    ChunksFile,  # fmt: skip
-    GraphSource,  # fmt: skip
-    InputFile,  # fmt: skip
-    Lenient,  # fmt: skip
-    MaxCalls,  # fmt: skip
-    MaxConcurrency,  # fmt: skip
-    MaxCost,  # fmt: skip
-    MaxSteps,  # fmt: skip
-    MaxTokens,  # fmt: skip
-    ModelSpec,  # fmt: skip
-    NoCache,  # fmt: skip
-    PriceOf,  # fmt: skip
-    Rate,  # fmt: skip
-    StateFolder,  # fmt: skip
-    StrictTypes,  # fmt: skip
-    no_key,  # fmt: skip
+from .....lang.catalogue.operations import BUILTIN
+from .....lang.dependencies import step_references
+from .....lang.source import Source
+from .....lang.trees import walk
+from .....lang.trees.lwt import MISSING, Call, Mode, Script, Text
+from ....api.checked import Checked, CheckedScript, check_script, folder_of
+from ....api.clients import on_graph
+from ....events import Events
+from ....lwt.operations.operation import Workshop
+from ....lwt.run_store import Recorder, RunError, Stored, load, start
+from ....lwt.runner import run as run_script
+from ....results import Run, ScriptError
+from ....runs.debug_log import DebugLog, level
+from ....runs.journal import logged
+from ....workspace import Models, close_models
+from ...options import Ground, in_words_of_options, named_specs, open_models
+from ..display import Display, cancelling
+from ..inputs import Unreadable, graph_of_state, only_one_stdin, read_input, read_source, required, show, telling
+from ..output import Exit, Misused, complain, is_terminal, say
+from ..params import (
+    LIMITS,
+    AsWritten,
+    ChunksFile,
+    GraphSource,
+    InputFile,
+    Lenient,
+    MaxCalls,
+    MaxConcurrency,
+    MaxCost,
+    MaxSteps,
+    MaxTokens,
+    ModelSpec,
+    NoCache,
+    PriceOf,
+    Rate,
+    StateFolder,
+    StrictTypes,
+    no_key,
 )
+from ..run_view import Asked, Lines, Tally, finish, resume_command
+
+__all__ = ["needs_default"]
+
+
+# What ``run`` does before anything is spent: read, check, and find out what an earlier run leaves open.
+
+
+# A run that is ready to begin.
+
+
+@frozen
+class Job:
+    """What is to be run: the checked script and its input, and the earlier run where one is resumed."""
+
+    checked: CheckedScript
+    given: Any
+    stored: Stored | None
+
+    @property
+    def script(self) -> Script:
+        """The script that was checked."""
+        return self.checked.script
+
+
+# Which of the models of a run its script needs.
+
+
+def needs_default(script: Script) -> bool:
+    """Say whether a step asks the run's own model. A script of constants, or of graph commands, runs without one."""
+    calls = [node for step in script.steps for node in walk(step) if isinstance(node, Call)]
+    return any(
+        call.operation not in BUILTIN
+        or (call.operation in ("ANSWER", "LLM", "SEED") and call.option("model") is None)
+        or (call.operation == "GASL" and _program_asks(call))
+        for call in calls
+    )
+
+
+_ASKING = re.compile(r"\b(?:PROCESS|CLASSIFY|ANALYZE)\b", re.IGNORECASE)
+
+
+def _program_asks(call: Call) -> bool:
+    """Say whether the program of a GASL call may ask a model; that of a file may."""
+    texts = [part.value for part in walk(call) if isinstance(part, Text)]
+    return call.option("file") is not None or any(_ASKING.search(text) for text in texts)
+
+
+def perform_script(asked: Asked, source: Source | None) -> int:
+    """Run the script ``source``, or go on with a kept run, and return the exit code."""
+    named = named_specs(asked.models)
+    try:
+        stored = load(asked.resume) if asked.resume is not None else None
+        if stored is not None:
+            asked, named = _as_before(asked, named, stored)
+        job = _job(asked, source, stored, named)
+        if isinstance(job, Checked):
+            return refused(job, asked)
+        if asked.dry_run:
+            from ..dry_run import rehearse
+
+            show([job.checked.without_remarks], sys.stderr)
+            return rehearse(job.script, job.given, asked.form == "json", asked.all_steps)
+        if job.given is None and _wants_input(job.script):
+            raise Misused(
+                f"{job.script.source.name} refers to {{(input)}}, and there is none", "give one: --input FILE"
+            )
+        asked = _with_graph(asked, job.script)
+        spec = _spec(asked, job.script)
+        # brings the event loop, which nothing before needs
+
+        return execute(asked, job, spec, named)
+    except RunError as error:
+        complain(error.message, error.hint)
+        return Exit.USAGE if asked.resume is not None else Exit.FAILED
+
+
+def _as_before(asked: Asked, named: dict[str, str], stored: Stored) -> tuple[Asked, dict[str, str]]:
+    """Fill in what the command line leaves open from the run that is resumed."""
+    options = stored.head.get("options", {})
+    asked = evolve(
+        asked,
+        lenient=asked.lenient or (asked.file is None and stored.head.get("mode") == "lenient"),
+        all_steps=asked.all_steps or bool(options.get("all_steps")),
+        llm=asked.llm or stored.head.get("model") or None,
+    )
+    return asked, {**options.get("models", {}), **named}
+
+
+def _job(asked: Asked, source: Source | None, stored: Stored | None, named: dict[str, str]) -> Job | Checked:
+    """Read and check; a ``Checked`` says what is wrong."""
+    mode: Mode = "lenient" if asked.lenient else "strict"
+    try:
+        if source is None:
+            assert stored is not None  # noqa: S101 - perform() refuses a run without either
+            source = Source(stored.script, str(stored.head["name"]))
+        given: Any = MISSING
+        if asked.input_file is not None:
+            given = read_input(asked.input_file)
+        elif stored is not None and (kept := stored.input) is not None:
+            given = kept
+    except Unreadable as error:
+        return Checked((error.diagnostic,), error.source)
+    checked = check_script(source, mode, max_steps=asked.max_steps, input=given, models=sorted(named))
+    return checked if checked.failed else Job(checked, None if given is MISSING else given, stored)
+
+
+def refused(checked: Checked, asked: Asked) -> int:
+    """Tell why nothing was run."""
+    show([checked.without_remarks], sys.stderr)
+    if asked.form == "json":
+        from ..run_view import refusal
+
+        print(refusal(checked))
+    say("nothing was run")
+    if isinstance(checked, CheckedScript) and not asked.lenient and checked.diagnostics[0].code.startswith("LWT00"):
+        say("if a model wrote this script, try --lenient")
+    return Exit.ERRORS
+
+
+def _with_graph(asked: Asked, script: Script) -> Asked:
+    """Find the graph of the script's GASL steps: the one that is given, else the one that the state was made with."""
+    ground = asked.ground
+    calls = (node for step in script.steps for node in walk(step) if isinstance(node, Call))
+    if not any(call.operation == "GASL" for call in calls):
+        if ground.graph is not None or ground.state is not None:
+            say(f"warning: {script.source.name} has no GASL step: no graph and no state are opened")
+        return evolve(asked, ground=Ground(query=ground.query))
+    graph = ground.graph or graph_of_state(ground.state)
+    if graph is None:
+        raise Misused(f"{script.source.name} has GASL steps, and there is no graph", "give one: --graph FILE")
+    if ground.state is not None and os.path.isfile(ground.state):
+        raise Misused(f"{ground.state} is a file; --state takes a folder, in which the state is kept")
+    return evolve(asked, ground=evolve(ground, graph=graph))
+
+
+def _wants_input(script: Script) -> bool:
+    return any(reference.name == "input" for step in script.steps for reference in step_references(step))
+
+
+def _spec(asked: Asked, script: Script) -> str | None:
+    """Return the spec of the run's own model; None where no step asks it. Raises ``NotConfigured``."""
+    if asked.llm is not None:
+        return asked.llm
+    if not needs_default(script):
+        return None
+    from ....models.factory import default_spec
+
+    return default_spec(os.environ)
+
+
+# What ``run`` does once all is known: models, the run itself, its display, and the report at its end.
+
+
+def execute(asked: Asked, job: Job, spec: str | None, named: dict[str, str]) -> int:
+    """Run the job and return the exit code. Raises ``NotConfigured``, ``RunError``, ``Misused``, ``AdapterError`` and ``StoreError``."""
+    tally = Tally()
+    screen = _display(tally, job.script.source.name)
+    note = screen.note if screen is not None else say
+
+    def warn(text: str) -> None:
+        note(f"warning: {text}")
+
+    models = open_models(spec, named, asked.limits, asked.max_concurrency, warn)
+    show([job.checked.without_remarks], sys.stderr)
+    events = Events()
+    for subscriber in (tally, screen or DebugLog(level())):
+        events.subscribe(subscriber)
+    recorder: Recorder | None = None
+    try:
+        # Before there is a run: what can't be opened leaves no folder.
+        with in_words_of_options(), on_graph(asked.ground.wanted(), models, events, telling(warn)) as workshop:
+            recorder = _recorder(asked, job, spec or "", named)
+            if workshop is not None:
+                workshop.run_id = recorder.run_id
+            with logged(events, recorder.path):
+                run = asyncio.run(_executed(asked, job, models, events, recorder, screen, workshop))
+    except ScriptError as error:  # the run's own check has the last word
+        show([Checked(error.diagnostics, error.source)], sys.stderr)
+        return Exit.ERRORS
+    finally:
+        if screen is not None:
+            screen.stop()
+        if recorder is not None:
+            recorder.close()
+    return finish(run, job.checked, tally, asked, recorder, resume_command(recorder.run_id, asked, spec or ""))
+
+
+def _display(tally: Tally, name: str) -> Display | None:
+    """Return the display: live on a terminal, lines in a pipe, none beside the debug log."""
+    if level():
+        return None
+    if not is_terminal(sys.stderr):
+        return Lines(tally)
+    from ..run_view import Screen  # brings rich, which a pipe does not need
+
+    return Screen(tally, name)
+
+
+def _recorder(asked: Asked, job: Job, spec: str, named: dict[str, str]) -> Recorder:
+    if job.stored is not None:
+        script = job.script if asked.file is not None else None
+        given = job.given if asked.input_file is not None else None
+        return job.stored.resume(script, input=given, force=asked.force)
+    options = {"models": named, "all_steps": asked.all_steps, "steps": len(job.script.steps)}
+    return start(job.script, input=job.given, model=spec, options=options)
+
+
+async def _executed(
+    asked: Asked, job: Job, models: Models, events: Events, recorder: Recorder, screen: Display | None, workshop: Workshop | None
+) -> Run:  # fmt: skip
+    cancel = asyncio.Event()
+    note, stop = (say, None) if screen is None else (screen.note, screen.stop)
+    with cancelling(cancel, note, stop):
+        try:
+            return await run_script(
+                job.script, input=job.given, llm=models.default, models=models.named, schedule=asked.schedule,
+                max_concurrency=asked.max_concurrency, all_steps=asked.all_steps, events=events, record=recorder,
+                cancel=cancel, workshop=workshop, folder=folder_of(job.script), spec=models.spec, strict_types=asked.strict_types,
+                plan=job.checked.plan,
+            )  # fmt: skip
+        finally:
+            await close_models(models)
 
 
 def run(
@@ -138,7 +378,7 @@ def perform(asked: Asked) -> int:
         raise Misused("run needs a script", "knotwork run FILE, or knotwork run --resume RUN")
     only_one_stdin([asked.file, asked.input_file])
     if asked.file is None:
-        return run_script(asked, None)
+        return perform_script(asked, None)
     try:
         source = read_source(asked.file)
     except Unreadable as error:
@@ -147,7 +387,7 @@ def perform(asked: Asked) -> int:
         source, ("script", "program", "plan"), "this command takes scripts (.lwt), programs (.gasl) and plans"
     )
     if kind == "script":
-        return run_script(asked, source)
+        return perform_script(asked, source)
     from ..run_program import run_program
 
     return run_program(source, "plan" if kind == "plan" else "gasl", asked, named_specs(asked.models))

@@ -15,7 +15,7 @@ from ....report.run_reader import events_of, records_of
 from ....runs.directories import ASK, COMPILE, FILE, LOOPS, RANK, SEED, find_folder, whole_records
 from ....runs.journal import Damage
 from ....seeds.seed_store import load as load_seed_run
-from ..shared.output import Exit, complain, json_text, say
+from ..output import Exit, complain, json_text, say
 
 if TYPE_CHECKING:
     from ....report import Account, Figures
@@ -93,7 +93,7 @@ def list_kept(form: Literal["table", "json"], limit: int) -> int:
     if not rows:
         print("no runs are kept yet; knotwork run FILE makes one")
         return Exit.DONE
-    from ..shared.tables import render
+    from ..display import render
 
     columns = ["run", "kind", "script", "status", "steps", "started", "tokens"]
     body = [
@@ -149,7 +149,7 @@ def show_kept(run: str, form: Literal["table", "json"]) -> int:
             )
         )  # fmt: skip
         return Exit.DONE
-    from ..shared.tables import render
+    from ..display import render
 
     print(f"run      {stored.run_id}\nscript   {printable(str(head['name']))}\nstatus   {status}")
     print(
@@ -255,7 +255,7 @@ def show_loop_run(run: str, form: Literal["table", "json"]) -> int:
 
 
 def _table(account: "Account") -> None:
-    from ..shared.tables import render
+    from ..display import render
 
     rows = []
     for section in account.sections.values():
@@ -399,7 +399,7 @@ def show_seed_run(run: str, form: Literal["table", "json"]) -> int:
 def _list(contexts: dict[int, KeptContext]) -> None:
     if not contexts:
         return
-    from ..shared.tables import render
+    from ..display import render
 
     rows = [
         [index, each.name, each.status, each.kept, each.extracted, each.failed]

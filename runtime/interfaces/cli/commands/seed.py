@@ -4,7 +4,7 @@ from typing import Annotated, Literal
 
 import typer
 
-from ..shared.params import (
+from ..params import (
     LIMITS,
     MaxCalls,
     MaxConcurrency,
@@ -139,7 +139,7 @@ def run(
     Example: knotwork seed run risk.seed.json cafes.jsonl --out results.jsonl
     """
     from ...options import Limits
-    from ..result_writer import SeedAsked
+    from ..result_file import SeedAsked
     from ..seed_run import perform
 
     limits = Limits(max_calls, max_tokens, max_cost, price, rate, not no_cache)

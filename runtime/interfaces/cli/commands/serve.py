@@ -13,16 +13,16 @@ from attrs import frozen
 
 from .....lang.diagnostic import printable
 from ....errors import RequestError
-from ....models.wiring import default_spec
+from ....models.factory import default_spec
 from ....runs.debug_log import level
 from ....runs.directories import base_directory
 from ...options import named_specs, price_of
-from ..shared.output import Exit, Misused, complain, say
-from ..shared.params import LIMITS, MaxCalls, MaxCost, MaxTokens, ModelSpec, NoCache, PriceOf, no_key
+from ..output import Exit, Misused, complain, say
+from ..params import LIMITS, MaxCalls, MaxCost, MaxTokens, ModelSpec, NoCache, PriceOf, no_key
 
 if TYPE_CHECKING:
-    from ...http.keys import Keys
-    from ...web.web_settings import Model, ServerSettings
+    from ...http.access import Keys
+    from ...web.web_models import Model, ServerSettings
 
 __all__ = ["keys_path", "say_keys", "whether_keys_are_needed"]
 
@@ -175,7 +175,7 @@ class ServeAsked:
 
 def manage_keys(asked: ServeAsked, path: Path) -> int:
     """Change or list the keys of the file and return the exit code. The key itself goes to stdout, once."""
-    from ...http.keys import KeysError, add_key, read_keys, remove_key
+    from ...http.access import KeysError, add_key, read_keys, remove_key
 
     if sum((asked.add_key is not None, asked.remove_key is not None, asked.list_keys)) > 1:
         raise Misused("--add-key, --remove-key and --list-keys are one at a time")
@@ -206,7 +206,7 @@ def keys_path(given: str | None) -> Path:
 
 def whether_keys_are_needed(keys: "Keys", host: str) -> bool:
     """Say it. Raises ``KeysError``, and ``Misused`` where there are none and ``host`` lets other machines in."""
-    from ...http.server_settings import is_loopback
+    from ...http.server import is_loopback
 
     needed = keys.needed
     if not needed and not is_loopback(host):
@@ -241,9 +241,9 @@ def perform(asked: ServeAsked) -> int:
 
 
 def _serve(asked: ServeAsked, keys: Path) -> int:
-    from ...http.keys import Keys, KeysError
+    from ...http.access import Keys, KeysError
     from ...http.server import NoPort
-    from ...web.web_server import serve
+    from ...web.app import serve
 
     settings = _settings(asked, keys)
     try:
@@ -271,8 +271,8 @@ def _serve(asked: ServeAsked, keys: Path) -> int:
 
 
 def _settings(asked: ServeAsked, keys: Path) -> "ServerSettings":
-    from ...http.server_settings import Limits
-    from ...web.web_settings import RunLimits, ServerSettings
+    from ...http.server import Limits
+    from ...web.web_models import RunLimits, ServerSettings
 
     folder = base_directory().parent
     return ServerSettings(
@@ -293,7 +293,7 @@ def _settings(asked: ServeAsked, keys: Path) -> "ServerSettings":
 
 
 def _models(asked: ServeAsked) -> "tuple[Model, ...]":
-    from ...web.web_settings import Model
+    from ...web.web_models import Model
 
     spec = (asked.llm or default_spec(os.environ)).strip()
     named = named_specs(asked.models)

@@ -7,12 +7,12 @@ import typer
 
 from .....adapters.state import Snapshot, StateError, StateStore
 from .....lang.diagnostic import nearest, printable
-from ....gasl.state_graph import roll_back as undo
-from ....models.wiring import fork_state as fork_on_disk
-from ....models.wiring import open_state, with_check
-from ....models.wiring import verify_state as verify_on_disk
+from ....gasl.surroundings import roll_back as undo
+from ....models.factory import fork_state as fork_on_disk
+from ....models.factory import open_state, with_check
+from ....models.factory import verify_state as verify_on_disk
 from ...atomic_write import replace_file
-from ...table_rows import (
+from ...figures import (
     DIFFERENCE_COLUMNS,
     HISTORY_COLUMNS,
     KEY_COLUMNS,
@@ -21,9 +21,8 @@ from ...table_rows import (
     key_rows,
     short_text,
 )
-from ..shared.files import writable
-from ..shared.inputs import reading, there
-from ..shared.output import Exit, Misused, complain, json_text, say, write
+from ..inputs import reading, there, writable
+from ..output import Exit, Misused, complain, json_text, say, write
 
 app = typer.Typer(name="state", no_args_is_help=True, help="Look into a state, compare, fork, take back, verify.")
 
@@ -161,7 +160,7 @@ def show_state(folder: str, key: str | None, evidence: bool, form: StateForm) ->
 
 
 def _show_keys(store: StateStore, form: StateForm) -> int:
-    from ..shared.tables import render
+    from ..display import render
 
     declared = store.snapshot().declared()
     if form == "json":
@@ -192,7 +191,7 @@ def _show_key(state: Snapshot, key: str, evidence: bool, form: StateForm) -> int
     if form == "json":
         write(json_text({"key": key, "value": value, "evidence": beside} if evidence else value))
         return Exit.DONE
-    from ..shared.tables import drawn
+    from ..display import drawn
 
     shown = value[:_ROWS] if isinstance(value, list) else value
     if evidence and isinstance(shown, list):
@@ -235,7 +234,7 @@ def show_log(folder: str, limit: int, form: StateForm) -> int:
         if not entries:
             print("nothing has happened yet")
             return Exit.DONE
-        from ..shared.tables import render
+        from ..display import render
 
         rows, columns = history_rows(entries), list(HISTORY_COLUMNS)
         print(render(columns, rows, wide=frozenset({"step", "status", "state"})), end="")
@@ -265,7 +264,7 @@ def show_difference(folder: str, before: str, after: str | None, form: StateForm
     elif not found:
         print("the same")
     else:
-        from ..shared.tables import render
+        from ..display import render
 
         rows = difference_rows(found[:_ROWS])
         print(render(list(DIFFERENCE_COLUMNS), rows, wide=frozenset({"key", "difference"})), end="")

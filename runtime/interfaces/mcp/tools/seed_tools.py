@@ -18,8 +18,8 @@ from ....gasl.records import cut, excerpt, storable
 from ....seeds.reviews import ContextError
 from ....seeds.seed_results import ResultFault, SeedResult
 from ..long_calls import Late, run_beside
-from ..output_schemas import Arguments, Diagnosed, Page, Text
 from ..tool_errors import Refused
+from ..tool_results import Arguments, Diagnosed, Page, Text
 from .check_tools import NAMES
 from .tool import Call, Told, Tool, source_of
 

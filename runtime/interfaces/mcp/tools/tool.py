@@ -9,14 +9,10 @@ from attrs import evolve, frozen
 from .....adapters.llm import Tally
 from .....lang import diagnostic
 from .....lang.source import Source
-from ..client_sessions import SessionKey
-from ..long_calls import read_beside
-from ..output_schemas import Arguments, Budget, Diagnostic, Page, Result, Spent
-from ..parser_pool import LONGEST
-from ..progress import Tell
-from ..result_pages import LIMIT, chosen, part_of, size_of
+from ..long_calls import Tell, read_beside
 from ..tool_errors import Refused
-from ..workspace import Ground
+from ..tool_results import LIMIT, Arguments, Budget, Diagnostic, Page, Result, Spent, chosen, part_of, size_of
+from ..workspace import LONGEST, Ground, SessionKey
 
 __all__ = ["LIMIT_HINT", "Call", "Told", "Tool", "budget_of", "source_of", "spent_of"]
 

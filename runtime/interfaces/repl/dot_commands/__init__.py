@@ -9,14 +9,13 @@ from .....lang.catalogue.rules import RULES
 from .....lang.catalogue.schema import Schema
 from .....lang.diagnostic import nearest
 from .....lang.service import Known, complete
-from ....models.wiring import SPECS
+from ....models.factory import SPECS
 from ..outcome import Outcome, misused
 from ..reader import Piece
 from ..repl_workspace import MODES, Desk
-from .display_settings import BUDGET, LLM, MODE, OUTPUT, TIMER
 from .dot import Asked, Dot
 from .inspection import DIFF, EXPLAIN, LOG, SCHEMA, STATE, VARS
-from .session_commands import HELP, QUIT, READ, SAVE, UNDO
+from .session_commands import BUDGET, HELP, LLM, MODE, OUTPUT, QUIT, READ, SAVE, TIMER, UNDO
 
 __all__ = ["DOTS", "Dot", "arguments", "run_dot", "unknown"]
 

@@ -10,9 +10,9 @@ from .....adapters.state import StateError
 from .....lang.catalogue.rules import RULES, Rule, find_rule
 from .....lang.catalogue.schema import Attribute, Schema
 from .....lang.dependencies import layers, step_dependencies
-from .....lang.printer.expr import format_expr
+from .....lang.printer.expr_printer import format_expr
 from ....gasl.explain import explain
-from ...table_rows import (
+from ...figures import (
     ATTRIBUTE_COLUMNS,
     DIFFERENCE_COLUMNS,
     HISTORY_COLUMNS,
@@ -25,12 +25,11 @@ from ...table_rows import (
     short_text,
 )
 from .. import runners
-from ..aliases import meant
 from ..languages import LISTED
 from ..outcome import Outcome, Page, Table, misused
 from ..reader import Piece, language_of
 from ..repl_workspace import Desk
-from ..runners import check, counted
+from ..runners import check, counted, meant
 from .dot import Asked, Dot
 
 __all__ = ["DIFF", "EXPLAIN", "LOG", "SCHEMA", "STATE", "VARS", "of_rule"]

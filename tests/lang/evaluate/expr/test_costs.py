@@ -1,12 +1,12 @@
 """What an evaluation is charged: the steps of the design, so that interpreter and generated code can be held to the same."""
 
 import pytest
-from knotwork.lang.catalogue.functions import FUNCTIONS, METHODS
+from knotwork.lang.catalogue.operations import FUNCTIONS, METHODS
 from knotwork.lang.evaluate.expr import Meter, clause_costs, evaluate, weight
 from knotwork.lang.evaluate.expr.functions import FUNCTION_TABLE, METHOD_TABLE
 from knotwork.lang.parse.expr import parse_expr
+from knotwork.lang.trees import walk
 from knotwork.lang.trees.expr import Comprehension
-from knotwork.lang.trees.node import walk
 
 VALUES = {"xs": list(range(160)), "text": "a" * 2_560, "ten": list(range(10))}
 

@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from knotwork.lang.evaluate.expr import generator
 from knotwork.lang.evaluate.expr.generator import compiled
 from knotwork.lang.evaluate.expr.interpreter import evaluate
-from knotwork.lang.evaluate.expr.limits import ExprError
+from knotwork.lang.evaluate.expr.values import ExprError
 from knotwork.lang.parse.expr import parse_expr
 from knotwork.lang.trees.expr import Arithmetic, Comparison, Expr, Literal, Name, Not
 from support.expressions import Data, data, expressions

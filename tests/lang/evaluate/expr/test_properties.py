@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from knotwork import expr as public
 from knotwork.lang.evaluate.expr import ExprError, Limits, Meter, evaluate
 from knotwork.lang.parse.expr import parse_expr
-from knotwork.lang.printer.expr import format_expr
+from knotwork.lang.printer.expr_printer import format_expr
 from support.expressions import data, expressions
 
 
@@ -84,8 +84,8 @@ arithmetic = st.recursive(
 @given(arithmetic, st.floats(-1e6, 1e6), st.integers(-50, 50))
 def test_python_agrees_about_numbers(text, x, i):
     """Where the language has a value, it is Python's; where Python has a finite number of bounded size, so has it."""
+    from knotwork.lang.trees import walk
     from knotwork.lang.trees.expr import Power
-    from knotwork.lang.trees.node import walk
 
     expr = parse_expr(text).expr
     try:

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 from hypothesis import given, settings
-from knotwork.lang.evaluate.seed.fused.engine import Compute
+from knotwork.lang.evaluate.seed.fused_engine import Compute
 from knotwork.lang.evaluate.seed.interpreter import interpret
 from knotwork.lang.parse.expr import parse_expr
 from knotwork.lang.trees.expr import Comparison, Expr, Field, Literal, Name, Not

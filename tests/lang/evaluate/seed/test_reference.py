@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from knotwork.lang.evaluate.expr.limits import Limits
+from knotwork.lang.evaluate.expr.values import Limits
 from knotwork.lang.evaluate.seed.interpreter import interpret, step_limits
 from knotwork.lang.evaluate.seed.step_dependencies import needs, reads_extractions
 from knotwork.lang.trees.expr import Name

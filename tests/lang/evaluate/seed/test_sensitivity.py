@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from knotwork.lang.evaluate.seed.fused.engine import Compute
+from knotwork.lang.evaluate.seed.fused_engine import Compute
 from knotwork.lang.evaluate.seed.interpreter import Computed, interpret
 from knotwork.lang.evaluate.seed.sensitivity import Flip, OutputChange, sensitivity
 from support.computing import row, seed_file, seed_of

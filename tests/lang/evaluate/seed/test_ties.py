@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 from knotwork.lang.evaluate.expr.generator import compiled
 from knotwork.lang.evaluate.expr.interpreter import evaluate
-from knotwork.lang.evaluate.seed.fused.engine import Compute
+from knotwork.lang.evaluate.seed.fused_engine import Compute
 from knotwork.lang.evaluate.seed.interpreter import interpret
 from knotwork.lang.parse.expr import parse_expr
 from support.seed_texts import of_form_000, of_form_002, seed_of

@@ -1,0 +1,352 @@
+"""A loaded graph made fit for queries: habits are undone (``habits``), what JSON can't hold is converted (``fitting``), and all of it said.
+
+A column (an attribute over all nodes, or over all edges) is treated as one, so that its values have one type. Ids never
+merge: where two would become equal, both stay as they were, with a warning.
+"""
+
+import math
+import re
+from collections import Counter
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import Any
+
+import networkx as nx
+
+from .load_report import HABITS, Change, ChangeLog
+from .rows import LARGEST, digits, fit_id, fit_text, is_fit, json_value, reserved
+
+__all__ = ["normalise"]
+
+
+# Habits of tools that write graphs, undone column by column: quotes, ``<SEP>``, numbers written as text.
+# Seen in nano-graphrag and LightRAG: a whole value in quotes ('"PERSON"'), texts joined by ``<SEP>`` where several chunks spoke of
+# one thing, and "16.0". One value never decides: a column is rewritten only where all of it says so.
+# - Quotes go where every text of the column is quoted as a whole, and all its values are texts, empty or null. - ``<SEP>`` is
+# undone where every text of the column has it (and there are several), where every part is quoted, or where the column is one that
+# these tools join: their names (``JOINED``) in a graph that has their mark, a ``source_id`` of names without blanks. There most
+# values have one part only, so that no share of them could tell. A column of names or ids becomes lists, prose becomes lines, so
+# that CONTAINS still finds words in it. - Numbers are read where every text is one. Other formats (CSV) have no types to begin
+# with.
+
+
+SEPARATOR = "<SEP>"
+_NUMBER = re.compile(r"-?(?:0|[1-9][0-9]*)(\.[0-9]+)?([eE][+-]?[0-9]+)?", re.ASCII)
+_PROSE_NAMES = frozenset({"description", "summary", "content", "text", "abstract"})
+
+
+JOINED = frozenset(
+    {"source_id", "source_ids", "chunk_id", "chunk_ids", "doc_id", "file_path", "file_paths", "description", "keywords"}
+)
+"""Columns in which nano-graphrag and LightRAG join what several chunks said."""
+
+_MARK = "source_id"
+
+
+def is_marked(columns: Mapping[Any, Sequence[Any]]) -> bool:
+    """Say whether nodes or edges with these columns come from a tool that joins: their sources are names without blanks."""
+    sources = columns.get(_MARK)
+    if not sources:
+        return False
+    return all(type(value) is str and not any(map(str.isspace, value)) for value in sources if value is not None)
+
+
+def without_habits(
+    values: list[Any], kinds: set[type], where: str, log: ChangeLog, *, marked: bool = False
+) -> list[Any]:
+    """Return a column's values with its habits undone and noted under ``where``; the list itself where there are none.
+
+    ``kinds`` are the types of the values, text among them. ``marked``: the graph is from a tool that joins texts.
+    """
+    if not kinds <= {str, type(None)}:
+        return values  # other types among them: not the whole column is text
+    texts = [value for value in values if type(value) is str]
+    joined = _is_joined(texts, where, marked)
+    pieces = [piece for text in texts for piece in text.split(SEPARATOR)] if joined else texts
+    strip = stripper(pieces) if joined or not any(SEPARATOR in text for text in texts) else None
+    if not joined and strip is None:
+        return _as_numbers(values, kinds, where, log)
+    prose = joined and _is_prose(where, pieces)
+    new: list[Any] = []
+    for value in values:
+        if type(value) is not str:
+            new.append(value)
+            continue
+        parts = value.split(SEPARATOR) if joined else [value]
+        bare = [strip(part) for part in parts] if strip else parts
+        if bare != parts:
+            log.add("quotes", where, value, SEPARATOR.join(bare))
+        if joined and not prose:
+            after: Any = [part for part in (part.strip() for part in bare) if part]
+            log.add("lists", where, value, after)
+        else:
+            after = "\n".join(bare)
+            if len(parts) > 1:
+                log.add("lines", where, value, after)
+        new.append(after)
+    return new if joined else _as_numbers(new, kinds, where, log)
+
+
+def _is_joined(texts: Sequence[str], where: str, marked: bool) -> bool:
+    having = sum(SEPARATOR in text for text in texts)
+    if marked and having and where.partition(" ")[2] in JOINED:
+        return True
+    if having > 1 and having == sum(1 for text in texts if text):
+        return True
+    return bool(having) and stripper(piece for text in texts for piece in text.split(SEPARATOR)) is not None
+
+
+def stripper(texts: Iterable[str]) -> Callable[[str], str] | None:
+    """Return what takes the quotes off, or None unless every text has them around all of it; empty ones apart.
+
+    In \'"a" and "b"\' they stand around two parts, not around all.
+    """
+    quoted = 0
+    for text in texts:
+        if text:
+            if len(text) < 2 or not text[0] == '"' == text[-1] or _PARTS.search(text) is not None:
+                return None
+            quoted += 1
+    return (lambda text: text[1:-1]) if quoted else None
+
+
+_PARTS = re.compile(r'\A"[^"]*\S"\s[^"]*\s"[^"\s]')
+"""A text that begins with a quoted part, goes on without quotes, and has another quoted part."""
+
+
+def _is_prose(where: str, pieces: Sequence[str]) -> bool:
+    """Say whether a joined column is text to be read (its parts are then lines) and no list of names or ids."""
+    if where.partition(" ")[2] in _PROSE_NAMES:
+        return True
+    return sum(map(len, pieces)) > 60 * len(pieces) and sum(p.count(" ") for p in pieces) > 6 * len(pieces)
+
+
+def _as_numbers(values: list[Any], kinds: set[type], where: str, log: ChangeLog) -> list[Any]:
+    """Return the column as numbers if every value (null apart) is one written as text, with no digit lost; else as it is.
+
+    Leading zeros and signs stay text: postal codes, telephone numbers. One fraction makes all of them floats.
+    """
+    if not kinds <= {str, type(None)}:
+        return values
+    fractional, largest = False, 0
+    for value in values:
+        if value is None:
+            continue
+        match = _NUMBER.fullmatch(value) if len(value) <= 40 else None
+        if match is None:
+            return values
+        if match[1] or match[2]:
+            fractional = True
+            if not math.isfinite(float(value)):
+                return values
+        else:
+            largest = max(largest, abs(int(value)))
+    if largest > (2**53 if fractional else LARGEST):
+        return values
+    new = [None if value is None else float(value) if fractional else int(value) for value in values]
+    for before, after in zip(values, new, strict=True):
+        if before is not None:
+            log.add("numbers", where, before, after)
+    return new
+
+
+_TELLING = HABITS - {"numbers"}
+"""Habits by which a graph is known to come from such a tool."""
+
+
+def normalise(
+    graph: "nx.Graph[Any]", *, raw: bool = False, owned: bool = True
+) -> "tuple[nx.Graph[Any], tuple[Change, ...], tuple[str, ...]]":
+    """Return the graph with all changes made, what they were, and warnings.
+
+    ``raw`` leaves habits alone and makes only what is needed for items to be JSON. With ``owned`` the graph given may be written
+    to. Without, it never is: a copy comes back if (and only if) some tool left quotes or ``<SEP>`` in it, since the types of
+    values that a program made are meant. What else is listed as changed is then changed in items only, by the adapter.
+    """
+    log = ChangeLog()
+    ids, keys = _new_ids(graph, log, raw), _new_keys(graph, log)
+    if owned:
+        _attributes(graph, log, raw, write=True)
+        if ids or keys:
+            graph = _relabelled(graph, ids, keys)
+    else:
+        _attributes(graph, log, raw, write=False)
+        if any(kind in _TELLING for kind, _ in log.counts):
+            graph = _relabelled(graph, ids, keys)  # a copy, its attributes too
+            _attributes(graph, ChangeLog(), raw, write=True)
+        elif any(kind in HABITS for kind, _ in log.counts):
+            return normalise(graph, raw=True, owned=False)
+    return graph, log.changes(), tuple(log.warnings)
+
+
+# -- ids and keys -------------------------------------------------------------------------------------------------------
+
+
+def _new_ids(graph: "nx.Graph[Any]", log: ChangeLog, raw: bool) -> dict[Any, Any]:
+    """Return the ids that change. All final ids differ from each other."""
+    needed: dict[Any, Any] = {node: fit_id(node) for node in graph if type(node) is not str and type(node) is not int}
+    texts = [node for node in graph if type(node) is str]
+    needed |= {node: fit for node in texts if (fit := fit_text(node)) != node}
+    needed |= {node: digits(node) for node in graph if type(node) is int and abs(node) > LARGEST}
+    habit: dict[Any, Any] = {}
+    if not raw and (strip := stripper(texts)) is not None:
+        habit = {node: bare for node in texts if node not in needed and (bare := strip(node)) != node and bare}
+    taken = Counter(needed.get(node, node) for node in graph)
+    for node, bare in needed.items():
+        if taken[bare] > 1:
+            number = 2
+            while taken[f"{bare} ({number})"]:
+                number += 1
+            taken[bare] -= 1
+            needed[node] = f"{bare} ({number})"
+            taken[needed[node]] += 1
+            log.warnings.append(f"two ids read {str(bare)[:60]!r} as text; one of them is now {needed[node][:80]!r}")
+    _keep_apart(graph, needed, habit, log)
+    for node, after in needed.items():
+        log.add("ids", "node id", node, after)
+    for node, after in habit.items():
+        log.add("quotes", "node id", node, after)
+    return needed | habit
+
+
+def _keep_apart(graph: "nx.Graph[Any]", needed: dict[Any, Any], habit: dict[Any, Any], log: ChangeLog) -> None:
+    """Take back each stripping that would make two ids equal, and what that takes back in turn."""
+    kept: list[Any] = []
+    while habit:
+        final = Counter(needed.get(node, habit.get(node, node)) for node in graph)
+        merging = [node for node, bare in habit.items() if final[bare] > 1]
+        if not merging:
+            break
+        kept += merging
+        for node in merging:
+            del habit[node]
+    if kept:
+        named = ", ".join(f"{node[:40]!r}" for node in kept[:3])
+        log.warnings.append(
+            f"{len(kept)} quoted ids stay quoted, as without the quotes they would equal another id: {named}"
+            + (", ..." if len(kept) > 3 else "")
+        )
+
+
+def _new_keys(graph: "nx.Graph[Any]", log: ChangeLog) -> dict[Any, Any]:
+    """Return the keys of parallel edges that JSON can't hold, as texts."""
+    if not graph.is_multigraph():
+        return {}
+    found: dict[Any, Any] = {}
+    for key in {key for _, _, key in graph.edges(keys=True)}:
+        if type(key) is int and abs(key) <= LARGEST:
+            continue
+        fit = fit_id(key)
+        if type(key) is not str or fit != key:
+            found[key] = fit
+    for before, after in sorted(found.items(), key=lambda pair: repr(pair[1])):
+        log.add("ids", "edge key", before, after)
+    return found
+
+
+def _relabelled(graph: "nx.Graph[Any]", ids: dict[Any, Any], keys: dict[Any, Any]) -> "nx.Graph[Any]":
+    """Return a copy with new ids and keys, in the same order. Keys that would meet are numbered instead."""
+    made: Any
+    if graph.is_multigraph():
+        made = nx.MultiDiGraph() if graph.is_directed() else nx.MultiGraph()
+    else:
+        made = nx.DiGraph() if graph.is_directed() else nx.Graph()
+    made.graph.update(graph.graph)
+    made.add_nodes_from((ids.get(node, node), dict(data)) for node, data in graph.nodes(data=True))
+    if not graph.is_multigraph():
+        made.add_edges_from((ids.get(s, s), ids.get(t, t), dict(data)) for s, t, data in graph.edges(data=True))
+        return made
+    for source, target, key, data in graph.edges(keys=True, data=True):
+        source, target, key = ids.get(source, source), ids.get(target, target), keys.get(key, key)
+        made.add_edges_from([(source, target, None if made.has_edge(source, target, key) else key, dict(data))])
+    return made
+
+
+# -- attributes ---------------------------------------------------------------------------------------------------------
+
+
+def _attributes(graph: "nx.Graph[Any]", log: ChangeLog, raw: bool, *, write: bool) -> None:
+    multi = graph.is_multigraph()
+    nodes, edges = (
+        _grouped(data for _, data in graph.nodes(data=True)),
+        _grouped(data for *_, data in graph.edges(data=True)),
+    )
+    marked = not raw and any(
+        is_marked({name: [row[name] for row in rows] for name, rows in columns.items() if name == "source_id"})
+        for columns in (nodes, edges)
+    )
+    _columns("node", nodes, reserved("nodes", multi), log, raw, write, marked)
+    _columns("edge", edges, reserved("edges", multi), log, raw, write, marked)
+
+
+def _grouped(rows: Iterable[dict[Any, Any]]) -> dict[Any, list[dict[Any, Any]]]:
+    """Return by attribute the nodes' or edges' data that have it."""
+    columns: dict[Any, list[dict[Any, Any]]] = {}
+    for row in rows:
+        for name in row:
+            columns.setdefault(name, []).append(row)
+    return columns
+
+
+def _columns(
+    kind: str,
+    columns: dict[Any, list[dict[Any, Any]]],
+    own: frozenset[str],
+    log: ChangeLog,
+    raw: bool,
+    write: bool,
+    marked: bool,
+) -> None:
+    renamed: dict[Any, str] = {}
+    for name in columns:
+        final = fit_text(name) if isinstance(name, str) else str(name)
+        if final in own or (final != name and final in columns):
+            final = f"attr.{final}"
+            while final in columns or final in renamed.values():
+                final = f"attr.{final}"
+        if final != name or type(name) is not str:
+            renamed[name] = final
+    for name, owners in columns.items():
+        where = f"{kind} {renamed.get(name, name)}"
+        changed = _column([row[name] for row in owners], where, log, raw, marked)
+        if changed is not None and write:
+            for row, value in zip(owners, changed, strict=True):
+                row[name] = value
+    for name, final in renamed.items():
+        for _ in columns[name]:
+            log.add("names", f"{kind} {final}", name, final)
+        if write:
+            for row in columns[name]:
+                row[final] = row.pop(name)
+    for name in [name for name in renamed if isinstance(name, str) and name in own]:
+        log.warnings.append(
+            f'the attribute "{name}" of {kind}s is called "{renamed[name]}" here: {kind}s have a field {name}'
+        )
+
+
+def _column(values: list[Any], where: str, log: ChangeLog, raw: bool, marked: bool) -> list[Any] | None:
+    """Return the column's new values, or None where nothing changes."""
+    kinds = set(map(type, values))
+    new = values
+    if str in kinds and not raw:
+        new = without_habits(new, kinds, where, log, marked=marked)
+    return _needed(new, where, log, values)
+
+
+def _needed(values: list[Any], where: str, log: ChangeLog, given: list[Any]) -> list[Any] | None:
+    kinds = set(map(type, values))
+    if kinds <= {bool, type(None)}:
+        return None if values is given else values
+    fit = [value if is_fit(value) else json_value(value) for value in values]
+    if float in kinds:  # conditions and orders mean them; only what leaves as JSON can't have them
+        fit = [
+            before if after is None and type(before) is float else after
+            for before, after in zip(values, fit, strict=True)
+        ]
+    for before, after in zip(values, fit, strict=True):
+        if type(before) is float and not math.isfinite(before):
+            log.add("non-finite", where, before, None)
+        elif after is not before:
+            log.add("non-finite" if isinstance(before, float) and after is None else "values", where, before, after)
+    if values is given and all(map(lambda a, b: a is b, fit, given)):
+        return None
+    return fit

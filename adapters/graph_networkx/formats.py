@@ -1,0 +1,482 @@
+"""Edge lists in CSV and TSV: the first line names the columns, ``source`` and ``target`` among them, each other line is an edge.
+
+A column ``key`` tells parallel edges apart; the others are attributes. Ids are texts, an edge goes from source to target, an
+empty cell is an absent attribute. Numbers come later, columnwise, with the other habits of text (``normalise``).
+"""
+
+import csv
+import io
+import json
+import re
+from collections import Counter
+from collections.abc import Callable, Mapping
+from io import BytesIO
+from typing import Any, NoReturn
+from xml.parsers import expat
+
+import networkx as nx
+from attrs import frozen
+
+from ...lang.diagnostic import nearest
+from ..graph import AdapterError
+
+__all__ = [
+    "DEEPEST",
+    "LONGEST_TAG",
+    "fault",
+    "generate",
+    "generators",
+    "parse_xml",
+    "read_edges",
+    "read_gexf",
+    "read_node_link",
+]
+
+
+# XML read under guard: no document type and so no entities, bounded depth, bounded tokens, faults with their line.
+# The expat that comes with Python does the reading. Feeding it small pieces of a huge tag costs quadratic time in the versions
+# before 2.6, so a tag or comment is bounded too.
+
+
+DEEPEST = 100
+"""Elements inside each other at most. NetworkX's own files have 4 levels, yEd's below 20."""
+
+LONGEST_TAG = 16 * 2**20
+"""Bytes that a single tag, comment or instruction may take. Text between tags is not bounded by it."""
+
+_PIECE = 2**20
+
+Fault = Callable[[str], AdapterError]
+
+
+def fault(name: str, line: int | None, message: str, hint: str = "") -> AdapterError:
+    """Return an error that says where: ``name:line: message``."""
+    place = name if line is None else f"{name}:{line}"
+    return AdapterError(f"{place}: {message}", hint=hint)
+
+
+def parse_xml(
+    data: bytes,
+    name: str,
+    start: Callable[[str, dict[str, str]], None],
+    end: Callable[[str], None],
+    text: Callable[[str], None],
+    *,
+    parser: "expat.XMLParserType | None" = None,
+) -> None:
+    """Call ``start``, ``end`` and ``text`` for what ``data`` holds, as expat does, prefixes kept in the names.
+
+    Raises ``AdapterError`` with the line for what is not well-formed, has a document type, or is nested too deep.
+    """
+    parser = parser or expat.ParserCreate()
+    depth = 0
+
+    def opened(tag: str, attributes: dict[str, str]) -> None:
+        nonlocal depth
+        depth += 1
+        if depth > DEEPEST:
+            raise fault(name, parser.CurrentLineNumber, f"elements are nested deeper than {DEEPEST}")
+        start(tag, attributes)
+
+    def closed(tag: str) -> None:
+        nonlocal depth
+        depth -= 1
+        end(tag)
+
+    def doctype(*_: object) -> None:
+        raise fault(
+            name,
+            parser.CurrentLineNumber,
+            "the file has a <!DOCTYPE>, which may define entities",
+            "remove the <!DOCTYPE ...> and write the entities out",
+        )
+
+    parser.buffer_text = True
+    parser.buffer_size = 2**16
+    parser.StartElementHandler = opened
+    parser.EndElementHandler = closed
+    parser.CharacterDataHandler = text
+    parser.StartDoctypeDeclHandler = doctype
+    view = memoryview(data)
+    try:
+        for at in range(0, len(data), _PIECE):
+            parser.Parse(bytes(view[at : at + _PIECE]), False)
+            if at - parser.CurrentByteIndex > LONGEST_TAG:
+                raise fault(name, parser.CurrentLineNumber, f"a tag is longer than {LONGEST_TAG // 2**20} MiB")
+        parser.Parse(b"", True)
+    except expat.ExpatError as error:
+        raise _not_well_formed(error, data, name) from None
+    except (LookupError, ValueError, UnicodeError) as error:
+        # An encoding that Python has not, or one of more than a byte a character that expat can't read.
+        raise fault(name, 1, f"the file's encoding can't be read: {error}", "save it as UTF-8") from None
+
+
+def _not_well_formed(error: expat.ExpatError, data: bytes, name: str) -> AdapterError:
+    message = expat.ErrorString(error.code) or "unreadable"
+    match message:
+        case "no element found" | "unclosed token" | "unclosed CDATA section":
+            message, hint = "the file ends in the middle", "it was cut off: write or fetch it again"
+        case "not well-formed (invalid token)":
+            hint = (
+                "an & must be written &amp;, a < must be written &lt;, and the bytes must be in the declared encoding"
+            )
+        case "undefined entity":
+            message, hint = "an entity that XML does not have", "write the character itself, in UTF-8"
+        case "unknown encoding" | "encoding specified in XML declaration is incorrect":
+            hint = "save the file as UTF-8"
+        case "mismatched tag":
+            message, hint = "a closing tag does not match the open one", "close the elements in the order they opened"
+        case _:
+            hint = ""
+    return fault(name, error.lineno, f"not well-formed XML: {message}", hint)
+
+
+_DELIMITERS = {"csv": (",", ";", "\t", "|"), "tsv": ("\t",)}
+
+
+def read_edges(data: bytes, name: str, warn: Callable[[str], None], *, kind: str = "csv") -> "nx.Graph[Any]":
+    """Return the directed graph whose edges ``data`` lists; ``kind`` is "csv" or "tsv". Raises ``AdapterError`` with the line."""
+    try:
+        text = data.decode("utf-8-sig")
+    except UnicodeDecodeError as error:
+        raise fault(name, data.count(b"\n", 0, error.start) + 1, "not UTF-8", "save the file as UTF-8") from None
+    head = text[: text.find("\n")] if "\n" in text else text
+    delimiter = max(_DELIMITERS[kind], key=head.count)
+    rows = csv.reader(io.StringIO(text, newline=""), delimiter=delimiter, strict=True)
+    graph: Any = nx.MultiDiGraph()
+    parallel = False
+    try:
+        columns = [column.strip() for column in next(rows, [])]
+        places = {column.lower(): at for at, column in reversed(list(enumerate(columns)))}
+        example = delimiter.join(("source", "target", "weight"))
+        if "source" not in places or "target" not in places:
+            raise fault(
+                name,
+                1,
+                "the first line does not name the columns source and target",
+                f"write one above the edges, for example {example!r}",
+            )
+        if len(set(columns)) < len(columns):
+            counts = Counter(columns)
+            twice = next(column for column in columns if counts[column] > 1)
+            raise fault(name, 1, f"two columns are named {twice[:60]!r}", "give each column a name of its own")
+        source_at, target_at, key_at = places["source"], places["target"], places.get("key")
+        others = [(at, column) for at, column in enumerate(columns) if at not in (source_at, target_at, key_at)]
+        for row in rows:
+            if not row:
+                continue
+            if len(row) != len(columns):
+                hint = "quote a value that holds the separator, and close every quote"
+                raise fault(name, rows.line_num, f"{len(row)} values where the first line names {len(columns)}", hint)
+            source, target = row[source_at].strip(), row[target_at].strip()
+            if not source or not target:
+                raise fault(name, rows.line_num, f"the {'source' if not source else 'target'} is empty")
+            key = (row[key_at].strip() or None) if key_at is not None else None
+            if graph.has_edge(source, target):
+                parallel = True
+                if key is not None and graph.has_edge(source, target, key):
+                    hint = "leave the column key out, or give parallel edges keys of their own"
+                    raise fault(name, rows.line_num, "an earlier line has the same source, target and key", hint)
+            attributes = {column: row[at] for at, column in others if row[at] != ""}
+            graph.add_edges_from([(source, target, key, attributes)])
+    except csv.Error as error:
+        hint = "close every quote; a field holds at most 131,072 characters"
+        raise fault(name, rows.line_num, f"not {kind.upper()}: {error}", hint) from None
+    return graph if parallel or key_at is not None else nx.DiGraph(graph)
+
+
+# Node-link JSON: ``{"directed", "multigraph", "graph", "nodes": [{"id", ...}], "edges" or "links": [{"source", "target", ...}]}``.
+# NetworkX's shape, d3's too where its links name ids. Strict: one value a name, and numbers that JSON has.
+
+
+_SHAPE = '{"nodes": [{"id": "a"}, {"id": "b"}], "edges": [{"source": "a", "target": "b"}]}'
+
+
+class _Strict(ValueError):
+    """What the JSON module would take and we do not."""
+
+
+def read_node_link(data: bytes, name: str, warn: Callable[[str], None]) -> "nx.Graph[Any]":
+    """Return the graph that ``data`` holds. Where "multigraph" is not said, parallel edges make it one. Raises ``AdapterError``."""
+    document = _decoded(data, name)
+
+    def fail(message: str, hint: str = f"the shape is {_SHAPE}") -> NoReturn:
+        raise fault(name, None, message, hint)
+
+    if not isinstance(document, dict):
+        fail("the JSON is not an object")
+    if "edges" in document and "links" in document:
+        fail('the object has both "edges" and "links"', "keep the one that holds the edges")
+    nodes, edges = (
+        _objects(document, "nodes", fail),
+        _objects(document, "links" if "links" in document else "edges", fail),
+    )
+    flags = {flag: document.get(flag) for flag in ("directed", "multigraph")}
+    for flag, value in flags.items():
+        if not isinstance(value, bool | None):
+            fail(f'"{flag}" is not true or false', f'write "{flag}": true or false')
+    ids: dict[Any, int] = {}
+    graph: Any = nx.MultiDiGraph() if flags["directed"] else nx.MultiGraph()
+    if isinstance(about := document.get("graph"), dict):
+        graph.graph.update(about)
+    for index, node in enumerate(nodes):
+        if "id" not in node:
+            fail(f'nodes[{index}] has no "id"')
+        id = _id(node.pop("id"))
+        if id is None:
+            fail(f'nodes[{index}]: "id" is no text or number')
+        if id in ids:
+            fail(f"nodes[{index}] has the id of nodes[{ids[id]}]: {str(id)[:60]!r}", "give each node its own id")
+        ids[id] = index
+        graph.add_nodes_from([(id, node)])
+    unnamed: dict[Any, int] = {}
+    keyed = False
+    for index, edge in enumerate(edges):
+        ends = []
+        for end in ("source", "target"):
+            at = _id(edge.pop(end, None))
+            if at is None:
+                fail(f'edges[{index}] has no "{end}" that is a text or number')
+            if at not in ids:
+                unnamed.setdefault(at, index)
+            ends.append(at)
+        key = None
+        if flags["multigraph"] is not False and "key" in edge:
+            key, keyed = _id(edge.pop("key")), True
+            if key is not None and graph.has_edge(*ends, key):
+                fail(
+                    f"edges[{index}] has the ends and the key of an earlier edge",
+                    "give parallel edges keys of their own",
+                )
+        graph.add_edges_from([(*ends, key, edge)])
+    if unnamed:
+        some, index = next(iter(unnamed.items()))
+        warn(
+            f"{len(unnamed)} nodes are named by edges only, the first {str(some)[:60]!r} in edges[{index}]; they are added bare"
+        )
+    parallel = any(len(keys) > 1 for ends in graph.adj.values() for keys in ends.values())
+    if parallel and flags["multigraph"] is False:
+        warn('"multigraph" is false, yet some edges are parallel; the graph is read as a multigraph')
+    if parallel or keyed or flags["multigraph"]:
+        return graph
+    return nx.DiGraph(graph) if flags["directed"] else nx.Graph(graph)
+
+
+def _objects(document: dict[str, Any], part: str, fail: Callable[[str], NoReturn]) -> list[dict[str, Any]]:
+    value = document.get(part)
+    if not isinstance(value, list):
+        fail(f'"{part}" is not a list' if part in document else f'the object has no "{part}"')
+    for index, item in enumerate(value):
+        if not isinstance(item, dict):
+            fail(f"{part}[{index}] is not an object")
+    return value
+
+
+def _id(value: Any) -> Any:
+    """Return ``value`` as NetworkX takes it for an id: a list as a tuple; None for what is none."""
+    if isinstance(value, list):
+        return tuple(_id(item) for item in value)
+    if isinstance(value, bool | dict) or value is None:
+        return None
+    return value
+
+
+def _decoded(data: bytes, name: str) -> Any:
+    def pairs(items: list[tuple[str, Any]]) -> dict[str, Any]:
+        known = dict(items)
+        if len(known) < len(items):
+            counts = Counter(key for key, _ in items)
+            raise _Strict(f'an object has "{next(key for key in counts if counts[key] > 1)[:60]}" twice')
+        return known
+
+    def constant(word: str) -> NoReturn:
+        raise _Strict(f"{word} is no number of JSON; write null")
+
+    def integer(digits: str) -> int:
+        # Longer ones have no place in a graph and would take quadratic time to read.
+        if len(digits) > 400:
+            raise _Strict(f"a number has {len(digits):,} digits")
+        return int(digits)
+
+    try:
+        text = data.decode("utf-8-sig")
+        return json.loads(text, object_pairs_hook=pairs, parse_constant=constant, parse_int=integer)
+    except UnicodeDecodeError as error:
+        line = data.count(b"\n", 0, error.start) + 1
+        raise fault(name, line, "not UTF-8", "save the file as UTF-8") from None
+    except json.JSONDecodeError as error:
+        ended = error.pos >= len(text.rstrip()) or error.msg.startswith("Unterminated string")
+        hint = "it may have been cut off: write or fetch it again" if ended else ""
+        message = error.msg[:1].lower() + error.msg[1:]
+        raise fault(name, error.lineno, f"not JSON: {message} (column {error.colno})", hint) from None
+    except RecursionError:
+        raise fault(name, None, "the JSON is nested too deep") from None
+    except _Strict as error:
+        raise fault(
+            name, None, str(error), "the JSON must have one value a name, and numbers that are finite and not endless"
+        ) from None
+
+
+# ``nx:NAME`` and ``nx:NAME(arguments)``: NetworkX's own graphs, by a list of those that are bounded and need no file.
+# Arguments are literal numbers; random graphs have the fixed seed 0 unless one is given. Before a graph is made, its number of
+# edges is estimated and bounded.
+
+
+LARGEST = 2_000_000
+"""Nodes and edges that a generated graph may have together, by estimate."""
+
+_PLAIN = (
+    "bull", "chvatal", "cubical", "davis_southern_women", "desargues", "diamond", "dodecahedral",
+    "florentine_families", "frucht", "heawood", "hoffman_singleton", "house", "house_x", "icosahedral",
+    "karate_club", "krackhardt_kite", "les_miserables", "moebius_kantor", "octahedral", "pappus", "petersen",
+    "sedgewick_maze", "tetrahedral", "truncated_cube", "truncated_tetrahedron", "tutte",
+)  # fmt: skip
+
+
+@frozen
+class _Sized:
+    """A graph with numbers: ``least`` to ``most`` of them, and about how many nodes and edges that gives."""
+
+    function: str
+    least: int
+    most: int
+    cost: Callable[..., float]
+    seeded: bool = False
+
+
+_SIZED: Mapping[str, _Sized] = {
+    "balanced_tree": _Sized("balanced_tree", 2, 2, lambda r, h: 2 * (float(r) + 1) ** (h + 1)),
+    "barabasi_albert": _Sized("barabasi_albert_graph", 2, 3, lambda n, m, seed=0: n * (m + 1), seeded=True),
+    "barbell": _Sized("barbell_graph", 2, 2, lambda m, n: m * m + n),
+    "binomial_tree": _Sized("binomial_tree", 1, 1, lambda n: 2.0 ** (n + 1)),
+    "circular_ladder": _Sized("circular_ladder_graph", 1, 1, lambda n: 5 * n),
+    "complete": _Sized("complete_graph", 1, 1, lambda n: n * n),
+    "complete_bipartite": _Sized("complete_bipartite_graph", 2, 2, lambda m, n: m * n + m + n),
+    "cycle": _Sized("cycle_graph", 1, 1, lambda n: 2 * n),
+    "erdos_renyi": _Sized("erdos_renyi_graph", 2, 3, lambda n, p, seed=0: n * n / 2, seeded=True),
+    "gnp_random": _Sized("gnp_random_graph", 2, 3, lambda n, p, seed=0: n * n / 2, seeded=True),
+    "fast_gnp_random": _Sized("fast_gnp_random_graph", 2, 3, lambda n, p, seed=0: n + n * n * p, seeded=True),
+    "grid_2d": _Sized("grid_2d_graph", 2, 2, lambda m, n: 3 * m * n),
+    "hypercube": _Sized("hypercube_graph", 1, 1, lambda n: n * 2.0**n),
+    "ladder": _Sized("ladder_graph", 1, 1, lambda n: 5 * n),
+    "lollipop": _Sized("lollipop_graph", 2, 2, lambda m, n: m * m + n),
+    "path": _Sized("path_graph", 1, 1, lambda n: 2 * n),
+    "powerlaw_cluster": _Sized("powerlaw_cluster_graph", 3, 4, lambda n, m, p, seed=0: n * (m + 1) * 2, seeded=True),
+    "scale_free": _Sized("scale_free_graph", 1, 1, lambda n: 4 * n, seeded=True),
+    "star": _Sized("star_graph", 1, 1, lambda n: 2 * n),
+    "turan": _Sized("turan_graph", 2, 2, lambda n, r: n * n),
+    "watts_strogatz": _Sized("watts_strogatz_graph", 3, 4, lambda n, k, p, seed=0: n * (k + 1), seeded=True),
+    "wheel": _Sized("wheel_graph", 1, 1, lambda n: 3 * n),
+}
+
+_CALL = re.compile(r"([A-Za-z0-9_]{1,60})(?:\(([0-9eE.,+\- ]{0,100})\))?", re.ASCII)
+
+
+def generators() -> tuple[str, ...]:
+    """Return the names that ``nx:`` knows, those that take numbers with the brackets."""
+    return tuple(sorted([*_PLAIN, *(f"{name}(...)" for name in _SIZED)]))
+
+
+def generate(spec: str) -> "nx.Graph[Any]":
+    """Return the graph that ``spec`` names: ``les_miserables``, ``grid_2d(3, 4)``. Raises ``AdapterError``."""
+    match = _CALL.fullmatch(spec.strip())
+    if match is None:
+        raise AdapterError(
+            f"{'nx:' + spec[:60]!r} can't be read",
+            hint="write nx:NAME or nx:NAME(numbers), for example nx:grid_2d(3,4)",
+        )
+    name, written = match[1].lower(), match[2]
+    for ending in ("_graph", ""):
+        bare = name.removesuffix(ending) if ending else name
+        if bare in _PLAIN:
+            if written and written.strip():
+                raise AdapterError(f"nx:{bare} takes no numbers", hint=f"write nx:{bare}")
+            return _made(bare, f"{bare}_graph" if hasattr(nx, f"{bare}_graph") else bare, (), {})
+        if bare in _SIZED:
+            return _sized(bare, _SIZED[bare], written or "")
+    known = [*_PLAIN, *_SIZED]
+    begun = [other for other in known if len(name) > 2 and other.startswith(name)]
+    near = begun[0] if begun else nearest(name, known)
+    raise AdapterError(
+        f"nx:{name} is no graph of NetworkX that can be asked for",
+        hint=f"did you mean nx:{near}?" if near else f"known: {', '.join(generators())}",
+    )
+
+
+def _sized(name: str, known: _Sized, written: str) -> "nx.Graph[Any]":
+    numbers: list[int | float] = []
+    for text in filter(None, (piece.strip() for piece in written.split(","))):
+        try:
+            numbers.append(int(text) if re.fullmatch(r"[+-]?\d{1,15}", text) else float(text))
+        except ValueError:
+            raise AdapterError(f"nx:{name}: {text[:20]!r} is no number") from None
+    if not known.least <= len(numbers) <= known.most:
+        counted = str(known.least) if known.least == known.most else f"{known.least} to {known.most}"
+        example = ",".join(["3", "2", "0.1", "1"][: known.least])
+        raise AdapterError(f"nx:{name} takes {counted} numbers, not {len(numbers)}", hint=f"write nx:{name}({example})")
+    if any(abs(number) > LARGEST for number in numbers):
+        raise AdapterError(f"nx:{name}({written}) would be too large")
+    try:
+        cost = known.cost(*numbers)
+    except (OverflowError, ArithmeticError):
+        cost = float("inf")
+    if not cost <= LARGEST:
+        hint = f"about {LARGEST:,} nodes and edges are the limit"
+        raise AdapterError(f"nx:{name}({written}) would be too large", hint=hint)
+    keywords = {"seed": 0} if known.seeded and len(numbers) < max(known.most, known.least + 1) else {}
+    return _made(name, known.function, tuple(numbers), keywords)
+
+
+def _made(name: str, function: str, numbers: tuple[int | float, ...], keywords: dict[str, Any]) -> "nx.Graph[Any]":
+    try:
+        graph: nx.Graph[Any] = getattr(nx, function)(*numbers, **keywords)
+    except (nx.NetworkXException, TypeError, ValueError, ArithmeticError) as error:
+        shown = f"nx:{name}({', '.join(map(str, numbers))})"
+        raise AdapterError(f"{shown} can't be made: {str(error)[:120]}") from None
+    return graph
+
+
+# GEXF, through NetworkX's own reader: the XML is looked over first, and everything that the reader raises translated.
+
+
+_FAULTS = (
+    nx.NetworkXException,
+    ArithmeticError,
+    AttributeError,
+    IndexError,
+    KeyError,
+    RecursionError,
+    RuntimeError,
+    StopIteration,
+    TypeError,
+    ValueError,
+)
+"""What the reader raises on files of the wrong shape; it checks little and fails where it stumbles."""
+
+
+def read_gexf(data: bytes, name: str, warn: Callable[[str], None]) -> "nx.Graph[Any]":
+    """Return the graph of a GEXF file. Raises ``AdapterError``."""
+    first: list[str] = []
+
+    def start(tag: str, attributes: dict[str, str]) -> None:
+        if not first:
+            first.append(tag.rpartition(":")[2])
+            if first[0] != "gexf":
+                raise fault(
+                    name, 1, f"no GEXF: the file's first element is <{tag[:40]}>", "a GEXF file begins with <gexf>"
+                )
+
+    parse_xml(data, name, start, lambda tag: None, lambda text: None)
+    try:
+        graph: nx.Graph[Any] = nx.read_gexf(BytesIO(data))
+    except _FAULTS as error:
+        raise _translated(error, name) from None
+    if None in graph:
+        raise fault(name, None, "not GEXF: a node has no id, or an edge no source or target")
+    return graph
+
+
+def _translated(error: Exception, name: str) -> AdapterError:
+    said = str(error.args[0]) if isinstance(error, nx.NetworkXException | ValueError) and error.args else ""
+    detail = " ".join(said.split())[:120] or "it has not the shape that the format asks for"
+    return fault(name, None, f"not GEXF: {detail}", "was the file cut off, or is it of another format?")

@@ -1,0 +1,215 @@
+"""GML: ``graph [ node [ id 1 label "a" ] edge [ source 1 target 1 ] ]``. Read as NetworkX reads it, in one pass and with lines.
+
+Names of the format and of NetworkX's additions: ``multigraph``, ``key``, lists by repeated keys. Source: Himsolt, "GML: A
+portable Graph File Format", 1997.
+"""
+
+import re
+from collections.abc import Callable, Iterator
+from html.entities import name2codepoint
+from typing import Any, NoReturn
+
+import networkx as nx
+from attrs import define, frozen
+
+from .formats import DEEPEST, fault
+
+__all__ = ["read_gml"]
+
+_TOKEN = re.compile(
+    r"""(?P<blank>\s+|\#[^\n]*)
+    |(?P<word>[A-Za-z][0-9A-Za-z_]*)
+    |(?P<real>[+-]?(?:[0-9]+\.[0-9]*|\.[0-9]+|INF)(?:[Ee][+-]?[0-9]+)?|[+-]?[0-9]+[Ee][+-]?[0-9]+)
+    |(?P<integer>[+-]?[0-9]+)
+    |"(?P<text>[^"]*)"
+    |(?P<open>\[)
+    |(?P<close>\])""",
+    re.VERBOSE | re.ASCII,
+)
+_ENTITY = re.compile(r"&(?:([A-Za-z][0-9A-Za-z]{1,30})|\#([0-9]{1,7})|\#[xX]([0-9A-Fa-f]{1,6}));")
+_LIST = "_networkx_list_start"
+_LONGEST_INTEGER = 400
+
+
+@frozen
+class _Token:
+    kind: str
+    value: Any
+    at: int
+
+
+@define
+class _Block:
+    """The pairs between two brackets: the values of each key in their order, and where the block began."""
+
+    at: int
+    pairs: dict[str, list[Any]]
+
+
+def read_gml(data: bytes, name: str, warn: Callable[[str], None]) -> "nx.Graph[Any]":
+    """Return the graph of a GML file: named by ``label`` where every node has one of its own, else by ``id``. Raises ``AdapterError``."""
+    try:
+        text = data.decode("utf-8-sig")
+    except UnicodeDecodeError:
+        # The format is ASCII, and those who write more often write ISO 8859-1.
+        text = data.decode("latin-1")
+    return _Reader(text, name, warn).graph()
+
+
+@define
+class _Reader:
+    text: str
+    name: str
+    warn: Callable[[str], None]
+
+    def fail(self, message: str, at: int, hint: str = "") -> NoReturn:
+        raise fault(self.name, self.text.count("\n", 0, at) + 1, f"not GML: {message}", hint)
+
+    # -- text to blocks ---------------------------------------------------------------------------------------------
+
+    def tokens(self) -> Iterator[_Token]:
+        text, at = self.text, 0
+        while at < len(text):
+            match = _TOKEN.match(text, at)
+            if match is None:
+                if text[at] == '"':
+                    self.fail("a text is not closed", at, "the file may have been cut off")
+                self.fail(f"{text[at : at + 20]!r} is no key, number, text or bracket", at)
+            kind = match.lastgroup or ""
+            if kind != "blank":
+                yield _Token(kind, match[kind], at)
+            at = match.end()
+
+    def blocks(self) -> _Block:
+        """Return the file as a block; without recursion, so that depth costs nothing but its bound."""
+        stack = [_Block(0, {})]
+        key: str | None = None
+        for token in self.tokens():
+            if token.kind == "close":
+                if key is not None or len(stack) == 1:
+                    self.fail("a ] has no [" if key is None else f"{key[:40]} has no value", token.at)
+                stack.pop()
+            elif key is None:
+                if token.kind != "word":
+                    self.fail(f"{str(token.value)[:20]!r} stands where a key is expected", token.at)
+                key = token.value
+            elif token.kind == "open":
+                if len(stack) > DEEPEST:
+                    self.fail(f"brackets are nested deeper than {DEEPEST}", token.at)
+                inner = _Block(token.at, {})
+                stack[-1].pairs.setdefault(key, []).append(inner)
+                stack.append(inner)
+                key = None
+            else:
+                stack[-1].pairs.setdefault(key, []).append(self.value(key, token))
+                key = None
+        if key is not None or len(stack) > 1:
+            what = f"{key[:40]} has no value" if key is not None else "a [ is not closed"
+            self.fail(what, len(self.text), "the file may have been cut off: write or fetch it again")
+        return stack[0]
+
+    def value(self, key: str, token: _Token) -> Any:
+        written: str = token.value
+        match token.kind:
+            case "integer":
+                # A longer one would take quadratic time to read.
+                if len(written) > _LONGEST_INTEGER:
+                    self.fail(f"a number has {len(written):,} digits", token.at)
+                return int(written)
+            case "real":
+                return float(written)
+            case "text":
+                text = _ENTITY.sub(_character, written)
+                return {"()": (), "[]": []}.get(text, text)
+            case _ if written in ("NAN", "INF"):
+                return float(written)
+            case _ if key in ("id", "label", "source", "target"):
+                return written
+        self.fail(
+            f"{written[:40]} stands where a value of {key[:40]} is expected", token.at, "a text has double quotes"
+        )
+
+    def plain(self, values: list[Any]) -> Any:
+        """Return the values of a key as one: a list only where there are several, or one is marked as a list."""
+        values = [self.attributes(value) if isinstance(value, _Block) else value for value in values]
+        if values[0] == _LIST:
+            return values[1:]
+        return values[0] if len(values) == 1 else values
+
+    def attributes(self, block: _Block, *without: str) -> dict[str, Any]:
+        return {key: self.plain(values) for key, values in block.pairs.items() if key not in without}
+
+    # -- blocks to a graph ------------------------------------------------------------------------------------------
+
+    def inside(self, block: _Block, key: str) -> list[_Block]:
+        found = block.pairs.get(key, [])
+        for value in found:
+            if not isinstance(value, _Block):
+                self.fail(f"{key} is no block", block.at, f"write {key} [ ... ]")
+        return found
+
+    def one(self, block: _Block, key: str, what: str) -> Any:
+        values = block.pairs.get(key, [])
+        if not values:
+            self.fail(f"{what} has no {key}", block.at)
+        if len(values) > 1 or not isinstance(values[0], str | int | float):
+            self.fail(f"the {key} of {what} is not one number or text", block.at)
+        return values[0]
+
+    def graph(self) -> "nx.Graph[Any]":
+        graphs = self.inside(self.blocks(), "graph")
+        if not graphs:
+            raise fault(self.name, None, "not GML: there is no graph [ ... ]")
+        if len(graphs) > 1:
+            self.fail("the file holds more than one graph", graphs[1].at, "a file a graph")
+        top = graphs[0]
+        directed, multi = (self.plain(top.pairs.get(flag, [0])) == 1 for flag in ("directed", "multigraph"))
+        kinds = ((nx.Graph, nx.DiGraph), (nx.MultiGraph, nx.MultiDiGraph))
+        graph: Any = kinds[multi][directed]()
+        graph.graph.update(self.attributes(top, "node", "edge", "directed", "multigraph"))
+        nodes = self.nodes(top)
+        graph.add_nodes_from(nodes.values())
+        for edge in self.inside(top, "edge"):
+            ends = []
+            for end in ("source", "target"):
+                at = self.one(edge, end, "an edge")
+                if at not in nodes:
+                    self.fail(f"an edge has the {end} {_named(at)}, which is no node's id", edge.at)
+                ends.append(nodes[at][0])
+            key = self.one(edge, "key", "an edge") if multi and "key" in edge.pairs else None
+            if graph.has_edge(*ends) and (not multi or (key is not None and graph.has_edge(*ends, key))):
+                hint = "write multigraph 1 in the graph" if not multi else "give parallel edges keys of their own"
+                self.fail(f"the edge from {_named(ends[0])} to {_named(ends[1])} is there twice", edge.at, hint)
+            attributes = self.attributes(edge, "source", "target", *(["key"] if multi else []))
+            graph.add_edges_from([(*ends, key, attributes) if multi else (*ends, attributes)])
+        return graph
+
+    def nodes(self, top: _Block) -> dict[Any, tuple[Any, dict[str, Any]]]:
+        """Return each node's name and attributes by its id."""
+        found: dict[Any, _Block] = {}
+        for node in self.inside(top, "node"):
+            id = self.one(node, "id", "a node")
+            if id in found:
+                self.fail(f"two nodes have the id {_named(id)}", node.at, "give each node its own id")
+            found[id] = node
+        labels = [node.pairs.get("label", [None]) for node in found.values()]
+        plain = [values[0] for values in labels if len(values) == 1 and isinstance(values[0], str | int)]
+        if len(plain) == len(found) == len(set(plain)):
+            names = zip(plain, found.items(), strict=True)
+            return {id: (label, self.attributes(node, "id", "label")) for label, (id, node) in names}
+        if plain:
+            self.warn(
+                "the labels of the nodes are not all there or not all different; the nodes are named by their ids"
+            )
+        return {id: (id, self.attributes(node, "id")) for id, node in found.items()}
+
+
+def _named(id: Any) -> str:
+    shown = repr(id)
+    return shown if len(shown) <= 42 else shown[:39] + "..."
+
+
+def _character(match: re.Match[str]) -> str:
+    word, decimal, hexadecimal = match.groups()
+    code = name2codepoint.get(word) if word else int(decimal) if decimal else int(hexadecimal, 16)
+    return match[0] if code is None or code > 0x10FFFF else chr(code)

@@ -1,0 +1,351 @@
+"""GraphML read in one pass, as NetworkX reads it but with the line of every fault and without its limits on trust.
+
+What NetworkX's reader takes silently is said: nodes that only edges name, nested graphs read flat, a second graph left out.
+Defaults of keys are applied, as the format means them. Of yEd's extensions, labels, shapes and positions are read.
+Source of the format: graphml.graphdrawing.org, primer and specification 1.0.
+"""
+
+import re
+from collections.abc import Callable
+from typing import Any, Literal, NoReturn
+from xml.parsers import expat
+
+import networkx as nx
+from attrs import define, field, frozen
+
+from ...lang.diagnostic import nearest
+from .formats import fault, parse_xml
+
+__all__ = ["read_graphml"]
+
+_TYPES: dict[str, str] = {
+    "boolean": "boolean",
+    "int": "integer",
+    "integer": "integer",
+    "long": "integer",
+    "float": "float",
+    "double": "float",
+    "string": "text",
+}
+_INTEGER = re.compile(r"[+-]?[0-9]{1,400}", re.ASCII)
+_BOOLEANS = {"true": True, "false": False, "1": True, "0": False}
+_ABSENT = object()
+
+
+@frozen
+class _Key:
+    name: str
+    type: str
+    domain: str
+    default: Any = _ABSENT
+
+
+@define
+class _Element:
+    """A node, an edge or a graph while it is read."""
+
+    kind: Literal["node", "edge", "graph"]
+    line: int
+    attributes: dict[str, str]
+    data: dict[str, Any] = field(factory=dict)
+
+
+def read_graphml(data: bytes, name: str, warn: Callable[[str], None]) -> "nx.Graph[Any]":
+    """Return the graph that ``data`` holds: a multigraph where it has parallel edges. ``name`` is for messages.
+
+    Ids are texts. An edge's id is its key in a multigraph (an integer where it reads as one), else its attribute ``id``.
+    Raises ``AdapterError``.
+    """
+    reader = _Reader(name, warn)
+    parse_xml(data, name, reader.start, reader.end, reader.text, parser=reader.parser)
+    return reader.graph()
+
+
+@define
+class _Reader:
+    name: str
+    warn: Callable[[str], None]
+    parser: expat.XMLParserType = field(factory=expat.ParserCreate)
+    keys: dict[str, _Key] = field(factory=dict)
+    nodes: dict[str, dict[str, Any]] = field(factory=dict)
+    node_lines: dict[str, int] = field(factory=dict)
+    edges: list[tuple[str, str, _Element]] = field(factory=list)
+    directed: bool = False
+    graph_data: dict[str, Any] = field(factory=dict)
+    graphs: int = 0
+    # Where the reading is: the open elements, the tags above, and what <data> or <default> has gathered.
+    open: list[_Element] = field(factory=list)
+    path: list[str] = field(factory=list)
+    skipping: int = 0
+    texts: list[str] | None = None
+    inner: list[str] = field(factory=list)
+    found: dict[str, Any] = field(factory=dict)
+    key_open: tuple[str, int, _Key] | None = None
+    told: set[str] = field(factory=set)
+
+    def fail(self, message: str, hint: str = "", line: int | None = None) -> NoReturn:
+        raise fault(self.name, line or self.parser.CurrentLineNumber, message, hint)
+
+    def tell(self, about: str, message: str) -> None:
+        if about not in self.told:
+            self.told.add(about)
+            self.warn(f"line {self.parser.CurrentLineNumber}: {message}")
+
+    # -- events -----------------------------------------------------------------------------------------------------
+
+    def start(self, tag: str, attributes: dict[str, str]) -> None:
+        tag = tag.rpartition(":")[2]
+        if not self.path and tag != "graphml":
+            self.fail(f"no GraphML: the file's first element is <{tag[:40]}>", "a GraphML file begins with <graphml>")
+        self.path.append(tag)
+        if self.skipping:
+            self.skipping += 1
+        elif self.texts is not None:
+            self.start_inside(tag, attributes)
+        else:
+            self.start_element(tag, attributes)
+
+    def start_element(self, tag: str, attributes: dict[str, str]) -> None:
+        match tag:
+            case "data" | "default":
+                self.texts, self.inner, self.found = [], [], {"key": attributes.get("key")}
+            case "node":
+                self.start_node(attributes)
+            case "edge":
+                self.start_edge(attributes)
+            case "graph":
+                self.start_graph(attributes)
+            case "key":
+                self.start_key(attributes)
+            case "hyperedge":
+                self.fail(
+                    "hyperedges can't be read: an edge joins two nodes",
+                    "make the hyperedge a node with an edge to each",
+                )
+            case "port":
+                self.tell("port", "ports are left out")
+                self.skipping = 1
+            case "graphml" | "desc" | "endpoint" | "locator":
+                if len(self.path) > 1:
+                    self.skipping = 1
+            case _:
+                self.tell(f"<{tag}>", f"<{tag[:40]}> is not of GraphML and left out")
+                self.skipping = 1
+
+    def end(self, tag: str) -> None:
+        tag = self.path.pop()
+        if self.skipping:
+            self.skipping -= 1
+        elif self.texts is not None:
+            self.end_inside(tag, self.texts)
+        elif tag == "key" and self.key_open is not None:
+            id, line, key = self.key_open
+            if id in self.keys:
+                self.fail(f'two keys have the id "{_cut(id)}"', "give each key an id of its own", line)
+            self.keys[id], self.key_open = key, None
+        elif tag in ("node", "edge", "graph") and self.open:
+            closed = self.open.pop()
+            if closed.kind == "graph" and not self.open and self.graphs == 1:
+                self.graph_data = closed.data
+
+    def text(self, text: str) -> None:
+        if self.texts is not None:
+            self.texts.append(text)
+
+    # -- elements ---------------------------------------------------------------------------------------------------
+
+    def start_key(self, attributes: dict[str, str]) -> None:
+        id = attributes.get("id")
+        if id is None:
+            self.fail("a <key> has no id", 'write <key id="d0" for="node" attr.name="weight" attr.type="double"/>')
+        if "yfiles.type" in attributes:
+            key = _Key(attributes.get("attr.name", attributes["yfiles.type"]), "text", "all")
+        elif (named := attributes.get("attr.name")) is None:
+            self.fail(f'the key "{_cut(id)}" has no attr.name', "attr.name is the attribute's name in the graph")
+        else:
+            written = attributes.get("attr.type", "string")
+            if written not in _TYPES:
+                self.tell(
+                    f"type of {id}",
+                    f'the key "{_cut(id)}" ("{_cut(named)}") has attr.type="{_cut(written)}", which GraphML does not have: '
+                    f"its values are read as text; write one of {', '.join(_TYPES)}",
+                )
+            key = _Key(named, _TYPES.get(written, "text"), attributes.get("for", "all"))
+        self.key_open = (id, self.parser.CurrentLineNumber, key)
+
+    def start_graph(self, attributes: dict[str, str]) -> None:
+        if self.open:
+            self.tell("nested", "graphs inside nodes are read flat: their nodes and edges are the graph's own")
+        else:
+            self.graphs += 1
+            if self.graphs > 1:
+                self.tell("second", "the file holds more than one graph; only the first is read")
+                self.skipping = 1
+                return
+            direction = attributes.get("edgedefault", "undirected")
+            if direction not in ("directed", "undirected"):
+                self.fail(f'edgedefault is "{_cut(direction)}"', 'it is "directed" or "undirected"')
+            self.directed = direction == "directed"
+        self.open.append(_Element("graph", self.parser.CurrentLineNumber, attributes))
+
+    def start_node(self, attributes: dict[str, str]) -> None:
+        self.inside_graph("node")
+        id, line = attributes.get("id"), self.parser.CurrentLineNumber
+        if id is None:
+            self.fail("a <node> has no id")
+        if id in self.nodes:
+            self.fail(
+                f'the node "{_cut(id)}" is there twice, first in line {self.node_lines[id]}',
+                "give each node its own id",
+            )
+        element = _Element("node", line, attributes)
+        self.nodes[id], self.node_lines[id] = element.data, line
+        self.open.append(element)
+
+    def start_edge(self, attributes: dict[str, str]) -> None:
+        self.inside_graph("edge")
+        for end in ("source", "target"):
+            if end not in attributes:
+                self.fail(f"an <edge> has no {end}", 'write <edge source="a" target="b"/>')
+        direction = attributes.get("directed")
+        if direction in ("true", "false") and (direction == "true") != self.directed:
+            kind, other = ("undirected", "directed") if self.directed else ("directed", "undirected")
+            self.fail(
+                f"an edge is {kind} and the graph is {other}",
+                f'leave out directed="{direction}", or change the graph\'s edgedefault',
+            )
+        element = _Element("edge", self.parser.CurrentLineNumber, attributes)
+        self.edges.append((attributes["source"], attributes["target"], element))
+        self.open.append(element)
+
+    def inside_graph(self, tag: str) -> None:
+        if not self.open or self.open[-1].kind != "graph":
+            self.fail(f"a <{tag}> stands outside of a <graph>")
+
+    # -- inside <data> and <default> --------------------------------------------------------------------------------
+
+    def start_inside(self, tag: str, attributes: dict[str, str]) -> None:
+        self.inner.append(tag)
+        self.found["inner"] = True
+        match tag:
+            case "NodeLabel" | "EdgeLabel":
+                self.texts = []
+            case "Geometry":
+                self.found.update({axis: attributes[axis] for axis in ("x", "y") if axis in attributes})
+            case "Shape" if "type" in attributes:
+                self.found["shape_type"] = attributes["type"]
+            case "GenericNode" if "configuration" in attributes:
+                self.found["shape_type"] = attributes["configuration"]
+
+    def end_inside(self, tag: str, texts: list[str]) -> None:
+        if self.inner:
+            self.inner.pop()
+            if tag in ("NodeLabel", "EdgeLabel"):
+                self.found.setdefault("label", "".join(texts))
+            return
+        text, found, self.texts = "".join(texts), self.found, None
+        id = found.pop("key")
+        if tag == "default":
+            if self.key_open is not None:
+                at, line, key = self.key_open
+                self.key_open = (at, line, _Key(key.name, key.type, key.domain, self.value(key, text)))
+            return
+        if not self.open:
+            return  # data of the whole file, which no graph has
+        if (known := self.keys.get(id or "")) is None:
+            near = nearest(id or "", self.keys)
+            self.fail(
+                f'<data> names the key "{_cut(id or "")}", which the file does not declare',
+                f'did you mean "{near}"?' if near else "declare it above the graph: <key id=... attr.name=.../>",
+            )
+        element = self.open[-1]
+        if found.pop("inner", False):
+            element.data.update(found)
+            return
+        if known.name in element.data:
+            self.fail(f'the {element.kind} has "{_cut(known.name)}" twice')
+        value = self.value(known, text)
+        if value is not _ABSENT:
+            element.data[known.name] = value
+
+    def value(self, key: _Key, text: str) -> Any:
+        if key.type == "text":
+            return text
+        written = text.strip()
+        if not written:
+            return _ABSENT
+        if key.type == "boolean" and written.lower() in _BOOLEANS:
+            return _BOOLEANS[written.lower()]
+        if key.type == "integer" and _INTEGER.fullmatch(written):
+            return int(written)
+        if key.type == "float" and "_" not in written:  # Python would take 1_000
+            try:
+                return float(written)
+            except ValueError:
+                pass
+        self.fail(
+            f'"{_cut(written)}" is no {key.type}, and the key of "{_cut(key.name)}" says that it is one',
+            'correct the value, or write attr.type="string" in the <key>',
+        )
+
+    # -- the whole --------------------------------------------------------------------------------------------------
+
+    def graph(self) -> "nx.Graph[Any]":
+        if not self.graphs:
+            raise fault(self.name, None, "the file holds no <graph>")
+        nodes = self.nodes
+        unnamed = {end: element.line for s, t, element in reversed(self.edges) for end in (t, s) if end not in nodes}
+        if unnamed:
+            some, line = next(reversed(unnamed.items()))
+            self.warn(
+                f'{len(unnamed)} nodes are named by edges only, the first "{_cut(some)}" in line {line}; they are added bare'
+            )
+        self.fill_defaults()
+        parallel = self.parallel()
+        kinds = (nx.MultiGraph, nx.MultiDiGraph) if parallel else (nx.Graph, nx.DiGraph)
+        graph: Any = kinds[self.directed]()
+        graph.graph.update(self.graph_data)
+        graph.add_nodes_from(nodes.items())
+        if parallel:
+            self.add_parallel(graph)
+        else:
+            for _, _, element in self.edges:
+                if id := element.attributes.get("id"):
+                    element.data["id"] = id
+            graph.add_edges_from((source, target, element.data) for source, target, element in self.edges)
+        return graph
+
+    def fill_defaults(self) -> None:
+        for key in self.keys.values():
+            if key.default is _ABSENT:
+                continue
+            if key.domain in ("node", "all"):
+                for data in self.nodes.values():
+                    data.setdefault(key.name, key.default)
+            if key.domain in ("edge", "all"):
+                for _, _, element in self.edges:
+                    element.data.setdefault(key.name, key.default)
+
+    def parallel(self) -> bool:
+        if self.directed:
+            return len({(source, target) for source, target, _ in self.edges}) < len(self.edges)
+        pairs = {(s, t) if s <= t else (t, s) for s, t, _ in self.edges}
+        return len(pairs) < len(self.edges)
+
+    def add_parallel(self, graph: Any) -> None:
+        """Add the edges with their keys; one that has none gets the number that NetworkX would give it."""
+        for source, target, element in self.edges:
+            key: Any = element.attributes.get("id") or element.data.get("key")
+            if isinstance(key, str) and _INTEGER.fullmatch(key) and str(int(key)) == key:
+                key = int(key)
+            if key is not None and graph.has_edge(source, target, key):
+                self.fail(
+                    f'two edges from "{_cut(source)}" to "{_cut(target)}" have the id "{_cut(str(key))}"',
+                    "give parallel edges ids of their own, or none",
+                    element.line,
+                )
+            graph.add_edges_from([(source, target, key, element.data)])
+
+
+def _cut(text: str) -> str:
+    return text if len(text) <= 60 else text[:57] + "..."

@@ -1,0 +1,218 @@
+"""A graph from a file, from NetworkX's generators or from a program, ready to answer, with a report of what loading did.
+
+Files are read by ourselves and never handed to NetworkX by path: it would unpack ``.gz`` without a limit. Pickles are refused.
+"""
+
+import os
+import stat
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import networkx as nx
+from attrs import frozen
+
+from ...lang.diagnostic import nearest
+from ..graph import AdapterError
+from .cleanup import normalise
+from .load_report import LoadReport
+
+if TYPE_CHECKING:
+    from .adapter import NetworkXAdapter
+
+__all__ = ["LARGEST_FILE", "Loaded", "load", "read_graph"]
+
+LARGEST_FILE = 512 * 2**20
+"""Bytes of a graph file, unless the caller says otherwise."""
+
+_SUFFIXES = {
+    ".graphml": "graphml",
+    ".gml": "gml",
+    ".gexf": "gexf",
+    ".json": "json",
+    ".csv": "csv",
+    ".tsv": "tsv",
+    ".tab": "tsv",
+}
+_READABLE = ".graphml, .gexf, .gml, .json (node-link), .csv or .tsv (edges), or nx:NAME for a graph of NetworkX's own"
+
+
+@frozen
+class Loaded:
+    """A graph that answers, and the report of how it was loaded."""
+
+    adapter: "NetworkXAdapter"
+    report: LoadReport
+
+
+def load(
+    source: "nx.Graph[Any] | str | Path", *, raw: bool = False, strict: bool = False, largest: int = LARGEST_FILE
+) -> Loaded:
+    """Return the graph of ``source`` with a report: a file, ``nx:NAME`` or a graph object. See ``read_graph``, ``NetworkXAdapter``."""
+    from .adapter import NetworkXAdapter
+
+    graph, report = read_graph(source, raw=raw, largest=largest)
+    return Loaded(NetworkXAdapter(graph, name=report.source, strict=strict, told=report.told), report)
+
+
+def read_graph(
+    source: "nx.Graph[Any] | str | Path", *, raw: bool = False, largest: int = LARGEST_FILE
+) -> "tuple[nx.Graph[Any], LoadReport]":
+    """Return a graph whose ids and attributes are JSON, and what was done to it.
+
+    ``source``: a path (GraphML, GEXF, GML, node-link JSON, edge CSV or TSV, by suffix, else by what it holds), ``nx:NAME``, or
+    a NetworkX graph. A graph object is never written; it is used as it is, unless a tool left quotes or ``<SEP>`` in it: then it is
+    copied, which the report says. ``raw`` leaves quotes, ``<SEP>`` and numbers written as text alone. ``largest``: bytes of a file at most.
+    Raises ``AdapterError``.
+    """
+    began = time.perf_counter()
+    warnings: list[str] = []
+    owned = True
+    if isinstance(source, nx.Graph):
+        graph, name, format, owned = source, str(source.graph.get("name") or "graph"), "networkx", False
+    elif isinstance(source, str) and source.startswith("nx:"):
+        from .formats import generate
+
+        graph, name, format = generate(source[3:]), source, "generator"
+    elif isinstance(source, str | os.PathLike):
+        path = Path(source)
+        name = str(source)
+        data = _bytes(path, name, largest)
+        format = _format(path, data, name)
+        graph = _reader(format)(data, name, warnings.append)
+        del data
+    else:
+        raise AdapterError(
+            f"a graph is a file, nx:NAME or a networkx graph, not {type(source).__name__}",
+            hint="nx.Graph, nx.DiGraph, nx.MultiGraph and nx.MultiDiGraph can be given as they are",
+        )
+    given = graph
+    try:
+        graph, changes, more = normalise(graph, raw=raw, owned=owned)
+    except AdapterError as error:
+        raise AdapterError(f"{name}: {error.message}", hint=error.hint) from None
+    copied = not owned and graph is not given
+    if copied:
+        warnings.append("the graph was copied to be changed; what you change in your own later is not seen")
+    report = LoadReport(
+        source=name,
+        format="csv" if format == "tsv" else format,
+        directed=graph.is_directed(),
+        multi=graph.is_multigraph(),
+        nodes=graph.number_of_nodes(),
+        edges=graph.number_of_edges(),
+        seconds=time.perf_counter() - began,
+        raw=raw,
+        copied=copied,
+        changes=changes,
+        warnings=(*warnings, *more),
+    )
+    return graph, report
+
+
+def _reader(format: str) -> "Callable[[bytes, str, Callable[[str], None]], nx.Graph[Any]]":
+    match format:
+        case "graphml":
+            from .graphml import read_graphml
+
+            return read_graphml
+        case "json":
+            from .formats import read_node_link
+
+            return read_node_link
+        case "gml":
+            from .gml import read_gml
+
+            return read_gml
+        case "gexf":
+            from .formats import read_gexf
+
+            return read_gexf
+        case _:
+            from .formats import read_edges
+
+            return lambda data, name, warn: read_edges(data, name, warn, kind=format)
+
+
+def _bytes(path: Path, name: str, largest: int) -> bytes:
+    """Return the file's content. Only regular files are opened: a pipe would block, a device never ends."""
+    try:
+        about = path.stat()
+        if stat.S_ISDIR(about.st_mode):
+            raise AdapterError(f"{name}: a folder, not a graph", hint="name a file in it")
+        if not stat.S_ISREG(about.st_mode):
+            raise AdapterError(f"{name}: not a regular file", hint="save the graph in a file first")
+        if about.st_size > largest:
+            raise _too_large(name, largest)
+        with path.open("rb") as file:
+            data = file.read(largest + 1)
+    except FileNotFoundError:
+        raise AdapterError(f"{name}: there is no such file", hint=_beside(path, name)) from None
+    except PermissionError:
+        raise AdapterError(f"{name}: not allowed to read it", hint="change its permissions, or copy it") from None
+    except (OSError, ValueError) as error:
+        # ValueError: a name with a zero byte.
+        why = error.strerror if isinstance(error, OSError) and error.strerror else str(error)
+        raise AdapterError(f"{name}: can't be read: {why.lower()}") from None
+    if len(data) > largest:
+        raise _too_large(name, largest)
+    if not data.strip():
+        raise AdapterError(f"{name}: the file is empty", hint="write or fetch it again")
+    return data
+
+
+def _too_large(name: str, largest: int) -> AdapterError:
+    return AdapterError(f"{name}: larger than {largest / 2**20:,.0f} MiB", hint="from Python, load(..., largest=bytes)")
+
+
+def _beside(path: Path, name: str) -> str:
+    """Return a hint for a path that leads nowhere: a file with a name like it, or a generator's."""
+    from .formats import generators
+
+    try:
+        names = sorted(entry for entry in os.listdir(path.parent) if Path(entry).suffix.lower() in _SUFFIXES)[:1000]
+    except (OSError, ValueError):
+        names = []
+    stems = {Path(entry).stem: entry for entry in reversed(names)}
+    if near := nearest(path.stem, stems):
+        return f"did you mean {path.with_name(stems[near])}?"
+    if not path.suffix and (known := nearest(name, (known.partition("(")[0] for known in generators()))):
+        return f"did you mean nx:{known}?"
+    return f"a graph is {_READABLE}"
+
+
+_PACKED = {
+    b"\x1f\x8b": ("gzip", "gunzip"),
+    b"PK\x03\x04": ("zip", "unzip"),
+    b"BZh": ("bzip2", "bunzip2"),
+    b"\xfd7zXZ\x00": ("xz", "unxz"),
+    b"\x28\xb5\x2f\xfd": ("zstandard", "unzstd"),
+}
+
+
+def _format(path: Path, data: bytes, name: str) -> str:
+    for magic, (packed, tool) in _PACKED.items():
+        if data.startswith(magic):
+            raise AdapterError(
+                f"{name}: packed with {packed}; packed graphs are not read, as they may unpack to any size",
+                hint=f"unpack it first: {tool}",
+            )
+    suffix = path.suffix.lower()
+    if suffix in (".pickle", ".pkl", ".gpickle"):
+        raise AdapterError(
+            f"{name}: a pickle runs code when it is opened and is not read", hint=f"save it as {_READABLE}"
+        )
+    if known := _SUFFIXES.get(suffix):
+        return known
+    head = data[:4096].lstrip(b"\xef\xbb\xbf \t\r\n")
+    if b"<graphml" in head:
+        return "graphml"
+    if b"<gexf" in head:
+        return "gexf"
+    if head.startswith(b"{"):
+        return "json"
+    if head.startswith((b"graph", b"Creator", b"#")) and b"[" in head:
+        return "gml"
+    what = "binary data" if b"\x00" in head else f"the suffix {suffix!r}" if suffix else "no suffix"
+    raise AdapterError(f"{name}: {what}, so it is not known what graph it holds", hint=f"a graph is {_READABLE}")

@@ -1,0 +1,349 @@
+"""What a change does to a state: DECLARE, RESET, UPDATE. A change is applied whole or refused; the old state stays as it was.
+
+What takes what: a LIST takes a list, item by item, and anything else but null as one item. A DICT takes an object; a field
+that bears the name of a key declared in it goes to that key. A COUNTER takes a number, an object of numbers, or the rows of
+COUNT BY (``[{field, "count"}, ...]``), whose labels become its keys.
+"""
+
+import re
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
+
+from attrs import evolve
+
+from ...lang.diagnostic import nearest
+from ...lang.trees.gasl import StateType
+from ..state import Change, DeclareKey, Evidence, MergeInto, ReplaceWith, ResetKey, StateError
+from .nodes import CounterNode, DictNode, ListNode, Node, counted, find, identity_of, put, summed, walk, whole
+from .persistent import EMPTY, EMPTY_TABLE, Table, Vector
+from .values import evidence_text, field_of, texts_of, whole_copy
+
+__all__ = ["apply", "attached", "change_of", "check_name", "undeclared", "with_proofs", "written"]
+
+RESERVED = frozenset({"_meta", "items", "value"})
+"""Names that the written form of a state needs for itself: no part of a key may bear one."""
+
+_MOST_PARTS = 20  # keys this deep and values as deep as the codec allows can be written together
+_LONGEST = 200
+_NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*\Z")
+_EMPTY: Mapping[StateType, Node] = {"LIST": ListNode(), "DICT": DictNode(), "COUNTER": CounterNode()}
+
+Proof = Sequence[Sequence[Any]] | Mapping[str, Sequence[Any]]
+
+
+def apply(root: DictNode, change: Change) -> DictNode:
+    """Return the state after a change; ``root`` itself where nothing changes. Raises ``StateError``.
+
+    The change went through ``changes.written``: it is JSON, and nobody else holds it.
+    """
+    if isinstance(change, DeclareKey):
+        return _declared(root, change)
+    node = find(root, change.key)
+    if node is None:
+        raise undeclared(root, change.key, getattr(change, "value", None))
+    if isinstance(change, ResetKey):
+        return put(root, change.key, node.emptied())
+    replace = isinstance(change, ReplaceWith)
+    new = _changed(node, change.key, change.value, change.evidence, replace=replace)
+    new = _marked(new, change.incomplete, change.value, replace=replace)
+    return root if new is node else put(root, change.key, new)
+
+
+def _marked(node: Node, reasons: Sequence[str], value: Any, *, replace: bool) -> Node:
+    """Return the node with why it is incomplete, and so the keys declared in it that ``value`` has fields for."""
+    marks = tuple(dict.fromkeys((*(() if replace else node.incomplete), *reasons)))
+    if isinstance(node, DictNode) and (reasons or replace):
+        held = {name: child for name, child in node.children.items() if name in value}
+        below = {name: _marked(child, reasons, value[name], replace=replace) for name, child in held.items()}
+        moved = {name: child for name, child in below.items() if child is not held[name]}
+        node = node.with_children(moved) if moved else node
+    return node if marks == node.incomplete else evolve(node, incomplete=marks)
+
+
+# Declaring
+
+
+def _declared(root: DictNode, change: DeclareKey) -> DictNode:
+    parts = change.key.split(".")
+    old = find(root, change.key)
+    if old is not None:
+        if old.type == change.type:
+            return root
+        message = f"{change.key} is declared as a {old.type}; it can't become a {change.type}"
+        raise StateError(message, status="schema_mismatch", hint="take another name for it")
+    check_name(change.key, parts)
+    if change.type not in _EMPTY:
+        raise StateError(f"{change.type} is no type; the types are LIST, DICT and COUNTER", status="schema_mismatch")
+    if change.description is not None and not isinstance(change.description, str):
+        raise StateError(f"the description of {change.key} must be a text", status="schema_mismatch")
+    parent: Node | None = find(root, ".".join(parts[:-1])) if parts[1:] else root
+    if parent is None:
+        above = ".".join(parts[:-1])
+        raise StateError(
+            f"{above} is not declared, so {change.key} has no DICT to be in",
+            status="binding_failure",
+            hint="\n".join(_missing(root, parts[:-1], "DICT")),
+        )
+    if not isinstance(parent, DictNode):
+        above = ".".join(parts[:-1])
+        raise StateError(f"{above} is a {parent.type}; keys can be declared in a DICT only", status="schema_mismatch")
+    if parts[-1] in parent.fields:
+        message = f"{'.'.join(parts[:-1])} has a field {parts[-1]} already, which is no declared key"
+        raise StateError(message, status="schema_mismatch", hint="take another name, or RESET the DICT first")
+    return put(root, change.key, evolve(_EMPTY[change.type], description=change.description))
+
+
+def check_name(key: str, parts: Sequence[str]) -> None:
+    """Refuse a key with a part that no key may have (``StateError``)."""
+    for part in parts:
+        if part in RESERVED:
+            message = f"{part} can't be part of a key: the state's file uses that name itself"
+            raise StateError(message, status="schema_mismatch", hint=f"take another name, such as {part.strip('_')}_")
+        if not 0 < len(part) <= _LONGEST or "." in part or not part.isprintable():
+            message = f"a part of a key has 1 to {_LONGEST} characters, all of them printable, and no dot"
+            raise StateError(message, status="schema_mismatch")
+    if len(parts) > _MOST_PARTS:
+        raise StateError(f"a key has at most {_MOST_PARTS} parts", status="schema_mismatch")
+
+
+def declaration(key: str, kind: StateType) -> str:
+    """Return the command that declares a key, its names in backticks where they need them."""
+    parts = [part if _NAME.match(part) else f"`{part}`" for part in key.split(".")]
+    return f"DECLARE {'.'.join(parts)} AS {kind}"
+
+
+def undeclared(root: DictNode, key: str, value: Any = None) -> StateError:
+    """Return the error for a key that is not declared. Its hint are the commands that declare it, one a line."""
+    kind: StateType = "DICT" if isinstance(value, Mapping) else "COUNTER" if _is_number(value) else "LIST"
+    like = nearest(key, [path for path, _ in walk(root)])
+    meant = f"; did you mean {like}?" if like else ""
+    hint = "\n".join(_missing(root, key.split("."), kind))
+    return StateError(f"{key} is not declared{meant}", status="binding_failure", hint=hint)
+
+
+def _is_number(value: Any) -> bool:
+    return isinstance(value, int | float) and not isinstance(value, bool)
+
+
+def _missing(root: DictNode, parts: Sequence[str], kind: StateType) -> Iterable[str]:
+    for count in range(1, len(parts) + 1):
+        path = ".".join(parts[:count])
+        if find(root, path) is None:
+            yield declaration(path, kind if count == len(parts) else "DICT")
+
+
+# Updating
+
+
+def _changed(node: Node, key: str, value: Any, evidence: Proof, *, replace: bool) -> Node:
+    """Return the node with a checked value merged in, or in place of what it held."""
+    if isinstance(node, ListNode):
+        return _into_list(node, key, value, evidence, replace)
+    if isinstance(node, DictNode):
+        return _into_dict(node, key, value, evidence, replace)
+    return _into_counter(node, key, value, evidence, replace)
+
+
+def _into_list(node: ListNode, key: str, value: Any, evidence: Proof, replace: bool) -> ListNode:
+    if value is None:
+        raise StateError(f"{key} is a LIST; null is no item of one", status="schema_mismatch")
+    values = value if isinstance(value, list) else [value]
+    texts = texts_of(values)
+    if isinstance(evidence, Mapping):
+        raise StateError(f"evidence for {key}, a LIST, is given by index", status="schema_mismatch")
+    if replace:
+        proofs = {at: _united((), evidence[at]) for at in range(min(len(texts), len(evidence)))}
+        return evolve(node, items=node.items.spliced(0, texts), evidence=with_proofs(EMPTY, proofs))
+    items, positions = node.items.merged(texts, [identity_of(each) for each in values])
+    if not len(evidence):
+        return node if items is node.items else evolve(node, items=items)
+    proofs, there = {}, len(node.evidence)
+    for position, more in zip(positions, evidence, strict=False):  # the last items may have none
+        if more:
+            had = proofs.get(position)
+            if had is None:
+                had = node.evidence[position] if position < there else ()
+            proofs[position] = _united(had, more)
+    kept = {at: new for at, new in proofs.items() if at >= there or new != node.evidence[at]}
+    if items is node.items and not kept:
+        return node
+    return evolve(node, items=items, evidence=with_proofs(node.evidence, kept))
+
+
+def with_proofs(vector: Vector, proofs: Mapping[int, tuple[bytes, ...]]) -> Vector:
+    """Return a LIST's evidence with that of some items set; it ends with the last item that has any."""
+    there = len(vector)
+    inside = {at: proof for at, proof in proofs.items() if at < there}
+    last = max([at for at, proof in proofs.items() if proof], default=-1)
+    tail: list[tuple[bytes, ...]] = [proofs.get(at, ()) for at in range(there, last + 1)]
+    return vector.changed(inside).extended(tail)
+
+
+def attached(root: DictNode, key: str, indices: Sequence[int], evidence: Sequence[Any]) -> DictNode:
+    """Return the state with a piece of evidence beside each of a LIST's items at ``indices``. Raises ``StateError``."""
+    node = find(root, key)
+    if node is None:
+        raise undeclared(root, key)
+    if not isinstance(node, ListNode):
+        raise StateError(
+            f"{key} is a {node.type}; only a LIST has items to attach evidence to", status="schema_mismatch"
+        )
+    if len(indices) != len(evidence):
+        message = f"there are {len(indices)} indices and {len(evidence)} pieces of evidence for {key}"
+        raise StateError(message, status="schema_mismatch")
+    proofs: dict[int, tuple[bytes, ...]] = {}
+    for at, piece in zip(indices, evidence, strict=True):
+        if type(at) is not int or not 0 <= at < node.size:
+            raise StateError(f"{key} has no item {at}; it has {node.size}", status="schema_mismatch")
+        had = proofs.get(at) or (node.evidence[at] if at < len(node.evidence) else ())
+        proofs[at] = _united(had, [piece])
+    return put(root, key, evolve(node, evidence=with_proofs(node.evidence, proofs)))
+
+
+def _united(had: tuple[bytes, ...], evidence: Sequence[Any]) -> tuple[bytes, ...]:
+    if not had and len(evidence) == 1:
+        return (evidence_text(evidence[0]),)
+    return tuple(dict.fromkeys((*had, *(evidence_text(each) for each in evidence))))
+
+
+def _into_dict(node: DictNode, key: str, value: Any, evidence: Proof, replace: bool) -> DictNode:
+    if not isinstance(value, dict):
+        raise StateError(f"{key} is a DICT; it takes an object, not {_kind(value)}", status="schema_mismatch")
+    if isinstance(evidence, Mapping):
+        stray = next((name for name in evidence if name not in value), None)
+        if stray is not None:
+            raise StateError(f"there is evidence for {stray}, which {key} is not given", status="schema_mismatch")
+        by_field: Mapping[str, Sequence[Any]] = evidence
+    else:
+        all_of_it = evidence[0] if len(evidence) else ()
+        by_field = dict.fromkeys(value, all_of_it) if all_of_it else {}
+    old_fields, old_proofs = (EMPTY_TABLE, EMPTY_TABLE) if replace else (node.fields, node.evidence)
+    children: dict[str, Node] = {}
+    fields: dict[str, Any] = {}
+    proofs: dict[str, tuple[bytes, ...]] = {}
+    for name, part in value.items():
+        child = node.children.get(name)
+        if child is not None:
+            given = by_field.get(name, ())
+            each: Proof = [given] * len(part) if isinstance(part, list) and child.type == "LIST" else [given]
+            children[name] = _changed(child, f"{key}.{name}", part, each if given else (), replace=replace)
+            continue
+        _check_field(key, name, part)
+        old = old_fields.get(name)
+        new = _deep(old, part) if old is not None else field_of(part)
+        if new is not old:
+            fields[name] = new
+        had = old_proofs.get(name) or ()
+        proof = _united(had, by_field.get(name, ()))
+        if proof != had:
+            proofs[name] = proof
+    moved = {name: child for name, child in children.items() if child is not node.children.get(name)}
+    if not moved and not fields and not proofs and not replace:
+        return node
+    held, proven = old_fields.updated(fields), old_proofs.updated(proofs)
+    return evolve(node, children=node.children.updated(moved), fields=held, evidence=proven)
+
+
+def _check_field(key: str, name: str, value: Any) -> None:
+    if name == "_meta" or (isinstance(value, dict) and "_meta" in value):
+        where = f"{key}.{name}" if name != "_meta" else key
+        raise StateError(
+            f"{where} can't have a field _meta: the state's file uses that name itself", status="schema_mismatch"
+        )
+    if not name:
+        raise StateError(f"{key} can't have a field without a name", status="schema_mismatch")
+
+
+def _deep(old: Any, value: Any) -> Any:
+    """Return the field with a value merged in; the same object where nothing changes."""
+    if not (isinstance(old, Table) and isinstance(value, dict)):
+        new = field_of(value)
+        return old if isinstance(new, bytes) and new == old else new
+    changed = {}
+    for name, part in value.items():
+        had = old.get(name)
+        new = _deep(had, part) if had is not None else field_of(part)
+        if new is not had:
+            changed[name] = new
+    return old.updated(changed)
+
+
+def _into_counter(node: CounterNode, key: str, value: Any, evidence: Proof, replace: bool) -> CounterNode:
+    if isinstance(evidence, Mapping):
+        raise StateError(f"evidence for {key}, a COUNTER, is one list", status="schema_mismatch")
+    given = counted(key, value)
+    count = summed(key, 0 if replace else node.count, given)
+    texts = [evidence_text(each) for group in evidence for each in group]
+    start = node.emptied().evidence if replace else node.evidence
+    proof, _ = start.merged(texts, [whole(text) for text in texts])
+    if not replace and count is node.count and proof is node.evidence:
+        return node
+    return evolve(node, count=count, evidence=proof)
+
+
+def _kind(value: Any) -> str:
+    if value is None:
+        return "null"
+    for kinds, name in ((bool, "a boolean"), (int | float, "a number"), (str, "a text"), (list, "a list")):
+        if isinstance(value, kinds):
+            return name
+    return "an object"
+
+
+# Changes as JSON, as the journal keeps them. What passes here is checked and copied: nobody outside can change it any more.
+
+
+def written(change: Change) -> tuple[bytes, dict[str, Any]]:
+    """Return a change as JSON text, and what that text says. Raises ``StateError`` that names the place, for what is no JSON.
+
+    ``{"do": "declare", "key", "type", "description"}``, ``{"do": "reset", "key"}``, ``{"do": "merge" | "replace", "key",
+    "value", "evidence"?, "incomplete"?}``.
+    """
+    if isinstance(change, DeclareKey):
+        plain: dict[str, Any] = {
+            "do": "declare", "key": change.key, "type": change.type, "description": change.description
+        }  # fmt: skip
+    elif isinstance(change, ResetKey):
+        plain = {"do": "reset", "key": change.key}
+    else:
+        do = "merge" if isinstance(change, MergeInto) else "replace"
+        plain = {"do": do, "key": change.key, "value": change.value}
+        evidence = _plain_evidence(change.key, change.evidence)
+        if evidence:
+            plain["evidence"] = evidence
+        if change.incomplete:
+            plain["incomplete"] = list(change.incomplete)
+    return whole_copy(f"a change of {str(change.key)[:100]!a}", plain)
+
+
+def _plain_evidence(key: str, evidence: Any) -> list[list[Any]] | dict[str, list[Any]]:
+    if isinstance(evidence, Mapping):
+        return {name: _group(key, group) for name, group in evidence.items() if group}
+    groups = [_group(key, group) for group in evidence]
+    while groups and not groups[-1]:
+        groups.pop()
+    return groups
+
+
+def _group(key: str, group: Sequence[Evidence]) -> list[Any]:
+    if type(group) is list and all([type(each) is dict for each in group]):
+        return group  # as nearly all are; it is copied when it is written
+    if isinstance(group, list | tuple) or not isinstance(group, Mapping | str | bytes):
+        pieces = list(group)
+        if all(type(each) is dict or isinstance(each, Mapping) for each in pieces):
+            return [each if type(each) is dict else dict(each) for each in pieces]
+    raise StateError(f"the evidence for {key} must be lists of objects", status="schema_mismatch")
+
+
+def change_of(plain: Mapping[str, Any]) -> Change:
+    """Return the change that was written. Raises ``ValueError`` or ``KeyError`` for anything else."""
+    do = plain["do"]
+    if do == "declare":
+        return DeclareKey(plain["key"], plain["type"], plain["description"])
+    if do == "reset":
+        return ResetKey(plain["key"])
+    if do == "merge":
+        return MergeInto(plain["key"], plain["value"], plain.get("evidence", ()), tuple(plain.get("incomplete", ())))
+    if do == "replace":
+        return ReplaceWith(plain["key"], plain["value"], plain.get("evidence", ()), tuple(plain.get("incomplete", ())))
+    raise ValueError(f"no change is called {do!r}")

@@ -1,0 +1,416 @@
+"""What a state is made of: LIST, DICT and COUNTER nodes, none of which ever changes. The state itself is a DICT without a name."""
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from functools import cached_property
+from threading import Lock
+from typing import Any, ClassVar, TypeAlias
+
+import orjson
+from attrs import evolve, field, frozen
+from blake3 import blake3
+from orjson import Fragment
+
+from ...lang.trees.gasl import StateType
+from ..state import StateError
+from .persistent import EMPTY, EMPTY_TABLE, Table, Vector, digest
+from .values import added, as_text, joined, number, parsed, plain
+
+__all__ = [
+    "NOTHING",
+    "CounterNode",
+    "DictNode",
+    "Items",
+    "ListNode",
+    "Node",
+    "counted",
+    "find",
+    "identity",
+    "identity_of",
+    "put",
+    "summed",
+    "walk",
+    "whole",
+]
+
+
+# Which items a list has: an index from identity to position that versions of the list share.
+# Versions that follow each other share one dictionary: an entry counts for a version only if its position lies below the version's
+# length. A version that is extended a second time (a fork, a rolled-back block) gets a layer of its own above. So a fork costs
+# nothing, and appending costs what is appended.
+
+
+_LAYERS = 8  # a look-up goes through as many at most
+
+
+def identity(written: bytes) -> bytes:
+    """Return an item's identity as a key: its ``id`` where it is an object that has one other than null, else all of it.
+
+    Both are canonical JSON as written: 1, 1.0, true and "1" are four identities.
+    """
+    return identity_of(orjson.loads(written))
+
+
+def identity_of(value: Any) -> bytes:
+    """Return ``identity`` of an item that is at hand as a value."""
+    if isinstance(value, dict) and value.get("id") is not None:
+        key = b"i" + orjson.dumps(value["id"], option=orjson.OPT_SORT_KEYS)
+    else:
+        key = b"j" + orjson.dumps(value, option=orjson.OPT_SORT_KEYS)
+    return key if len(key) <= 32 else b"#" + blake3(key).digest()
+
+
+def whole(written: bytes) -> bytes:
+    """Return the identity of what is the same only if all of it is; ``written`` is canonical."""
+    return written if len(written) <= 32 else b"#" + blake3(written).digest()
+
+
+class _Layer:
+    """Positions by identity, for versions at least ``bound`` long; below that what ``under`` says."""
+
+    __slots__ = ("_end", "_lock", "bound", "depth", "own", "under")
+
+    def __init__(self, under: "_Layer | None", bound: int) -> None:
+        self.own: dict[bytes, int] = {}
+        self.under = under
+        self.bound = bound
+        self.depth: int = under.depth + 1 if under is not None else 0
+        self._end = bound
+        self._lock = Lock()  # forks may be used in other threads
+
+    def find(self, key: bytes, length: int) -> int | None:
+        layer: _Layer | None = self
+        while layer is not None:
+            position = layer.own.get(key)
+            if position is not None and position < length:
+                return position
+            length, layer = min(length, layer.bound), layer.under
+        return None
+
+    def extended(self, keys: Sequence[bytes], length: int) -> "_Layer":
+        """Return the index for a version of ``length`` with ``keys`` appended."""
+        with self._lock:
+            if self._end == length:
+                for position, key in enumerate(keys, length):
+                    self.own.setdefault(key, position)
+                self._end = length + len(keys)
+                return self
+        return self._above(length).extended(keys, length)
+
+    def _above(self, length: int) -> "_Layer":
+        if self.depth < _LAYERS:
+            return _Layer(self, length)
+        layers, bound = list[tuple[_Layer, int]](), length
+        layer: _Layer = self
+        while layer.under is not None:
+            layers.append((layer, bound))
+            bound, layer = min(bound, layer.bound), layer.under
+        flat = _Layer(layer, min(bound, length))
+        if sum(len(each.own) for each, _ in layers) > len(layer.own) // 2:
+            layers.append((layer, bound))
+            flat = _Layer(None, 0)
+        for each, most in reversed(layers):
+            for key, position in list(each.own.items()):
+                if position < most:
+                    flat.own.setdefault(key, position)
+        flat._end = length
+        return flat
+
+
+@frozen(eq=False)
+class Items:
+    """JSON texts in their order, and an index of them by identity, made when it is first needed."""
+
+    vector: Vector = EMPTY
+    identify: Callable[[bytes], bytes] = identity
+    _index: list[_Layer] = field(factory=list)
+
+    def __len__(self) -> int:
+        return len(self.vector)
+
+    def _layer(self) -> _Layer:
+        if not self._index:
+            layer = _Layer(None, 0)
+            layer.extended([self.identify(written) for written in self.vector], 0)
+            self._index.append(layer)
+        return self._index[0]
+
+    def merged(self, texts: Sequence[bytes], keys: Sequence[bytes]) -> "tuple[Items, list[int]]":
+        """Return the items with those appended that are not there, and the position of each of ``texts``.
+
+        ``keys`` are what ``identify`` gives for each.
+        """
+        layer, length = self._layer(), len(self.vector)
+        new: dict[bytes, int] = {}
+        written: list[bytes] = []
+        positions = []
+        for text, key in zip(texts, keys, strict=True):
+            position = layer.find(key, length)
+            if position is None:
+                position = new.setdefault(key, length + len(new))
+                if position == length + len(written):
+                    written.append(text)
+            positions.append(position)
+        if not written:
+            return self, positions
+        return Items(self.vector.extended(written), self.identify, [layer.extended(list(new), length)]), positions
+
+    def spliced(self, keep: int, texts: Sequence[bytes]) -> "Items":
+        """Return the first ``keep`` items and ``texts`` after them, as they are."""
+        vector = self.vector.taken(keep).extended(texts)
+        if not self._index or not keep:
+            return Items(vector, self.identify)
+        return Items(vector, self.identify, [self._index[0].extended([self.identify(t) for t in texts], keep)])
+
+    @property
+    def digest(self) -> bytes:
+        """The digest of the items in their order."""
+        return self.vector.digest
+
+
+def _no_evidence() -> Items:
+    return Items(EMPTY, whole)
+
+
+def _described(node: "Node") -> bytes:
+    """Return what a node's digest begins with. A complete one's is what it was before there were marks."""
+    marks = [list(node.incomplete)] if node.incomplete else []
+    return as_text([node.type, node.description, *marks])
+
+
+@frozen(eq=False)
+class ListNode:
+    """``evidence`` has, by index, tuples of canonical JSON texts; it ends with the last item that has any.
+
+    ``incomplete``, here and in the others: why what it holds is not the whole answer.
+    """
+
+    type: ClassVar[StateType] = "LIST"
+    description: str | None = None
+    items: Items = field(factory=Items)
+    evidence: Vector = EMPTY
+    incomplete: tuple[str, ...] = ()
+
+    @cached_property
+    def digest(self) -> bytes:
+        """The digest of all that it holds."""
+        return digest(_described(self), self.items.digest, self.evidence.digest)
+
+    @property
+    def size(self) -> int:
+        """How many items."""
+        return len(self.items)
+
+    def emptied(self) -> "ListNode":
+        """Return it without items."""
+        return ListNode(self.description)
+
+    def value(self) -> list[Any]:
+        """Return the items as plain JSON."""
+        items: list[Any] = parsed(self.text())
+        return items
+
+    def text(self) -> bytes:
+        """Return the items as JSON text."""
+        return joined(self.items.vector)
+
+    def proof(self) -> list[Any]:
+        """Return the evidence as plain JSON, by index."""
+        proof: list[Any] = parsed(self.proof_text())
+        return proof
+
+    def proof_text(self) -> bytes:
+        """Return the evidence as JSON text."""
+        return joined(b"[%b]" % b",".join(texts) for texts in self.evidence)
+
+
+@frozen(eq=False)
+class CounterNode:
+    """``count`` is a number or a table of numbers."""
+
+    type: ClassVar[StateType] = "COUNTER"
+    description: str | None = None
+    count: "int | float | Table" = 0
+    evidence: Items = field(factory=_no_evidence)
+    incomplete: tuple[str, ...] = ()
+
+    @cached_property
+    def digest(self) -> bytes:
+        """The digest of all that it holds."""
+        held = self.count.digest if isinstance(self.count, Table) else b"n" + as_text(self.count)
+        return digest(_described(self), held, b"|", self.evidence.digest)
+
+    @property
+    def size(self) -> int:
+        """How many counts."""
+        return len(self.count) if isinstance(self.count, Table) else 1
+
+    def emptied(self) -> "CounterNode":
+        """Return it at 0."""
+        return CounterNode(self.description)
+
+    def value(self) -> Any:
+        """Return the number, or the object of numbers."""
+        return plain(self.count)
+
+    def proof(self) -> list[Any]:
+        """Return the evidence as plain JSON."""
+        proof: list[Any] = parsed(self.proof_text())
+        return proof
+
+    def proof_text(self) -> bytes:
+        """Return the evidence as JSON text."""
+        return joined(self.evidence.vector)
+
+
+@frozen(eq=False)
+class DictNode:
+    """``children`` are the keys declared in it, ``fields`` its data, ``evidence`` tuples of canonical JSON texts by field."""
+
+    type: ClassVar[StateType] = "DICT"
+    description: str | None = None
+    children: Table = EMPTY_TABLE
+    fields: Table = EMPTY_TABLE
+    evidence: Table = EMPTY_TABLE
+    incomplete: tuple[str, ...] = ()
+
+    @cached_property
+    def digest(self) -> bytes:
+        """The digest of all that it holds."""
+        parts = (self.children.digest, self.fields.digest, self.evidence.digest)
+        return digest(_described(self), *parts)
+
+    @property
+    def size(self) -> int:
+        """How many fields and declared keys."""
+        return len(self.fields) + len(self.children)
+
+    def emptied(self) -> "DictNode":
+        """Return it without fields; the keys declared in it stay, emptied."""
+        return DictNode(self.description, Table.of({name: node.emptied() for name, node in self.children.items()}))
+
+    def value(self) -> dict[str, Any]:
+        """Return the fields as plain JSON, the declared keys first."""
+        held = {name: node.value() for name, node in self.children.items()}
+        return held | {name: plain(value) for name, value in self.fields.items()}
+
+    def proof(self) -> dict[str, Any]:
+        """Return the evidence as plain JSON, by field."""
+        return {name: [parsed(text) for text in texts] for name, texts in self.evidence.items()}
+
+    def proof_text(self) -> bytes:
+        """Return the evidence as JSON text."""
+        return as_text({name: Fragment(joined(texts)) for name, texts in self.evidence.items()})
+
+    def with_children(self, children: Mapping[str, "Node"]) -> "DictNode":
+        """Return it with these keys set."""
+        return evolve(self, children=self.children.updated(children))
+
+
+Node: TypeAlias = ListNode | DictNode | CounterNode
+
+NOTHING = DictNode()
+"""The state in which nothing is declared."""
+
+
+def find(root: DictNode, key: str) -> Node | None:
+    """Return what is declared under a key; None where nothing is."""
+    node: Node = root
+    for part in key.split("."):
+        if not isinstance(node, DictNode):
+            return None
+        child: Node | None = node.children.get(part)
+        if child is None:
+            return None
+        node = child
+    return node
+
+
+def put(root: DictNode, key: str, node: Node) -> DictNode:
+    """Return the state with ``node`` under ``key``, whose parents are declared DICTs (else ``KeyError``)."""
+    first, _, rest = key.partition(".")
+    if rest:
+        parent = root.children.get(first)
+        if not isinstance(parent, DictNode):
+            raise KeyError(key)
+        node = put(parent, rest, node)
+    return root.with_children({first: node})
+
+
+def walk(node: Node, key: str = "") -> Iterator[tuple[str, Node]]:
+    """Yield the declared keys below ``node`` with their nodes, parents first, in the order of declaration."""
+    if isinstance(node, DictNode):
+        for name, child in node.children.items():
+            path = f"{key}.{name}" if key else name
+            yield path, child
+            yield from walk(child, path)
+
+
+# How a COUNTER counts: one number, or a number per key.
+
+
+def counted(key: str, value: Any) -> float | dict[str, float]:
+    """Return what a checked value adds: a number, or numbers per key. Raises ``StateError`` (schema_mismatch).
+
+    Rows are as ``COUNT ... BY field`` gives them: objects of one field, the same in all, and ``count``. A label that is no
+    text is the key by its JSON text (``null``, ``3``).
+    """
+    if number(value):
+        return value  # type: ignore[no-any-return]
+    if isinstance(value, dict):
+        for name, count in value.items():
+            if not number(count):
+                raise _wrong(key, f"; {name[:60]} has no number")
+        return value
+    if isinstance(value, list):
+        return _rows(key, value)
+    raise _wrong(key, "")
+
+
+def _rows(key: str, rows: list[Any]) -> dict[str, float]:
+    counts: dict[str, float] = {}
+    names = set[str]()
+    for at, row in enumerate(rows):
+        names |= set(row) - {"count"} if isinstance(row, dict) else set()
+        if not isinstance(row, dict) or len(row) != 2 or len(names) != 1 or not number(row.get("count")):
+            raise _wrong(key, f"; row {at} is none of these")
+        label = row[next(iter(names))]
+        if isinstance(label, list | dict):
+            raise _wrong(key, f"; the label of row {at} is no single value")
+        name = label if isinstance(label, str) else as_text(label).decode()
+        counts[name] = _sum(key, counts.get(name, 0), row["count"])
+    return counts
+
+
+def summed(key: str, old: Any, given: float | dict[str, float]) -> Any:
+    """Return a counter's count with ``given`` added; the same object where nothing changes."""
+    if isinstance(old, Table):
+        if not isinstance(given, dict):
+            message = f"{key} counts per key; one number can't be added to that"
+            raise StateError(message, status="schema_mismatch", hint="REPLACE what it holds, or RESET it first")
+        sums = {name: _sum(key, old.get(name) or 0, count) for name, count in given.items()}
+        return old.updated({name: total for name, total in sums.items() if not _equal(total, old.get(name))})
+    if not isinstance(given, dict):
+        total = _sum(key, old, given)
+        return old if _equal(total, old) else total
+    if not given:
+        return old
+    if not _equal(old, 0):
+        message = f"{key} holds one number; counts per key can't be added to that"
+        raise StateError(message, status="schema_mismatch", hint="REPLACE what it holds, or RESET it first")
+    return Table.of(given)
+
+
+def _equal(one: Any, other: Any) -> bool:
+    return type(one) is type(other) and bool(one == other)
+
+
+def _sum(key: str, one: float, other: float) -> float:
+    total = added(one, other)
+    if total is None:
+        raise StateError(f"{key} would grow beyond 64 bits", status="schema_mismatch")
+    return total
+
+
+def _wrong(key: str, why: str) -> StateError:
+    message = f"{key} is a COUNTER; it takes a number, an object of numbers, or rows of a label and a count{why}"
+    return StateError(message, status="schema_mismatch")

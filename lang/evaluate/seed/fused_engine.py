@@ -1,0 +1,292 @@
+"""The engine: a seed's steps as one generated function, equal to the interpreter in every value and every error.
+
+The function is the quick way for values of the common types and sizes. Where a guard fails, or anything is raised, the
+interpreter computes all of it, and what it gives is the answer.
+"""
+
+import re
+from collections.abc import Callable, Mapping, Sequence
+from itertools import islice
+from typing import Any
+
+from attrs import frozen
+
+from ...trees import walk
+from ...trees.expr import Call, Comprehension, Expr, Field, Name
+from ...trees.seed import Aggregate, Case, Const, DefineFilter, FilterUse, Formula, FormulaSeed, Lookup, SeedStep
+from ..expr.generator import call, function_of
+from ..expr.generator_types import ANYTHING, BOOLEAN, CHECKED, Code, Kind, constant_kind, number, union, whole
+from ..expr.generator_types import SPACE as EXPRESSIONS
+from ..expr.generator_writer import Unsupported, Writer, cost_bound, memory_bound
+from ..expr.values import ExprError, Meter, checked_result
+from .fused_loops import SPACE, Loop, finder
+from .fusion import Reduction, conjuncts, of_aggregate, of_call
+from .interpreter import Computed, Row, aggregate, interpret, meta_keys
+from .step_dependencies import EXTRACTIONS, Reads, names_in, parts, reads_extractions, reads_of, unknown_rows
+
+__all__ = ["Compute"]
+
+
+# Writes a seed's steps as one Python function: loops over the rows, and between them the steps that need no row.
+# A step that needs what a loop finds stands after that loop; an aggregate that needs such a step is found by a later loop.
+
+
+_MOST_NODES = 6_000
+"""Beyond this compiling takes longer than it saves."""
+_MOST_PARAMETERS = 100
+_WORD = re.compile(r"[A-Za-z_]\w*")
+_COUNT_BITS = 40
+_COUNT = whole(_COUNT_BITS)
+
+
+def generated(seed: FormulaSeed) -> Callable[[Sequence[Any], Mapping[str, Any]], dict[str, Any]]:
+    """Return a function of the rows and the context that returns the values of all steps, or raises whatever it likes.
+
+    Raises ``Unsupported`` where there is no such function.
+    """
+    nodes = (node for step in seed.steps for node in walk(step))
+    names = [step.name for step in seed.steps]
+    if sum(1 for _ in islice(nodes, _MOST_NODES + 1)) > _MOST_NODES or len(set(names)) < len(names):
+        raise Unsupported
+    return _Emitter(seed).function()
+
+
+class _Emitter:
+    """Writes one seed. ``stages``: after which loop the value of a step, by its name, is there."""
+
+    def __init__(self, seed: FormulaSeed) -> None:
+        self.seed = seed
+        self.writer = Writer(self._resolve, self._call, {**EXPRESSIONS, **SPACE})
+        self.fields = seed.field_by_name
+        self.meta = meta_keys(seed)
+        self.filters: dict[str, tuple[Expr, ...]] = {}
+        self.values: dict[str, Code] = {}
+        self.stages: dict[str, int] = {}
+        self.loops: list[Loop] = [self._loop(0)]
+        self.sections: list[list[str]] = [[]]
+        self.context: dict[str, str] = {}
+        self.stage = 0
+        self.has_elements = False
+        self.per_row = self.fixed = self.memory = 0
+        self.sizes: dict[str, int] = {}
+        self.size = 0
+
+    def function(self) -> Callable[[Sequence[Any], Mapping[str, Any]], dict[str, Any]]:
+        """Write all steps and compile them."""
+        for step in self.seed.steps:
+            self._charge(step)
+            self._grow(step)
+            self._step(step)
+        keep, body = self.writer.keep, []
+        functions: list[str] = []
+        for loop, section in zip(self.loops, self.sections, strict=True):
+            body += [*loop.lines(), *section]
+            lines, space = loop.functions()
+            functions += lines
+            self.writer.space |= space
+        head = ["n = len(rows)", *(["context.__class__ is dict or fail()"] if self.context else [])]
+        bounds = f"n, {self.per_row}, {self.fixed}, {self.memory}"
+        head.append(f"meter = measured({bounds})" if self.writer.meter else f"bounded({bounds})")
+        head += [f"{local} = known(context[{keep(name)}])" for name, local in self.context.items()]
+        if self.has_elements:
+            fields, meta = keep(dict.fromkeys(self.fields)), keep(dict.fromkeys(self.meta))
+            head.append(f"elements = elements_of(rows, {fields}, {meta})")
+        values = ", ".join(f"{keep(name)}: {self._own(name, code)}" for name, code in self.values.items())
+        lines = [
+            *functions,
+            f"def run({', '.join(['rows', 'context', *self._found_often(body)])}):",
+            *(f" {line}" for line in [*head, *body, f"return {{{values}}}"]),
+        ]
+        return function_of("\n".join(lines) + "\n", "run", self.writer.space)
+
+    def _own(self, name: str, code: Code) -> str:
+        """Return the text of a value that the result may keep; a list or an object of the seed itself is copied."""
+        from_seed = isinstance(self.seed.step_by_name[name], Const | Lookup | Case) and code.kind.may("other")
+        return f"copied({code.text})" if from_seed else code.text
+
+    def _found_often(self, body: Sequence[str]) -> list[str]:
+        """Return what the loops find in the namespace as parameters with that as default: a local is found quicker."""
+        words = dict.fromkeys(word for line in body if line.startswith(" ") for word in _WORD.findall(line))
+        return [f"{word}={word}" for word in words if word in self.writer.space][:_MOST_PARAMETERS]
+
+    def _charge(self, step: SeedStep) -> None:
+        """Count what the step costs at most, as far as it is known before."""
+        cost = 2 + sum(1 if isinstance(part, FilterUse) else cost_bound(part) for part in parts(step))
+        if reads_extractions(step):
+            self.per_row += cost
+            self.memory += sum(memory_bound(part) for part in parts(step) if not isinstance(part, FilterUse))
+            self.memory += 16 * sum(1 for node in walk(step) if isinstance(node, Comprehension))
+        self.fixed += cost
+
+    def _grow(self, step: SeedStep) -> None:
+        """Count the nodes of the conditions of filters where they are used: filters of filters double them soon."""
+        used = [part.name for part in parts(step) if isinstance(part, FilterUse)]
+        size = sum(1 for _ in walk(step)) + sum(self.sizes.get(name, 0) for name in used)
+        self.size += size
+        if isinstance(step, DefineFilter):
+            self.sizes[step.name] = size
+        if self.size > 2 * _MOST_NODES:
+            raise Unsupported
+
+    def _loop(self, stage: int) -> Loop:
+        return Loop(self.fields, self.writer, self._resolve, f"s{stage}")
+
+    def _resolve(self, node: Name | Field) -> Code:
+        if isinstance(node, Field):
+            if node.namespace != "context":
+                raise Unsupported
+            local = self.context.setdefault(node.name, f"x{len(self.context)}")
+            return Code(local, ANYTHING, simple=True)
+        if node.name == EXTRACTIONS:
+            self.has_elements = True
+            return Code("elements", ANYTHING, simple=True)
+        if node.name not in self.values:
+            raise Unsupported
+        self.stage = max(self.stage, self.stages[node.name])
+        return self.values[node.name]
+
+    def _add(self, reduction: Reduction) -> tuple[str, Kind | None]:
+        """Take up a reduction by the first loop that knows the names in it; what uses it stands after that loop."""
+        exprs = [*reduction.where, *([] if reduction.element is None else [reduction.element])]
+        names = {name for expr in exprs for name in names_in(expr)}
+        if not names <= set(self.values):
+            raise Unsupported
+        at = max((self.stages[name] + 1 for name in names if self.stages[name] >= 0), default=0)
+        while len(self.loops) <= at:
+            self.loops.append(self._loop(len(self.loops)))
+            self.sections.append([])
+        self.stage = max(self.stage, at)
+        return self.loops[at].add(reduction)
+
+    def _call(self, writer: Writer, expr: Call) -> Code:
+        """Write a call in a formula: that of a reduction as what a loop has found."""
+        if expr == Call("len", (Name(EXTRACTIONS),)):
+            return Code("n", _COUNT, simple=True)
+        reduction = self._reduction(expr)
+        if reduction is None:
+            return call(writer, expr)
+        name, element = self._add(reduction)
+        if reduction.kind == "count":
+            return Code(name, _COUNT, simple=True)
+        if reduction.kind == "exists":
+            return Code(name if expr.function == "any" else f"(not {name})", BOOLEAN)
+        kind = CHECKED if element is None or not element.numeric else element
+        if expr.function == "sum":
+            return _sum(name, kind)
+        options = [writer.write(value) for _, value in expr.keywords]
+        function = "greatest" if expr.function == "max" else "least"
+        text = f"{function}({', '.join([name, *(code.text for code in options)])})"
+        return Code(text, union(kind, *(code.kind for code in options)))
+
+    def _reduction(self, expr: Call) -> Reduction | None:
+        if expr.keywords and (
+            expr.function not in ("max", "min") or [name for name, _ in expr.keywords] != ["default"]
+        ):
+            return None
+        found = of_call(expr, self.fields, self.meta)
+        if found is None or found.element is None or expr.function == "sum":
+            return found
+        # The greatest text of some is found by the interpreter's own function.
+        return found if self.loops[0].kind_of(found.element).numeric else None
+
+    def _step(self, step: SeedStep) -> None:
+        self.stage = 0
+        match step:
+            case DefineFilter():
+                self.filters[step.name] = conjuncts(step.where, self.filters)
+                self._add(Reduction("check", self.filters[step.name]))
+            case Const():
+                self.values[step.name], self.stages[step.name] = self._value(step.value), -1
+            case Aggregate():
+                self._line(step.name, self._aggregate(step))
+            case Formula():
+                code = self.writer.write(step.expr)
+                self._line(step.name, self.writer.result(code))
+            case Case():
+                self._line(step.name, self._case(step))
+            case Lookup():
+                kinds = [constant_kind(value) for value in (*(value for _, value in step.table), step.default)]
+                source = self.writer.write(step.source)
+                self._line(step.name, self.writer.ask(finder(step), source, kind=union(*kinds)))
+
+    def _value(self, value: Any) -> Code:
+        """Return the code of a JSON value that stands in the seed. A null is no literal null: nothing is a test for it."""
+        if isinstance(value, list | dict):
+            return Code(self.writer.keep(value), constant_kind(value), simple=True)
+        code = self.writer.constant(value)
+        return Code(code.text, code.kind, simple=True, value=() if value is None else code.value)
+
+    def _aggregate(self, step: Aggregate) -> Code:
+        reduction = of_aggregate(step, self.filters)
+        name, kind = self._add(reduction)
+        if step.operation == "count":
+            return Code(name, _COUNT)
+        if kind is None:
+            raise Unsupported
+        if step.operation == "sum":
+            return self.writer.result(_sum(name, kind if kind.numeric else CHECKED))
+        if not kind.numeric:
+            asked = self.writer.ask(_asked(step), Code(name, ANYTHING))
+            return self.writer.result(asked)
+        try:
+            checked_result(step.default)
+        except ExprError:
+            raise Unsupported from None
+        default = self._value(step.default)
+        if default.kind.may("other"):
+            default = self.writer.result(default)
+        function = "greatest" if step.operation == "max" else "least"
+        return Code(f"({function}({name}) if {name} else {default.text})", union(kind, default.kind))
+
+    def _case(self, step: Case) -> Code:
+        tests = [self.writer.result(self.writer.write(rule.test)).text for rule in step.rules]
+        values = [self._value(value) for value in (*(rule.then for rule in step.rules), step.otherwise)]
+        text = "".join(f"{value.text} if {test} else " for test, value in zip(tests, values[:-1], strict=True))
+        return Code(f"({text}{values[-1].text})", union(*(value.kind for value in values)))
+
+    def _line(self, name: str, code: Code) -> None:
+        local = self.writer.local("v")
+        self.sections[self.stage].append(f"{local} = {code.text}")
+        self.values[name] = Code(local, code.kind, simple=True)
+        self.stages[name] = self.stage
+
+
+def _sum(name: str, kind: Kind) -> Code:
+    """Return the code of the sum of a list; of an empty one it is the integer 0, whatever the elements would have been."""
+    return Code(f"total({name})", number(kind.bits + _COUNT_BITS, whole=True, fraction=kind.may("float")))
+
+
+def _asked(step: Aggregate) -> Callable[[Meter, Any], Any]:
+    return lambda meter, elements: aggregate(step, elements, meter)
+
+
+@frozen
+class Compute:
+    """A seed that was compiled once, to be run over the extractions of many contexts."""
+
+    seed: FormulaSeed
+    quick: Callable[[Sequence[Row], Mapping[str, Any]], dict[str, Any]] | None
+    """The generated function; None where the seed is too large, or names what is not there."""
+    reads: Mapping[str, Reads]
+
+    @classmethod
+    def of(cls, seed: FormulaSeed) -> "Compute":
+        """Compile ``seed``. Never fails: what can't be generated is interpreted."""
+        try:
+            return cls(seed, generated(seed), reads_of(seed))
+        except (Unsupported, RecursionError):  # nested deeper than any text
+            return cls(seed, None, reads_of(seed))
+
+    def run(self, rows: Sequence[Row], context: Mapping[str, Any]) -> Computed:
+        """Return what ``interpret(seed, rows, context)`` returns, and raise what it raises.
+
+        ``rows`` are ``{"extraction": {...}, "meta": {...}, "invalid"?: FIELDS, "invalid_meta"?: KEYS}`` of the extractions that did not
+        fail; they are not changed.
+        """
+        unknown = unknown_rows(self.reads, rows)
+        if self.quick is not None and len(rows) not in unknown.values():
+            try:
+                return Computed(self.quick(rows, context), (), unknown)
+            except Exception:  # noqa: S110 - whatever it is: the interpreter says it better, or knows the answer
+                pass
+        return interpret(self.seed, rows, context)

@@ -1,0 +1,480 @@
+"""Rules about fields: what is extracted, what conditions ask of it, what is known of a review, and what a context has."""
+
+import json
+import re
+from collections.abc import Iterator
+from typing import Any
+
+from ...diagnostic import Diagnostic, Edit
+from ...documents.json_tree import JsonNode
+from ...documents.seed.validation import meant_condition
+from ...evaluate.conditions.comparison import ConditionError, pattern_of
+from ...evaluate.seed.interpreter import META_KEYS
+from ...source import NOWHERE, Span
+from ...trees import walk
+from ...trees.expr import Expr, Field, Literal, Name
+from ...trees.seed import Aggregate, DefineFilter, Extracted, FilterUse, Lookup, SeedStep
+from .context import Context, Lint, lint, lint_of_steps
+from .facts import Compared, compared, expressions_of, fields_in, number_of
+
+__all__ = ["LINTS", "REVIEW_LINTS"]
+
+_NUMBERS = ("stars", "useful", "year", "month", "age_days")
+
+
+def _wheres(step: SeedStep) -> Iterator[Expr]:
+    """Yield the conditions of a step's ``where``; expressions are checked as such."""
+    where = step.where if isinstance(step, DefineFilter | Aggregate) else None
+    for part in where or ():
+        if not isinstance(part, FilterUse):
+            yield part
+    if isinstance(step, Aggregate) and isinstance(step.element, Field):
+        yield step.element
+
+
+@lint_of_steps("SEED045")
+def unknown_fields(context: Context, step: SeedStep) -> Iterator[Diagnostic]:
+    """Fields that are not extracted and keys that reviews don't have, in conditions and as the field of a max."""
+    known = tuple(context.fields)
+    seen: set[int] = set()
+    for expr in _wheres(step):
+        for namespace, name, node in fields_in(expr):
+            if node.span.start in seen and node.span != NOWHERE:
+                continue  # "between" names its field twice
+            seen.add(node.span.start)
+            is_known = name in context.fields or name in context.unread_fields or not context.has_fields
+            if namespace == "extraction" and not is_known:
+                yield _unknown(context, node, name, known, "no field is named", "the fields are")
+            elif namespace == "meta" and name not in META_KEYS:
+                yield _unknown(context, node, name, META_KEYS, "a review has no", "it has")
+
+
+def _unknown(context: Context, node: Any, name: str, known: tuple[str, ...], message: str, listing: str) -> Diagnostic:
+    near = context.suggestion(name, known)
+    edits = context.named(node.span, name, near) if near else ()
+    shown = ", ".join(known[:12]) + (", ..." if len(known) > 12 else "")
+    hint = f"did you mean {near}?" if near else f"{listing} {shown}" if known else "nothing is extracted"
+    return context.found("SEED045", f"{message} {name}", node.span, hint, edits=edits)
+
+
+@lint_of_steps("SEED040")
+def unknown_names(context: Context, step: SeedStep) -> Iterator[Diagnostic]:
+    """Names in conditions and sources that no step has."""
+    places = [node for expr in _wheres(step) for node in walk(expr) if isinstance(node, Name)]
+    if isinstance(step, Lookup) and isinstance(step.source, Name):
+        places.append(step.source)
+    for node in places:
+        if node.name not in context.given:
+            near = context.suggestion(node.name, context.names)
+            hint = f"did you mean {near}?" if near else ""
+            if not near and isinstance(step, Lookup):
+                near = f"context.{node.name}"
+                hint = f"what is known of the place stands in context.: write {near:.100}"
+            edits = context.named(node.span, node.name, near) if near else ()
+            yield context.found("SEED040", f"no step is named {node.name}", node.span, hint, edits=edits)
+
+
+@lint_of_steps("SEED044")
+def unlisted(context: Context, step: SeedStep) -> Iterator[Diagnostic]:
+    """Values compared with an enum's that it does not list; in expressions, the check of expressions tells."""
+    for expr in _wheres(step):
+        for each in compared(expr):
+            field = context.fields.get(each.name) if each.namespace == "extraction" else None
+            if field is None or field.type != "enum" or not field.values or each.test not in _EQUALITY:
+                continue
+            for value in each.values:
+                if isinstance(value, Literal) and isinstance(value.value, str) and value.value not in field.values:
+                    yield _unlisted(context, field, value)
+
+
+_EQUALITY = ("==", "!=", "in", "not in")
+
+
+def _unlisted(context: Context, field: Extracted, value: Literal) -> Diagnostic:
+    message = f"{field.name} is never {json.dumps(value.value, ensure_ascii=False):.60}"
+    tested = meant_condition(str(value.value))
+    if tested is not None and tested[1] in field.values and not _is_in_string(context, value.span):
+        meant = json.dumps({tested[0]: tested[1]}, ensure_ascii=False)
+        return context.found("SEED044", message, value.span, f"write {meant:.60}", edits=[Edit(value.span, meant)])
+    near = context.suggestion(str(value.value), tuple(field.values)) if tested is None else None
+    edits = [Edit(value.span, json.dumps(near, ensure_ascii=False))] if near else []
+    listed = ", ".join(list(field.values)[:8]) + (", ..." if len(field.values) > 8 else "")
+    hint = f"did you mean {near}?" if near else f"its values are {listed}"
+    return context.found("SEED044", message, value.span, hint, edits=edits)
+
+
+@lint_of_steps("SEED064")
+def misfit_comparisons(context: Context, step: SeedStep) -> Iterator[Diagnostic]:
+    """Comparisons that can't be, by the type of the field."""
+    for expr in expressions_of(step):
+        for each in compared(expr):
+            kind = _kind(context, each.namespace, each.name)
+            if kind is not None:
+                yield from _misfit(context, kind, each)
+
+
+@lint_of_steps("SEED064")
+def misfit_elements(context: Context, step: SeedStep) -> Iterator[Diagnostic]:
+    """Sums of what is no number, the greatest of what has no order."""
+    if not isinstance(step, Aggregate) or not isinstance(step.element, Field):
+        return
+    element = step.element
+    kind = _kind(context, element.namespace, element.name)
+    if step.operation == "sum" and kind not in (None, "int", "float"):
+        hint = "count where it holds" if kind == "bool" else "only numbers are summed"
+        yield context.found("SEED064", f"{element.name} is {_A[kind]}, and can't be summed", element.span, hint)
+    elif step.operation in ("max", "min") and kind in ("enum", "bool", "list"):
+        hint = "a case gives each value its number" if kind == "enum" else ""
+        yield context.found("SEED064", f"{element.name} is {_A[kind]}, which has no order", element.span, hint)
+
+
+_A: dict[Any, str] = {
+    "enum": "an enum", "int": "a whole number", "float": "a number", "bool": "true or false", "text": "a text", "list": "a list",
+}  # fmt: skip
+
+
+def _kind(context: Context, namespace: str, name: str) -> str | None:
+    if namespace == "meta":
+        return "float" if name in _NUMBERS else "text" if name == "date" else None
+    field = context.fields.get(name)
+    return field.type if field is not None else None
+
+
+def _misfit(context: Context, kind: str, each: Compared) -> Iterator[Diagnostic]:
+    if kind == "list" and not any(isinstance(v, Literal) and v.value is None for v in each.values):
+        message = f"{each.name} is a list, and is never one value"
+        hint = f'in an expression: "x" in {each.namespace}.{each.name}'
+        yield context.found("SEED064", message, each.subject.span, hint)
+        return
+    if each.test not in (*_EQUALITY, "is", "is not") and kind in ("enum", "bool"):
+        hint = 'name the values: {"in": [...]}' if kind == "enum" else "compare it with true or false"
+        message = f"{each.name} is {_A[kind]}, which has no order"
+        yield context.found("SEED064", message, each.subject.span, hint)
+        return
+    for value in each.values:
+        if (told := _wrong(kind, value)) is not None:
+            literal, text = value, told
+            inside = _is_in_string(context, literal.span)
+            text = "" if inside and text.startswith("{") else text
+            edits = [Edit(literal.span, context.escaped(text) if inside else text)] if text else []
+            hint = f"write {text}" if text else f"it is compared with {_A[kind]}"
+            message = f"{each.name} is {_A[kind]}, never {_said(literal)}"
+            yield context.found("SEED064", message, literal.span, hint, edits=edits)
+
+
+def _wrong(kind: str, value: Any) -> str | None:
+    """Return None where a field of this kind may be ``value``; else what was surely meant, or an empty text."""
+    number = number_of(value)
+    plain = value.value if isinstance(value, Literal) else number
+    if plain is None and number is None:
+        return None
+    if kind in ("int", "float"):
+        if number is not None:
+            return None
+        tested = meant_condition(plain) if isinstance(plain, str) else None
+        if tested is not None and _is_number(tested[1]):
+            return f'{{"{tested[0]}": {tested[1]}}}'
+        return plain if isinstance(plain, str) and _is_number(plain) else ""
+    if kind == "bool":
+        if isinstance(plain, bool):
+            return None
+        text = str(plain).lower()
+        return (
+            text
+            if text in ("true", "false")
+            else {"yes": "true", "no": "false", "1": "true", "0": "false"}.get(text, "")
+        )
+    if isinstance(plain, str):
+        return None
+    return json.dumps(str(plain).lower() if isinstance(plain, bool) else str(plain)) if kind == "text" else ""
+
+
+def _is_number(text: str) -> bool:
+    try:
+        return isinstance(json.loads(text), int | float) and text.strip() == text and text not in ("true", "false")
+    except ValueError:
+        return False
+
+
+def _said(value: Any) -> str:
+    number = number_of(value)
+    shown = json.dumps(number if number is not None else value.value, ensure_ascii=False)
+    return shown if len(shown) <= 60 else shown[:59] + "…"
+
+
+def _is_in_string(context: Context, span: Span) -> bool:
+    """Say whether a place is inside a JSON string, and not the whole of a value."""
+    node = context.node(*context.path_at(span))
+    return node is not None and isinstance(node.value, str) and node.start < span.start
+
+
+@lint("SEED062")
+def declared(context: Context) -> Iterator[Diagnostic]:
+    """Fields that clash, enums that can't be told apart or have nothing to choose, and a seed that extracts nothing."""
+    seen: dict[str, Extracted] = {}
+    for field in context.seed.fields:
+        node = context.node(*context.path_at(Span(field.span.start, field.span.start))) if context.root else None
+        at = node.fields["name"].span if node is not None and "name" in node.fields else field.span
+        if field.name in seen:
+            yield context.found("SEED063", f"the field {field.name} stands twice", at, "give one another name")
+        elif field.name == "meta":
+            hint = "give it another name: in formulas, e['meta'] is what is known of the review"
+            yield context.found("SEED063", "meta is no name for a field", at, hint)
+        elif field.name.casefold() in {name.casefold() for name in seen}:
+            message = f"{field.name} differs from another field only in case"
+            yield context.found("SEED063", message, at, "give one another name", severity="warning")
+        seen.setdefault(field.name, field)
+        if field.type == "enum":
+            yield from _enum(context, field, at)
+    if not context.seed.fields and not context.field_nodes and context.has_fields:
+        span = context.root.span if context.root is not None else NOWHERE
+        place = Span(span.start, span.start + 1)
+        yield context.found(
+            "SEED069", "the seed extracts nothing", place, "without fields, steps see only meta and context"
+        )
+
+
+def _enum(context: Context, field: Extracted, at: Span) -> Iterator[Diagnostic]:
+    if len(field.values) == 1:
+        hint = "give it a value for reviews where it does not apply, such as none"
+        yield context.found("SEED062", f"the enum {field.name} has one value only", at, hint)
+    folded: dict[str, str] = {}
+    for value in field.values:
+        key = value.strip().casefold()
+        if key in folded:
+            message = (
+                f"the values {folded[key]!r} and {value!r} of {field.name} are one: case and blanks around don't count"
+            )
+            yield context.found("SEED066", message, at, "leave one out")
+        folded.setdefault(key, value)
+
+
+@lint("SEED065")
+def contexts(context: Context) -> Iterator[Diagnostic]:
+    """Keys that the contexts given don't have, and sources of lookups that are no texts there."""
+    given = context.contexts
+    if not given:
+        return
+    keys = tuple(dict.fromkeys(key for each in given for key in each if key != "reviews"))
+    seen: set[int] = set()
+    for step, expr in context.expressions():
+        for namespace, name, node in fields_in(expr):
+            if namespace != "context" or (node.span.start in seen and node.span != NOWHERE):
+                continue
+            seen.add(node.span.start)
+            lacking = sum(name not in each for each in given)
+            if lacking == len(given):
+                near = context.suggestion(name, keys)
+                edits = context.named(node.span, name, near) if near else ()
+                hint = f"did you mean {near}?" if near else f"it has {', '.join(keys[:12])}" if keys else ""
+                yield context.found("SEED065", f"the context has no {name}", node.span, hint, edits=edits)
+            elif lacking:
+                message = f"{lacking:,} of {len(given):,} contexts have no {name}"
+                yield context.found("SEED065", message, node.span, severity="warning")
+            elif isinstance(step, Lookup) and node is step.source:
+                odd = next((each[name] for each in given if not _is_text(each[name])), None)
+                if odd is not None:
+                    message = f"{name} is neither a text nor a list of texts in every context"
+                    yield context.found("SEED065", message, node.span, severity="warning")
+
+
+def _is_text(value: Any) -> bool:
+    if isinstance(value, list | tuple):
+        return all(isinstance(item, str) or item is None for item in value)
+    return value is None or isinstance(value, str)
+
+
+LINTS: tuple[Lint, ...] = (
+    unknown_fields,
+    unknown_names,
+    unlisted,
+    misfit_comparisons,
+    misfit_elements,
+    declared,
+    contexts,
+)
+
+
+# Rules about reviews: which are kept, and what is asked of each.
+
+
+PLACEHOLDERS = ("review_text", "review_date", "review_stars", "review_useful")
+"""What stands in braces in a prompt. See ``docs/design/seed.md#extraction``."""
+_MOST = 100
+"""Keywords that are told of; of more there is one cause."""
+_PLACEHOLDER = re.compile(r"\{(review_\w{0,40}|[a-z_]{0,20}review\w{0,20}|text|stars|date|useful)\}", re.IGNORECASE)
+
+
+def _keywords(context: Context) -> JsonNode | None:
+    path = ("filter", "keywords") if context.seed.form == "002" else ("filter_keywords",)
+    return context.node(*path)
+
+
+def _prompt(context: Context) -> JsonNode | None:
+    return context.node(*(("extract", "prompt") if context.seed.form == "002" else ("extraction_prompt",)))
+
+
+@lint("SEED057")
+def none(context: Context) -> Iterator[Diagnostic]:
+    """A filter without keywords, which keeps all reviews."""
+    node = _keywords(context)
+    around = context.node("filter") if context.seed.form == "002" else None
+    if around is not None and not isinstance(around.value, dict):
+        return  # the keywords may be in it
+    if node is None and context.has_unknown_keys:
+        return
+    if not context.seed.keep.keywords and (node is None or node.value == []):
+        root = context.root
+        span = node.span if node is not None else Span(root.start, root.start + 1) if root is not None else NOWHERE
+        hint = "each review is one call; keywords keep the reviews that may tell something"
+        yield context.found("SEED057", "there are no keywords: all reviews are kept", span, hint)
+
+
+@lint("SEED056")
+def keywords(context: Context) -> Iterator[Diagnostic]:
+    """Keywords that keep too much, or nothing more than others."""
+    keep, node = context.seed.keep, _keywords(context)
+    items = _items(node)
+    seen: dict[str, int] = {}
+    told = 0
+    for number, word in enumerate(keep.keywords):
+        span = items[number].span if number < len(items) else NOWHERE
+        folded = word.casefold() if keep.match != "regex" else word
+        if told >= _MOST:
+            return
+        if not word.strip():
+            told += 1
+            yield context.found("SEED068", "an empty keyword keeps all reviews", span, "leave it out",
+                                edits=_without(context, node, number))  # fmt: skip
+        elif folded in seen:
+            told += 1
+            message = f"the keyword {word!r:.60} stands twice"
+            yield context.found("SEED058", message, span, "leave one out", edits=_without(context, node, number))
+        elif keep.match == "substring" and len(word.strip()) <= 3:
+            told += 1
+            message = f"{word!r} is also a part of many other words"
+            hint = (
+                'take a longer keyword, or "match": "word" in the filter'
+                if context.seed.form == "002"
+                else "take a longer one"
+            )
+            yield context.found("SEED056", message, span, hint)
+        seen.setdefault(folded, number)
+
+
+def _items(node: JsonNode | None) -> list[JsonNode]:
+    """Return the keywords in the document, without what is none."""
+    return [item for item in (node.items if node is not None else ()) if isinstance(item.value, str)]
+
+
+def _without(context: Context, node: JsonNode | None, number: int) -> tuple[Edit, ...]:
+    """Return the edit that takes an element and its comma out of a list."""
+    if node is None or context.root is None:
+        return ()
+    if len(_items(node)) != len(node.items):
+        return ()
+    if number:
+        return (Edit(Span(node.items[number - 1].end, node.items[number].end), ""),)
+    if len(node.items) > 1:
+        return (Edit(Span(node.items[0].start, node.items[1].start), ""),)
+    return (Edit(node.items[0].span, ""),)
+
+
+@lint("SEED059")
+def patterns(context: Context) -> Iterator[Diagnostic]:
+    """Keywords that are to be regular expressions, and are none."""
+    if context.seed.keep.match != "regex":
+        return
+    node = _keywords(context)
+    told = 0
+    for number, word in enumerate(context.seed.keep.keywords):
+        try:
+            pattern_of(word)
+        except ConditionError as error:
+            told += 1
+            items = _items(node)
+            span = items[number].span if number < len(items) else NOWHERE
+            yield context.found("SEED059", str(error), span, error.hint or "")
+            if told >= 20:
+                return
+
+
+@lint("SEED060")
+def prompts(context: Context) -> Iterator[Diagnostic]:
+    """Prompts that don't say the review, and placeholders that there are not."""
+    prompt, node = context.seed.prompt, _prompt(context)
+    if prompt is None:
+        return
+    span = node.span if node is not None else NOWHERE
+    near = {"text": "review_text", "stars": "review_stars", "date": "review_date", "useful": "review_useful",
+            "review": "review_text"}  # fmt: skip
+    found = [match for match in _PLACEHOLDER.finditer(prompt) if match[1] not in PLACEHOLDERS]
+    is_without = "{review_text}" not in prompt
+    meant = [_meant(context, match[1], near) for match in found[:20]]
+    misspelt = meant.index("review_text") if is_without and "review_text" in meant else None
+    if misspelt is not None and node is not None:
+        match = found.pop(misspelt)
+        del meant[misspelt]
+        at = context.placed(node, match.start(), match.end(), "").span
+        edits: tuple[Edit, ...] = (context.placed(node, match.start(1), match.end(1), "review_text"),)
+        message = f"the prompt doesn't say the review: {match[0]} is sent as it stands"
+        yield context.found("SEED060", message, at, "did you mean {review_text}?", edits=edits)
+    elif is_without:
+        hints = ["{review_text} stands for the review"]
+        edits = ()
+        if node is not None:
+            edits = (Edit(Span(node.end - 1, node.end - 1), "\\n\\n{review_text}"),)
+            hints.append("put it where the review is to stand, such as at the end")
+        yield context.found(
+            "SEED060", "the prompt doesn't say the review", Span(span.start, span.start + 1), *hints, edits=edits
+        )
+    for match, name in zip(found, meant, strict=False):
+        if not match[1].lower().startswith("review") and not is_without:
+            continue  # other braces are text
+        edits = ()
+        if name and node is not None:
+            edits = (context.placed(node, match.start(1), match.end(1), name),)
+        hint = f"did you mean {{{name}}}?" if name else f"there are {', '.join(f'{{{each}}}' for each in PLACEHOLDERS)}"
+        at = context.placed(node, match.start(), match.end(), "").span if node is not None else NOWHERE
+        yield context.found("SEED061", f"{match[0]} is no placeholder, and is sent as it stands", at, hint, edits=edits)
+
+
+def _meant(context: Context, name: str, near: dict[str, str]) -> str | None:
+    return near.get(name.lower()) or context.suggestion(name, PLACEHOLDERS)
+
+
+@lint("SEED067")
+def kept(context: Context) -> Iterator[Diagnostic]:
+    """What each keyword keeps of the reviews given."""
+    counts, node = context.kept, _keywords(context)
+    if counts is None or not context.seed.keep.keywords:
+        return
+    span = Span(node.start, node.start + 1) if node is not None else NOWHERE
+    items = _items(node)
+    for number, (word, count) in enumerate(
+        list(zip(context.seed.keep.keywords, counts.by_keyword, strict=False))[:_MOST]
+    ):
+        at = items[number].span if number < len(items) else NOWHERE
+        shown = json.dumps(word if len(word) <= 40 else word[:39] + "…", ensure_ascii=False)
+        yield context.found("SEED067", f"{shown} keeps {count:,} of {counts.total:,} reviews", at)
+    message = f"all keywords together keep {counts.kept:,} of {counts.total:,} reviews"
+    yield context.found("SEED067", message, span, severity="warning" if counts.total and not counts.kept else None)
+
+
+@lint("SEED071")
+def cut(context: Context) -> Iterator[Diagnostic]:
+    """Reviews of those given that are not read to their end."""
+    counts, node = context.kept, context.node("review_handling")
+    if counts is None or not counts.cut:
+        return
+    share = counts.cut_characters / counts.characters
+    most = context.seed.review_handling.max_length
+    message = (
+        f"{counts.cut:,} of {counts.kept:,} kept reviews would be cut at {most:,} characters; {share:.0%} of the text of those kept"
+        " would not be read"
+    )
+    hint = 'leave review_handling out, or write "strategy": "split": long reviews are read in parts then'
+    yield context.found("SEED071", message, node.span if node is not None else NOWHERE, hint)
+
+
+REVIEW_LINTS: tuple[Lint, ...] = (none, keywords, patterns, prompts, kept, cut)

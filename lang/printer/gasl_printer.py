@@ -1,0 +1,395 @@
+"""The canonical text of GASL: reading it gives the same tree, and printing that gives the same text.
+
+Keywords are in capitals, strings in double quotes, names in backticks only where they need them, parentheses only where
+precedence (comparison, NOT, AND, OR) asks for them. Nothing here recurses: a tree may be as deep as memory.
+"""
+
+import json
+import math
+import re
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from typing import Any, Final, TypeAlias
+from unicodedata import category
+
+from ..source import NOWHERE, Source
+from ..trees import Node, gasl
+from ..trees.conditions import And, Comparison, Condition, Constant, Field, Items, Length, Not, NullTest, Or, Variable
+from ..trees.gasl import Branch, Command, Comment, Explain, Item, Key, Name, On, Path, Program, Statement, Try
+
+__all__ = ["format_command", "format_condition", "format_gasl", "format_key", "format_name", "format_text"]
+
+_LINE: Final = object()
+"""A new line, at the indentation in force."""
+_IN: Final = object()
+_OUT: Final = object()
+
+_Piece: TypeAlias = Any
+"""A text to write, a node to write out, or one of the three marks above."""
+
+_BLANK_LINE = re.compile(r"\n[ \t\r]*\n")
+
+
+def format_gasl(program: Program) -> str:
+    """Return the canonical text of ``program``: a command a line, comments and whys kept, single blank lines kept.
+
+    Raises ``ValueError`` for a tree that no text can have (an ELSE that would go to another BRANCH, a TRY inside a
+    command, a name with a line break, a number that is none); reading never makes one.
+    """
+    text = _written(_items(program.items, program.source))
+    return text + "\n" if text else ""
+
+
+def format_command(command: Command) -> str:
+    """Return the canonical text of a command: one line, but for TRY. Raises ``ValueError`` as ``format_gasl`` does."""
+    return _written([command])
+
+
+def format_condition(condition: Condition) -> str:
+    """Return the canonical text of a condition.
+
+    A list or an object that binding a variable put there is written as JSON, for people; no text can say it. Raises
+    ``ValueError`` for a number that is none and for an AND or OR of nothing.
+    """
+    return _written([condition])
+
+
+def format_name(name: str) -> str:
+    """Return a name, in backticks where it is not letters, digits and ``_``. Raises ``ValueError`` for an unwritable one."""
+    return name if _PLAIN.fullmatch(name) else _quoted(name)
+
+
+def _quoted(name: str) -> str:
+    if not name or "\n" in name or "\r" in name:
+        raise ValueError(f"a name that is empty or has a line break can't be written: {name!r}")
+    return "`" + name.replace("`", "``") + "`"
+
+
+def format_key(key: Key | Path) -> str:
+    """Return a state key or a field with its dots."""
+    return ".".join(map(format_name, key.parts))
+
+
+def format_text(text: str) -> str:
+    """Return ``text`` as a string literal: JSON's escapes, letters of all scripts as they are, what nobody sees escaped."""
+    quoted = json.dumps(text, ensure_ascii=False)
+    if quoted.isprintable():
+        return quoted
+    return "".join(_escaped(c) if category(c) in _UNSEEN and c not in _JOINERS else c for c in quoted)
+
+
+_PLAIN = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
+_UNSEEN = frozenset({"Cc", "Cf", "Cs", "Co", "Cn", "Zl", "Zp"})
+_JOINERS = frozenset("\u200c\u200d")
+"""Characters that nobody sees but some scripts and emoji need."""
+_FIRST_IN_CONDITION = frozenset({"NOT", "ANY", "ALL", "NONE", "LEN"})
+"""Keywords that a condition may begin with: a field of this name needs backticks."""
+
+
+def _escaped(character: str) -> str:
+    code = ord(character)
+    if code > 0xFFFF:
+        code -= 0x10000
+        return f"\\u{0xD800 + (code >> 10):04x}\\u{0xDC00 + (code & 0x3FF):04x}"
+    return f"\\u{code:04x}"
+
+
+def _written(pieces: Iterable[_Piece]) -> str:
+    """Write the pieces out, replacing nodes by their pieces until only texts and marks are left."""
+    done: list[str] = []
+    stack = list(pieces)[::-1]
+    depth = 0
+    while stack:
+        piece = stack.pop()
+        if isinstance(piece, str):
+            done.append(piece)
+        elif piece is _LINE:
+            done.append("\n" + "  " * depth)
+        elif piece is _IN:
+            depth += 1
+        elif piece is _OUT:
+            depth -= 1
+        else:
+            stack.extend(reversed(list(_PIECES[type(piece)](piece))))
+    return "".join(done)
+
+
+def _items(items: Sequence[Item], source: Source | None) -> Iterator[_Piece]:
+    """Yield the pieces of items, a line each; a comment that stands behind a command stays there."""
+    before: Item | None = None
+    for item in items:
+        if before is not None and not _is_trailing(item, before):
+            if source is not None and _blank_between(before, item, source):
+                yield "\n"
+            yield _LINE
+        if isinstance(item, Comment):
+            yield ("  " if _is_trailing(item, before) else "") + item.text.rstrip()
+        else:
+            for line in (item.why or "").split("\n"):
+                if line.strip():
+                    yield f"#: {line.strip()}"
+                    yield _LINE
+            yield item.command
+        before = item
+
+
+def _is_trailing(item: Item, before: Item | None) -> bool:
+    return isinstance(item, Comment) and item.trailing and isinstance(before, Statement)
+
+
+def _blank_between(before: Item, after: Item, source: Source) -> bool:
+    if NOWHERE in (before.span, after.span):
+        return False
+    return _BLANK_LINE.search(source.text, before.span.end, max(before.span.end, after.span.start)) is not None
+
+
+def _block(items: Sequence[Item]) -> Iterator[_Piece]:
+    """Yield the pieces of a block's items, indented, with the line break before them."""
+    if items and isinstance(first := items[0], Comment) and first.trailing:
+        yield f"  {first.text.rstrip()}"  # behind the TRY, CATCH ANY or FINALLY itself
+        items = items[1:]
+    if items:
+        yield from (_IN, _LINE, *_items(items, None), _OUT)
+    yield _LINE
+
+
+def _try(command: Try) -> Iterator[_Piece]:
+    yield "TRY"
+    yield from _block(command.body)
+    if command.caught is not None:
+        yield "CATCH ANY"
+        yield from _block(command.caught)
+    if command.always is not None:
+        yield "FINALLY"
+        yield from _block(command.always)
+    yield "END"
+
+
+def _branch(command: Branch) -> Iterator[_Piece]:
+    yield from ("BRANCH IF ", command.condition, " THEN ", _inside(command.then))
+    if command.otherwise is not None:
+        if _is_open(command.then):
+            raise ValueError("an ELSE can't be written behind a BRANCH without one: it would go to that BRANCH")
+        yield from (" ELSE ", _inside(command.otherwise))
+
+
+def _inside(command: Command) -> Command:
+    """Return a command that stands inside another. Raises ``ValueError`` for TRY, which is a block of lines."""
+    if isinstance(command, Try):
+        raise ValueError("a TRY can't be written inside another command")
+    return command
+
+
+def _is_open(command: Command) -> bool:
+    """Say whether an ELSE behind ``command`` would be taken by a BRANCH in it."""
+    while True:
+        if isinstance(command, On):
+            command = command.then
+        elif isinstance(command, Explain):
+            command = command.command
+        elif isinstance(command, Branch):
+            if command.otherwise is None:
+                return True
+            command = command.otherwise
+        else:
+            return False
+
+
+def _operand(condition: Condition, within: type) -> Iterator[_Piece]:
+    """Yield a condition that stands inside another, in parentheses where it binds less tightly."""
+    loose = isinstance(condition, And | Or) and len(condition.operands) > 1
+    if loose and not (within is Or and isinstance(condition, And)):
+        yield from ("(", condition, ")")
+    else:
+        yield condition
+
+
+def _chain(word: str) -> Callable[[And | Or], Iterator[_Piece]]:
+    def pieces(condition: And | Or) -> Iterator[_Piece]:
+        if not condition.operands:
+            raise ValueError(f"an {word} of nothing can't be written")
+        for place, operand in enumerate(condition.operands):
+            if place:
+                yield f" {word} "
+            yield from _operand(operand, type(condition) if len(condition.operands) > 1 else Or)
+
+    return pieces
+
+
+def _constant(constant: Constant) -> Iterator[str]:
+    yield _literal(constant.value)
+
+
+def _literal(value: Any) -> str:
+    if isinstance(value, str):
+        return format_text(value)
+    if value is None or isinstance(value, bool):
+        return "null" if value is None else "true" if value else "false"
+    if isinstance(value, float) and not math.isfinite(value):
+        raise ValueError(f"{value} can't be written in a program")
+    if isinstance(value, int | float):
+        return repr(value)
+    return json.dumps(value, ensure_ascii=False)
+
+
+def _field(field: Field) -> Iterator[str]:
+    names = ".".join(map(format_name, field.path))
+    if field.quantifier is not None:
+        yield f"{field.quantifier.upper()} {names}"
+    elif field.path[0].upper() in _FIRST_IN_CONDITION:
+        yield ".".join((_quoted(field.path[0]), *map(format_name, field.path[1:])))
+    else:
+        yield names
+
+
+def _variable(variable: Variable) -> Iterator[str]:
+    parts = (f"[{part}]" if isinstance(part, int) else f".{format_name(part)}" for part in variable.path)
+    yield f"${{{format_name(variable.name)}{''.join(parts)}}}"
+
+
+def _where(word: str, condition: Condition | None) -> tuple[_Piece, ...]:
+    return () if condition is None else (f" {word} ", condition)
+
+
+def _number(word: str, number: int | None) -> str:
+    return "" if number is None else f" {word} {number}"
+
+
+def _as(name: Name) -> str:
+    return f" AS {format_name(name.text)}"
+
+
+def _find(command: gasl.Find) -> Iterator[_Piece]:
+    yield from (f"FIND {command.kind}", *_where("WHERE", command.where))
+    if command.order:
+        yield " ORDER BY "
+        yield ", ".join(format_key(o.field) + (" DESC" if o.descending else "") for o in command.order)
+    yield _number("LIMIT", command.limit) + _as(command.into)
+
+
+def _find_paths(command: gasl.FindPaths) -> Iterator[_Piece]:
+    yield "FIND paths"
+    for word, end in (("FROM", command.start), ("TO", command.end)):
+        if isinstance(end, Name):
+            yield f" {word} {format_name(end.text)}"
+        elif end is not None:
+            yield from (f" {word} (", end, ")")
+    yield from (*_where("VIA", command.via), *_where("WHERE", command.where))
+    yield _number("MAXLEN", command.max_length) + (" SHORTEST" if command.shortest else "")
+    yield _number("LIMIT", command.limit) + _as(command.into)
+
+
+def _walk(command: gasl.Walk) -> Iterator[_Piece]:
+    yield from (f"WALK {format_name(command.source.text)}", *_where("VIA", command.via))
+    yield _number("DEPTH", command.depth)
+    yield (f" DIRECTION {command.direction}" if command.direction else "") + _as(command.into)
+
+
+def _connect(command: gasl.Connect) -> Iterator[_Piece]:
+    yield f"CONNECT {format_name(command.left.text)} TO {format_name(command.right.text)}"
+    yield from (*_where("VIA", command.via), _as(command.into))
+
+
+def _measure(command: gasl.Measure) -> Iterator[str]:
+    source = "graph"
+    if command.source is not None:
+        name = command.source.text
+        source = _quoted(name) if name.upper() == "GRAPH" else format_name(name)
+    yield f"MEASURE {source} USING {format_name(command.algorithm)}{_as(command.into)}"
+
+
+def _select_where(command: gasl.SelectWhere) -> Iterator[_Piece]:
+    yield from (f"SELECT {format_name(command.source.text)} WHERE ", command.where, _as(command.into))
+
+
+def _aggregate(command: gasl.Aggregate) -> Iterator[str]:
+    computations = (f"{c.function}({format_key(c.field) if c.field else ''})" for c in command.computations)
+    yield f"AGGREGATE {format_name(command.source.text)} BY {format_key(command.by)} "
+    yield f"COMPUTE {', '.join(computations)}{_as(command.into)}"
+
+
+def _pair(left: Path | None, right: Path | None) -> str:
+    if left is None or right is None:
+        return ""
+    return f" ON {format_key(left)}" + ("" if left.parts == right.parts else f" = {format_key(right)}")
+
+
+def _join(command: gasl.Join | gasl.SetOperation) -> Iterator[str]:
+    word = command.kind if isinstance(command, gasl.SetOperation) else "JOIN"
+    yield f"{word} {format_name(command.left.text)} WITH {format_name(command.right.text)}"
+    yield _pair(command.left_field, command.right_field) + _as(command.into)
+
+
+def _process(command: gasl.Process) -> Iterator[str]:
+    yield f"PROCESS {format_name(command.source.text)} USING {format_text(command.instruction)}{_as(command.into)}"
+    if command.returning:
+        yield f" RETURNING ({', '.join(f'{format_name(c.name)} {c.type}' for c in command.returning)})"
+
+
+def _declare(command: gasl.Declare) -> Iterator[str]:
+    yield f"DECLARE {format_key(command.key)} AS {command.type}"
+    if command.description is not None:
+        yield f" WITH_DESCRIPTION {format_text(command.description)}"
+
+
+def _count(command: gasl.Count) -> Iterator[str]:
+    by = "" if command.by is None else f" BY {format_key(command.by)}"
+    yield f"COUNT {format_name(command.source.text)}{by}{_as(command.into)}"
+
+
+def _rank(command: gasl.Rank) -> Iterator[str]:
+    way = " DESC" if command.descending else ""
+    yield f"RANK {format_name(command.source.text)} BY {format_key(command.by)}{way}"
+    yield _number("LIMIT", command.limit) + _as(command.into)
+
+
+def _classify(command: gasl.Classify) -> Iterator[str]:
+    yield f"CLASSIFY {format_name(command.source.text)} BY {format_text(command.instruction)} "
+    yield f"INTO ({', '.join(map(format_text, command.labels))}){_as(command.into)}"
+
+
+def _fields(command: gasl.SelectFields) -> Iterator[str]:
+    yield f"SELECT {format_name(command.source.text)} FIELDS {', '.join(map(format_key, command.fields))}"
+    yield _as(command.into)
+
+
+_PIECES: dict[type[Node], Callable[..., Iterable[_Piece]]] = {
+    Comparison: lambda c: (c.left, f" {c.operator} ", c.right),
+    NullTest: lambda c: (c.left, " IS NOT NULL" if c.negated else " IS NULL"),
+    Not: lambda c: ("NOT ", *_operand(c.operand, Not)),
+    And: _chain("AND"),
+    Or: _chain("OR"),
+    Constant: _constant,
+    Items: lambda c: (f"({', '.join(_literal(item.value) for item in c.items)})",),
+    Field: _field,
+    Variable: _variable,
+    Length: lambda c: ("LEN ", c.variable),
+    gasl.Declare: _declare,
+    gasl.Reset: lambda c: (f"RESET {format_key(c.key)}",),
+    gasl.Update: lambda c: (
+        f"UPDATE {format_key(c.key)} WITH {format_name(c.source.text)}{f' {c.mode}' if c.mode else ''}",
+    ),
+    gasl.Find: _find,
+    gasl.FindPaths: _find_paths,
+    gasl.Walk: _walk,
+    gasl.Subgraph: lambda c: (f"SUBGRAPH {format_name(c.source.text)} RADIUS {c.radius}{_as(c.into)}",),
+    gasl.Connect: _connect,
+    gasl.Measure: _measure,
+    gasl.SelectFields: _fields,
+    gasl.SelectWhere: _select_where,
+    gasl.Count: _count,
+    gasl.Aggregate: _aggregate,
+    gasl.Rank: _rank,
+    gasl.Join: _join,
+    gasl.SetOperation: _join,
+    gasl.Process: _process,
+    gasl.Classify: _classify,
+    gasl.Analyze: lambda c: (f"ANALYZE {format_key(c.key)} USING {format_text(c.instruction)}{_as(c.into)}",),
+    gasl.Require: lambda c: (f"REQUIRE EXISTS {format_name(c.source.text)}",),
+    gasl.Assert: lambda c: ("ASSERT ", c.condition),
+    On: lambda c: (f"ON {c.status} {format_name(c.source.text)} THEN ", _inside(c.then)),
+    Branch: _branch,
+    Explain: lambda c: ("EXPLAIN ", _inside(c.command)),
+    gasl.SetCommand: lambda c: (f"SET {format_key(c.key)} = {_literal(c.value)}",),
+    gasl.Cancel: lambda c: (f"CANCEL PLAN {format_text(c.plan)}",),
+    Try: _try,
+}

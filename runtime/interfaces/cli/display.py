@@ -1,0 +1,219 @@
+"""A live display at the foot of a terminal (stderr): drawn anew several times a second, with lines above it that stay."""
+
+import asyncio
+import json
+import os
+import sys
+from collections.abc import Callable, Sequence
+from contextlib import AbstractContextManager
+from threading import Event, RLock, Thread
+from typing import Any, Protocol, TextIO
+
+from rich.console import Console
+from rich.live import Live
+from rich.spinner import Spinner
+from rich.table import Table
+from rich.text import Text
+
+from ....lang.diagnostic import printable
+from ....lang.literals import Reading, read
+from ...events import Event as RunEvent
+from ..signals import Heard, interrupting
+from .output import Exit, colour
+
+__all__ = ["Display", "Foot", "beside", "cancelling", "drawn", "leaving", "one_line", "render"]
+
+_SECONDS = 1 / 8
+
+
+class _Guarded(Console):
+    """A console that is one thread's from the first line of what is printed together to the write of it.
+
+    Else a frame would be drawn between what takes the last one away and what is printed, and would stay.
+    """
+
+    def __init__(self, guard: "RLock", file: TextIO) -> None:
+        self._guard = guard
+        super().__init__(file=file, highlight=False)
+
+    def __enter__(self) -> "_Guarded":
+        self._guard.acquire()
+        super().__enter__()
+        return self
+
+    def __exit__(self, *raised: Any) -> None:
+        try:
+            super().__exit__(*raised)
+        finally:
+            self._guard.release()
+
+
+class Foot:
+    """The live part and what is printed above it. ``drawn`` is called in the refreshing thread and must only read."""
+
+    def __init__(self, drawn: Callable[[], Any], console: Console | None = None) -> None:
+        self._drawn = drawn
+        self._shown = False
+        self._guard, self._over = RLock(), Event()
+        self.spinner = Spinner("dots", style="cyan")
+        self.console = console or _Guarded(self._guard, sys.stderr)
+        # What others print to stderr meanwhile (the local model, while it fetches its weights) goes above the display.
+        self._live = Live(
+            get_renderable=self._draw, console=self.console, auto_refresh=False, transient=True,
+            redirect_stdout=False, redirect_stderr=True,
+        )  # fmt: skip
+
+    def start(self) -> None:
+        """Show the display; more than once is fine."""
+        with self._guard:
+            if self._shown:
+                return
+            self._shown = True
+            self._live.start(refresh=True)  # else what it was made with, before anything was known, is shown
+        Thread(target=self._refresh, name="display", daemon=True).start()
+
+    def stop(self) -> None:
+        """Take the display away and give the cursor back; more than once is fine."""
+        self._over.set()
+        with self._guard:
+            self._live.stop()
+
+    def line(self, text: Text) -> None:
+        """Print a line above the display."""
+        self.console.print(text)
+
+    def note(self, text: str, style: str = "yellow") -> None:
+        """Print what should be known above the display. ``text`` may be anybody's."""
+        self.line(Text(printable(text), style=style))
+
+    def _refresh(self) -> None:
+        """Draw anew until it is over: the library's own thread may draw between the lines of who prints."""
+        while not self._over.wait(_SECONDS):
+            with self._guard:
+                if not self._over.is_set():
+                    self._live.refresh()
+
+    def _draw(self) -> Any:
+        return self._drawn() if self._shown else Text()  # asked for once while it is made, when its owner is not ready
+
+
+def one_line(text: str, style: str = "", indent: int = 0) -> Text:
+    """Return anybody's text as one line of the display, cut where the terminal ends: a line that wraps would not be taken away."""
+    shown = " " * indent + printable(" ".join(text.split()))
+    return Text(shown, style=style, overflow="ellipsis", no_wrap=True)
+
+
+def beside(rows: Sequence[tuple[Text, Text]], width: int) -> list[Text]:
+    """Return rows of two texts each as lines of at most ``width`` cells; the second ones stand below each other.
+
+    The second ones have up to two thirds of the width, the first ones what is left.
+    """
+    right = min(max((second.cell_len for _, second in rows), default=0), max(1, width * 2 // 3))
+    left = min(max((first.cell_len for first, _ in rows), default=0), max(1, width - right - 1))
+    lines = []
+    for first, second in rows:
+        first, second = first.copy(), second.copy()
+        first.truncate(left, overflow="ellipsis", pad=True)
+        second.truncate(right, overflow="ellipsis")
+        lines.append(Text.assemble(first, " ", second, overflow="ellipsis", no_wrap=True))
+    return lines
+
+
+# What a command shows a run with while it goes: lines in a pipe, a live screen on a terminal.
+
+
+class Display(Protocol):
+    """A subscriber that shows what happens."""
+
+    def __call__(self, event: RunEvent) -> None:
+        """Show one event."""
+        ...
+
+    def note(self, text: str) -> None:
+        """Show a line that stays."""
+        ...
+
+    def stop(self) -> None:
+        """Leave the screen as it was; more than once is fine."""
+        ...
+
+
+# Values as tables for a person.
+
+
+def drawn(value: Any, *, any_value: bool = False) -> str | None:
+    """Return a list of objects as a table, None for anything else.
+
+    With ``any_value`` an object is a table of two columns and a list of anything else one of one column. A text is read
+    as a model's answer is read by accessors.
+    """
+    if isinstance(value, str):
+        found = read(value)
+        value = found.value if isinstance(found, Reading) else value
+    if isinstance(value, list) and value and all(isinstance(item, dict) for item in value):
+        columns = list(dict.fromkeys(str(key) for item in value for key in item))
+        return render(columns, [[item.get(column, "") for column in columns] for item in value])
+    if any_value and isinstance(value, dict) and value:
+        return render(["key", "value"], [[key, entry] for key, entry in value.items()])
+    if any_value and isinstance(value, list) and value:
+        return render(["#", "value"], [[number, item] for number, item in enumerate(value)])
+    return None
+
+
+def render(columns: list[str], rows: list[list[Any]], *, wide: frozenset[str] = frozenset()) -> str:
+    """Draw a table for stdout; in a pipe it is as wide as it must be, and has no colours. ``wide`` columns don't wrap."""
+    from rich import box
+
+    terminal = sys.stdout.isatty()
+    ascii_only = "utf" not in (getattr(sys.stdout, "encoding", None) or "ascii").lower()
+    console = Console(
+        file=sys.stdout, width=None if terminal else 10_000, no_color=not colour(sys.stdout), highlight=False,
+        force_terminal=colour(sys.stdout),
+    )  # fmt: skip
+    table = Table(
+        box=box.ASCII if ascii_only else box.SIMPLE_HEAD, header_style="bold", show_edge=False, pad_edge=False
+    )
+    for column in columns:
+        table.add_column(Text(printable(column)), no_wrap=column in wide, overflow="fold")
+    for row in rows:
+        table.add_row(*(Text(_cell(value)) for value in row))
+    with console.capture() as capture:
+        console.print(table)
+    return "\n".join(line.rstrip() for line in capture.get().splitlines()) + "\n"
+
+
+def _cell(value: Any) -> str:
+    if isinstance(value, str):
+        return "\n".join(map(printable, value.split("\n")))
+    if value is None:
+        return ""
+    return printable(json.dumps(value, ensure_ascii=False, default=str))
+
+
+# Ctrl-C in a command: the first one ends the run in order, the second one leaves at once. SIGTERM counts as Ctrl-C.
+
+
+def cancelling(
+    cancel: asyncio.Event, note: Callable[[str], None], stop: Callable[[], None] | None = None
+) -> AbstractContextManager[Heard]:
+    """While the block runs, let a signal set ``cancel`` and say so; another calls ``stop``, which takes displays away, and leaves.
+
+    Must be entered in the event loop's thread.
+    """
+
+    def first() -> None:
+        note("stopping; Ctrl-C again leaves at once")
+        cancel.set()
+
+    return interrupting(first, last=leaving(stop))
+
+
+def leaving(stop: Callable[[], None] | None) -> Callable[[], None]:
+    """Return what calls ``stop``, where there is anything to be stopped, and ends the process."""
+
+    def leave() -> None:
+        if stop is not None:
+            stop()
+        os._exit(Exit.INTERRUPTED)  # nothing may wait: an exit handler could hang on what does not end
+
+    return leave

@@ -1,0 +1,455 @@
+"""Reads scripts and inputs from files and stdin. What can't be read is a diagnostic, not an exception."""
+
+import json
+import os
+import stat
+import sys
+from collections import Counter
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from shutil import get_terminal_size
+from typing import TYPE_CHECKING, Any, Literal, NoReturn, TextIO
+
+from attrs import evolve, frozen
+
+from ....lang.diagnostic import WIDTH, Diagnostic, as_json, nearest, picture, printable, sort_key
+from ....lang.source import Source, Span
+from ....lang.trees.lwt import MAX_STEPS, MISSING, Mode
+from ...api.checked import Checked, CheckedScript, CheckedSeed, Surroundings, check_program, check_script, check_seed
+from ...events import BudgetReached
+from ...workspace import Telling
+from ..atomic_write import UnknownSuffix, known_suffix
+from .output import Exit, Misused, colour, is_terminal, json_text, picture_in_colour, say
+
+if TYPE_CHECKING:
+    from ....adapters.graph import GraphAdapter
+    from ....adapters.state import StateStore
+    from ...api.checked import FileKind
+
+__all__ = [
+    "STDIN",
+    "Unreadable",
+    "check_files",
+    "graph_of_state",
+    "loaded",
+    "look_at",
+    "only_one_stdin",
+    "raising",
+    "reached",
+    "read_input",
+    "read_source",
+    "reading",
+    "report",
+    "required",
+    "show",
+    "telling",
+    "there",
+    "warn",
+    "writable",
+]
+
+STDIN = "-"
+MAX_SCRIPT = 16 << 20
+"""Bytes of a script: four for each of the characters that reading takes at most."""
+MAX_INPUT = 256 << 20
+"""Bytes of an input."""
+
+
+@frozen
+class Unreadable(Exception):
+    """A file gave no text, or no JSON: ``diagnostic`` says why, ``source`` is what it points into."""
+
+    diagnostic: Diagnostic
+    source: Source
+
+
+def only_one_stdin(names: Sequence[str | None]) -> None:
+    """Refuse a command line that wants stdin twice."""
+    if sum(name == STDIN for name in names) > 1:
+        raise Misused("stdin (-) can be read only once", "put the script or the input into a file and name that")
+
+
+def writable(name: str | None, suffixes: Sequence[str]) -> None:
+    """Refuse a file to be written whose suffix is not one of these. None and ``-`` are stdout."""
+    if name is not None and name != STDIN:
+        try:
+            known_suffix(name, suffixes)
+        except UnknownSuffix as error:
+            raise Misused(error.message, error.hint) from None
+
+
+def required(source: Source, taken: "Collection[FileKind]", what: str, document: "FileKind" = "plan") -> "FileKind":
+    """Return the kind of a text, one of ``taken``. Raises ``Misused``; the arguments are those of ``file_kinds.require``."""
+    from ...api.checked import require
+    from ...errors import WrongFile
+
+    try:
+        return require(source, taken, what, document)
+    except WrongFile as error:
+        raise Misused(error.message, error.hint) from None
+
+
+def read_source(name: str, *, like: str = "*.lwt", missing: str = "") -> Source:
+    """Return the text of the script ``name`` (``-`` is stdin). Raises ``Unreadable``.
+
+    ``like``: what files of the kind that is wanted are called, for the hint where ``name`` is a folder ("": no hint). ``missing``:
+    the hint where there is no such file, nor one with a name like it.
+    """
+    shown = "<stdin>" if name == STDIN else name
+    try:
+        return Source(_text(name, shown, MAX_SCRIPT), shown)
+    except Unreadable as error:
+        raise _fitted(error, name, like, missing) from None
+
+
+def read_input(name: str) -> Any:
+    """Return the JSON value in the file ``name`` (``-`` is stdin). Raises ``Unreadable``."""
+    shown = "<stdin>" if name == STDIN else name
+    text = _text(name, shown, MAX_INPUT)
+    source = Source(text, shown)
+
+    def no_number(token: str) -> NoReturn:
+        raise ValueError(f"{token} is no JSON number")
+
+    try:
+        value = json.loads(text, parse_constant=no_number)
+        # A lone surrogate ("\ud800") is legal JSON and no text: it could neither be sent to a model nor be kept.
+        if "\\u" in text:
+            json.dumps(value, ensure_ascii=False).encode()
+        return value
+    except json.JSONDecodeError as error:
+        from ....adapters.llm.answers import json_words  # late: it brings what checks schemas
+
+        span = Span(error.pos, min(error.pos + 1, len(text)))
+        hint = _why_not_json(text, error.pos, shown)
+        what = "the input is empty" if not text.strip() else f"the input is not JSON: {json_words(error)}"
+        raise Unreadable(Diagnostic("KW004", "error", what, span, (hint,) if hint else ()), source) from None
+    except RecursionError:
+        what = "the input is nested too deeply"
+        raise Unreadable(Diagnostic("KW004", "error", what, Span(0, 1)), source) from None
+    except UnicodeEncodeError:
+        what = "the input has a lone surrogate (half a character, such as \\ud800) in a string"
+        raise Unreadable(Diagnostic("KW004", "error", what, Span(0, 1)), source) from None
+    except ValueError as error:
+        what = f"the input is not JSON: {error}"
+        raise Unreadable(Diagnostic("KW004", "error", what, Span(0, 1)), source) from None
+
+
+def _fitted(error: Unreadable, name: str, like: str, missing: str) -> Unreadable:
+    """Return what is wrong with a file with the hints of the command that wants it."""
+    found = error.diagnostic
+    if found.message.endswith(_A_FOLDER) and like:
+        return evolve(error, diagnostic=evolve(found, hints=(f"name a file in it: {os.path.join(name, like)}",)))
+    if found.message.endswith(_NO_FILE) and missing and not found.hints:
+        return evolve(error, diagnostic=evolve(found, hints=(missing,)))
+    return error
+
+
+_A_FOLDER, _NO_FILE = "it is a folder", "there is no such file"
+
+
+def _why_not_json(text: str, at: int, name: str) -> str:
+    """Say what the text probably is, and what makes JSON of it."""
+    file = name if name != "<stdin>" else "FILE"
+    before, rest = text[:at].rstrip(), text[at : at + 1]
+    if before and before[-1] in "}]" and rest in ("{", "["):
+        return f"it has one JSON value a line; as one list: jq -s . {file} | knotwork run SCRIPT --input -"
+    # Python 3.13 points at the comma, the versions before it at the bracket.
+    behind = text[at + 1 :].lstrip()[:1] if rest == "," else rest if before.endswith(",") else ""
+    if behind in ("}", "]"):
+        return "JSON has no comma before a closing bracket"
+    if rest == "'":
+        return "JSON has double quotes"
+    if text.lstrip()[:1] in ("{", "["):
+        return ""
+    return f"plain text is given as a JSON string: jq -Rs . {file} | knotwork run SCRIPT --input -"
+
+
+def _text(name: str, shown: str, limit: int) -> str:
+    data = _bytes(name, shown, limit)
+    try:
+        text = data.decode()
+    except UnicodeDecodeError as error:
+        line = data.count(10, 0, error.start) + 1
+        what = f"{shown} is not text in UTF-8 (byte {error.start} is {data[error.start]:#04x}, in line {line})"
+        hints: tuple[str, ...] = ()
+        if data[error.start] >= 0x80 and 0 not in data[:1000]:
+            hints = ("it may be Windows-1252: iconv -f WINDOWS-1252 -t UTF-8 makes it UTF-8",)
+        if data[:2] in (b"\xff\xfe", b"\xfe\xff"):
+            hints = ("it looks like UTF-16: iconv -f UTF-16 -t UTF-8 makes it UTF-8",)
+        raise _unreadable("KW002", what, shown, *hints) from None
+    if (nul := text.find("\0")) >= 0:
+        raise _unreadable("KW002", f"{shown} is binary: character {nul} is NUL", shown)
+    return text.removeprefix("\ufeff")  # the mark that some editors write before UTF-8 is no part of the text
+
+
+def _bytes(name: str, shown: str, limit: int) -> bytes:
+    try:
+        if name == STDIN:
+            if sys.stdin is None:
+                raise _unreadable("KW001", "there is no stdin to read", shown)
+            if sys.stdin.isatty():
+                print("reading from the terminal; Ctrl-D ends it", file=sys.stderr)
+            data = sys.stdin.buffer.read(limit + 1)
+            size = len(data)
+        else:
+            with open(name, "rb") as file:
+                found = os.fstat(file.fileno())
+                size = found.st_size if stat.S_ISREG(found.st_mode) else 0
+                data = b"" if size > limit else file.read(limit + 1)
+                size = max(size, len(data))
+    except (OSError, ValueError) as error:  # ValueError: a name with a NUL in it
+        raise _not_opened(name, shown, error) from None
+    if size > limit:
+        what = f"{shown} has more than {limit >> 20} MiB, the most that is read"
+        raise _unreadable("KW003", what, shown)
+    return data
+
+
+def _not_opened(name: str, shown: str, error: Exception) -> Unreadable:
+    reason = getattr(error, "strerror", None) or str(error)
+    hints = []
+    if isinstance(error, IsADirectoryError):
+        reason = _A_FOLDER
+    elif isinstance(error, FileNotFoundError):
+        reason = _NO_FILE
+        if name.lstrip()[:1] in ("{", "[", '"'):
+            hints = ["JSON on the command line goes through stdin: echo '...' | knotwork run FILE --input -"]
+            shown = shown if len(shown) <= 40 else shown[:37] + "..."
+        elif "*" in name:
+            hints = ["no file here has a name of this form"]
+        elif like := _like(name):
+            hints = [f"did you mean {like}?"]
+    elif isinstance(error, PermissionError):
+        reason = "it may not be read (permission denied)"
+    return _unreadable("KW001", f"{shown} can't be read: {reason}", shown, *hints)
+
+
+def _like(name: str) -> str | None:
+    path = Path(name)
+    try:
+        names = [entry.name for entry in os.scandir(path.parent) if entry.is_file()][:2000]
+    except OSError:
+        return None
+    # The suffix is what they share; it says nothing about which was meant.
+    stems = {Path(other).stem: other for other in reversed(names) if path.suffix in ("", Path(other).suffix)}
+    like = nearest(path.stem, stems) or nearest(path.name, names[:0] if stems else names)
+    return str(path.parent / stems.get(like, like)) if like else None
+
+
+def _unreadable(code: str, message: str, name: str, *hints: str) -> Unreadable:
+    return Unreadable(Diagnostic(code, "error", message, None, hints), Source("", name))
+
+
+# Loads graphs for all commands, and tells what loading changed.
+
+
+# Opens states to read them, for all commands.
+
+
+def there(folder: str) -> Path:
+    """Return the path of a state that is there. Raises ``Misused``, with a name like it where there is one."""
+    path = Path(folder)
+    if path.exists():
+        return path
+    try:
+        names = [entry.name for entry in path.absolute().parent.iterdir()]
+    except OSError:
+        names = []
+    near = nearest(path.name, names) if path.name else None
+    hint = f"did you mean {path.with_name(near)}?" if near else "knotwork run FILE --state DIR makes one"
+    raise Misused(f"there is no state at {folder}", hint)
+
+
+@contextmanager
+def reading(folder: str) -> "Iterator[StateStore]":
+    """Open a state to read it, and tell what opening it had to tell. Raises ``StoreError`` and ``Misused``."""
+    from ...models.factory import open_state
+
+    store = open_state(there(folder), read_only=True)
+    for notice in store.notices:
+        say(f"warning: {printable(notice)}")
+    try:
+        yield store
+    finally:
+        store.close()
+
+
+def graph_of_state(folder: str | None) -> str | None:
+    """Return the graph that a state names which may not be there yet. Raises ``StoreError``."""
+    if folder is None or not Path(folder).exists():
+        return None
+    from ...workspace import graph_of
+
+    with reading(folder) as store:
+        return graph_of(store.replay_info())
+
+
+# Looks at the graph and the state that programs are checked against.
+
+
+def look_at(graph: str | None, state: str | None, raw: bool = False) -> Surroundings:
+    """Return what is known of a graph and of a state. Raises ``AdapterError``, ``StoreError`` and ``Misused``."""
+
+    schema = None if graph is None else loaded(graph, raw).schema
+    if state is None:
+        return Surroundings(schema)
+    with reading(state) as store:
+        return Surroundings(schema, {key.key: key.type for key in store.snapshot().declared()})
+
+
+# Who hears of what is opened, on the command line: a person at a terminal learns why nothing happens for a while.
+
+
+def telling(warn: Callable[[str], None]) -> Telling:
+    """Return who hears. ``warn`` gets what a person should know; what takes a while is said where one looks on."""
+    return Telling(warn, say if is_terminal(sys.stderr) else _nothing)
+
+
+def warn(text: str) -> None:
+    """Say a warning on stderr. ``text`` may be anybody's."""
+    say(printable(f"warning: {text}"))
+
+
+def reached(event: BudgetReached) -> str:
+    """Say that a budget is used up, and what raises it."""
+    hint = raising(event.limit)
+    return f"the budget is reached: {event.message}{f'; {hint}' if hint else ''}"
+
+
+def raising(limit: str) -> str:
+    """Say what raises a limit ("calls", "tokens", "cost"); nothing where it is not known which one it is."""
+    return f"--max-{limit} raises it" if limit else ""
+
+
+def _nothing(text: str) -> None:
+    """Nobody looks on."""
+
+
+def loaded(source: str, raw: bool) -> "GraphAdapter":
+    """Return the graph, and say on stderr what was rewritten in it. Raises ``AdapterError``."""
+    from ...models.factory import open_graph
+
+    found = open_graph(source, raw=raw)
+    for line in found.report.told:
+        warn(f"graph {source}: {line}")
+    return found.adapter
+
+
+# Reads and checks scripts, programs and seeds for all commands, and shows diagnostics.
+
+
+def check_files(
+    names: Sequence[str],
+    mode: Mode,
+    input_name: str | None = None,
+    against: "Surroundings | None" = None,
+    *,
+    max_steps: int = MAX_STEPS,
+) -> list[Checked]:
+    """Read and check every file, against the input if one is named. An input that can't be read comes first.
+
+    ``against`` has the graph and the state that programs are checked against. The input of a seed is a context or a list of them.
+    ``max_steps``: the most steps of a script. Raises ``WrongFile`` for a file of another kind.
+    """
+    only_one_stdin([*names, input_name])
+    results: list[Checked] = []
+    given: tuple[Any, ...] = ()
+    if input_name is not None:
+        try:
+            given = (read_input(input_name),)
+        except Unreadable as error:
+            results.append(Checked((error.diagnostic,), error.source))
+    return results + [_check_file(name, mode, given, against, max_steps) for name in names]
+
+
+def _check_file(
+    name: str, mode: Mode, given: tuple[Any, ...], against: "Surroundings | None", max_steps: int
+) -> Checked:
+    """Read and check one file, in the language that it is in; what checks the others is not loaded."""
+    try:
+        source = read_source(name)
+    except Unreadable as error:
+        return Checked((error.diagnostic,), error.source)
+    match required(source, ("script", "program", "plan", "seed"), TAKEN):
+        case "seed":
+            return seed_against(source, *given)
+        case "program":
+            return check_program(source, "gasl", against)
+        case "plan":
+            return check_program(source, "plan", against)
+    return check_script(source, mode, max_steps=max_steps, input=given[0] if given else MISSING)
+
+
+def seed_against(source: Source, given: Any = None) -> CheckedSeed:
+    """Check a seed, against a context or a list of contexts. Raises ``Misused`` for an input that is neither."""
+    from ...seeds.reviews import ContextError
+
+    try:
+        return check_seed(source, given)
+    except ContextError as error:
+        hint = 'the input of a seed is a context, or a list of them: {"name": "Cafe", "reviews": [{"text": "..."}]}'
+        raise Misused(str(error), hint) from None
+
+
+TAKEN = "this command takes scripts (.lwt), programs (.gasl), plans and seeds (.seed.json)"
+
+_DRAWN = 50
+"""Diagnostics drawn for one file; nobody reads more at once, and most of them have one cause."""
+
+
+def show(results: Iterable[Checked], out: TextIO) -> None:
+    """Draw the diagnostics for a person, errors before what is cut off, a blank line between them."""
+    from ....adapters.llm.keys import mask_keys
+
+    in_colour = colour(out)
+    # Beside the line's number and the marks of what was cut; what is folded by the terminal parts a caret from what it marks.
+    width = min(get_terminal_size().columns - 9, WIDTH) if is_terminal(out) else WIDTH
+    for result in results:
+        found = result.diagnostics
+        if len(found) > _DRAWN:
+            errors = [diagnostic for diagnostic in found if diagnostic.severity == "error"][:_DRAWN]
+            others = [diagnostic for diagnostic in found if diagnostic.severity != "error"][: _DRAWN - len(errors)]
+            found = tuple(sorted((*errors, *others), key=sort_key))
+        for diagnostic in found:
+            drawn = mask_keys(picture(diagnostic, result.source, width), typed=diagnostic.code.startswith("LWT"))
+            print(picture_in_colour(drawn, diagnostic.severity) if in_colour else drawn, file=out)
+            print(file=out)
+        if more := len(result.diagnostics) - len(found):
+            name = printable(result.source.name)
+            print(f"and {more:,} more in {name}; knotwork check --format json has them all\n", file=out)
+
+
+def report(results: Sequence[Checked], form: Literal["human", "json"]) -> int:
+    """Write all diagnostics to stdout and return the exit code."""
+    if form == "json":
+        print(json_text([as_json(d, result.source) for result in results for d in result.diagnostics]))
+    else:
+        show(results, sys.stdout)
+        print(_summary(results))
+    return Exit.ERRORS if any(result.failed for result in results) else Exit.DONE
+
+
+def _summary(results: Sequence[Checked]) -> str:
+    counts = Counter(diagnostic.severity for result in results for diagnostic in result.diagnostics)
+    files = _many(len(results), "file")
+    sizes = [
+        (
+            sum(result.size for result in results if has_steps == isinstance(result, CheckedScript | CheckedSeed)),
+            noun,
+        )
+        for has_steps, noun in ((True, "step"), (False, "command"))
+    ]
+    told = [_many(count, noun) for count, noun in sizes if count]
+    found = [_many(counts[severity], noun) for severity, noun in _NOUNS if counts[severity]]
+    return f"{', '.join(found) or 'nothing to report'} in {files} ({', '.join(told) or 'empty'})"
+
+
+_NOUNS: tuple[tuple[Literal["error", "warning", "info"], str], ...] = (
+    ("error", "error"), ("warning", "warning"), ("info", "remark"),
+)  # fmt: skip
+
+
+def _many(count: int, noun: str) -> str:
+    return f"{count:,} {noun}{'' if count == 1 else 's'}"

@@ -1,1 +1,0 @@
-"""What every command needs: reading files, writing output, the exit codes, showing diagnostics and tables."""

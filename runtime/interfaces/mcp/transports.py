@@ -1,0 +1,366 @@
+"""The server over stdio: one client, from the first byte to the end of its input."""
+
+import asyncio
+import contextlib
+import io
+import json
+import logging
+import os
+import signal
+import socket
+import sys
+from collections.abc import AsyncIterable, AsyncIterator, Callable
+from contextlib import asynccontextmanager
+from typing import Any, Protocol
+
+import anyio
+from anyio.abc import ObjectSendStream
+from attrs import define, field, frozen
+from mcp.server.lowlevel import Server
+from mcp.server.stdio import stdio_server
+from mcp.server.streamable_http_manager import StreamableHTTPSessionManager
+from mcp.server.transport_security import TransportSecuritySettings
+from mcp.shared.message import SessionMessage
+from mcp_types import INVALID_REQUEST, PARSE_ERROR, ErrorData, JSONRPCError, jsonrpc_message_adapter
+from pydantic import ValidationError
+from starlette.applications import Starlette
+from starlette.responses import Response
+from starlette.routing import Route
+from starlette.types import Receive, Scope, Send
+
+from ..http.access import Gate, Keys
+from ..http.middleware import door
+from ..http.server import LAST, Limits, configured, listening, stop, url_of
+from ..http.server import Server as HttpServer
+from .server import create_server
+from .workspace import LOCAL, Ground
+
+__all__ = ["PATH", "Door", "Lines", "answer_to", "create_app", "fault_of", "serve_http", "serve_stdio"]
+
+# What is no message: whoever sent it is told so. The SDK drops it, and a client that asked would wait for ever.
+# The SDK takes a request whose id is none for a notification, which nobody answers: what is read is looked at before.
+
+
+_LONGEST = 1 << 16
+"""Characters of a line in which the id is looked for."""
+_NO_ID = "id: it should be a text or a whole number"
+_NO_REQUEST = '{"id": []}\n'
+"""A line that the SDK can't read: it stands for a request whose id is none."""
+
+
+class Lines(io.TextIOWrapper):
+    """The lines that a client writes, in UTF-8."""
+
+    def __init__(self, raw: io.BufferedReader) -> None:
+        super().__init__(raw, encoding="utf-8", errors="replace")
+
+    # The stubs of the class itself say so, too.
+    def readline(self, size: int = -1, /) -> str:  # type: ignore[override]
+        """Return the next line; in the place of a request whose id is none, one that can't be read."""
+        line = super().readline(size)
+        return _NO_REQUEST if '"id"' in line and _has_no_id(_loaded(line)) else line
+
+
+def fault_of(value: Any) -> JSONRPCError | None:
+    """Return what to answer to a JSON value that is no message; None where it is one, or nobody waits for an answer."""
+    if _has_no_id(value):
+        return _told(None, INVALID_REQUEST, _NO_ID)
+    try:
+        jsonrpc_message_adapter.validate_python(value, by_name=False)
+    except ValidationError as error:
+        return answer_to(error)
+    return None
+
+
+def answer_to(fault: Exception) -> JSONRPCError | None:
+    """Return what to answer to a line that the SDK could not read; None for a notification, which nobody waits for."""
+    line, parts = _line_of(fault), _parts_of(fault)
+    if line is not None:
+        return _unread(line)
+    whole = next((part for part in parts if "method" in part or "id" in part), None)
+    if whole is None:
+        return _told(None, INVALID_REQUEST, _BATCH if _is_batch(fault) else "it is no message of JSON-RPC 2.0")
+    return _of_request(whole) if "id" in whole else None
+
+
+def _unread(line: str) -> JSONRPCError | None:
+    """Answer a line that is no JSON for the SDK: Python's own reader takes halves of surrogate pairs, and finds the id."""
+    read = _loaded(line) if len(line) <= _LONGEST else None
+    if not line.strip():
+        return None
+    if isinstance(read, dict):
+        if "id" not in read:
+            return None
+        return _told(_id_of(read), PARSE_ERROR, "half of a surrogate pair is no text")
+    return _told(None, PARSE_ERROR, "the line is no JSON")
+
+
+def _of_request(whole: dict[str, Any]) -> JSONRPCError:
+    method, params = whole.get("method"), whole.get("params")
+    if not _is_id(whole["id"]):
+        said = _NO_ID
+    elif not isinstance(method, str):
+        said = "method: it should be a text"
+    elif params is not None and not isinstance(params, dict):
+        said = "params: it should be an object"
+    elif whole.get("jsonrpc") != "2.0":
+        said = 'jsonrpc: it should be "2.0"'
+    else:
+        said = "it is no request of JSON-RPC 2.0"
+    return _told(_id_of(whole), INVALID_REQUEST, said)
+
+
+def _told(number: "str | int | None", code: int, message: str) -> JSONRPCError:
+    return JSONRPCError(jsonrpc="2.0", id=number, error=ErrorData(code=code, message=message))
+
+
+def _id_of(whole: dict[str, Any]) -> "str | int | None":
+    found: str | int | None = whole["id"] if _is_id(whole.get("id")) else None
+    if isinstance(found, str):
+        return None if any("\ud800" <= letter <= "\udfff" for letter in found) else found
+    return found
+
+
+def _is_id(found: Any) -> bool:
+    return isinstance(found, str | int) and not isinstance(found, bool)
+
+
+def _has_no_id(value: Any) -> bool:
+    """Say whether a value is a request with an id that is none."""
+    return isinstance(value, dict) and "method" in value and "id" in value and not _is_id(value["id"])
+
+
+def _loaded(line: str) -> Any:
+    """Return the value of a line of JSON; None where it is none."""
+    try:
+        return json.loads(line)
+    except (ValueError, RecursionError):
+        return None
+
+
+_BATCH = "a list of messages is not taken: send each by itself"
+
+
+def _is_batch(fault: Exception) -> bool:
+    return isinstance(fault, ValidationError) and isinstance(fault.errors(include_url=False)[0]["input"], list)
+
+
+def _line_of(fault: Exception) -> str | None:
+    """Return the line where it is no JSON at all."""
+    if not isinstance(fault, ValidationError):
+        return None
+    first = fault.errors(include_url=False)[0]
+    given = first["input"]
+    return str(given) if first["type"] == "json_invalid" else None
+
+
+def _parts_of(fault: Exception) -> list[dict[str, Any]]:
+    """Return the objects of the line that pydantic complains of; the whole is among them, as no reading of it fits."""
+    if not isinstance(fault, ValidationError):
+        return []
+    return [each["input"] for each in fault.errors(include_url=False) if isinstance(each["input"], dict)]
+
+
+_LAST = 5.0
+"""Seconds that work gets to end in order, once a signal has come."""
+
+
+def serve_stdio(ground: Ground, version: str) -> None:
+    """Serve until the client closes our input, or a signal comes. What is under way then is ended in order."""
+    quieten()
+    asyncio.run(_serve(ground, version))
+
+
+async def _serve(ground: Ground, version: str) -> None:
+    talk = asyncio.create_task(_talk(ground, version))
+    signalled = asyncio.Event()
+    loop = asyncio.get_running_loop()
+    for number in (signal.SIGTERM, signal.SIGINT):
+        loop.add_signal_handler(number, signalled.set)
+    waiting = asyncio.create_task(signalled.wait())
+    await asyncio.wait((talk, waiting), return_when=asyncio.FIRST_COMPLETED)
+    if talk.done():
+        waiting.cancel()
+        await ground.aclose()
+        talk.result()
+        return
+    talk.cancel()
+    await ground.idle(_LAST)
+    await ground.aclose()
+    sys.stderr.flush()
+    os._exit(0)  # a thread still waits for the client's next line: nothing ends that but the client
+
+
+async def _talk(ground: Ground, version: str) -> None:
+    server = create_server(ground, version)
+    try:
+        async with stdio_server(_stdin()) as (reading, writing), anyio.create_task_group() as group:
+            send, receive = anyio.create_memory_object_stream[SessionMessage | Exception](0)
+            group.start_soon(_pass_on, reading, send, writing)
+            await server.run(receive, writing, server.create_initialization_options())
+            group.cancel_scope.cancel()
+    except* (BrokenPipeError, ConnectionError):
+        pass  # the client has gone before it heard our answer: that is an end, too
+
+
+def _stdin() -> "anyio.AsyncFile[str]":
+    """Return our input. It stays open: a thread may still wait for a line of it at the end."""
+    return anyio.wrap_file(Lines(open(0, "rb", closefd=False)))
+
+
+class _Writing(Protocol):
+    async def send(self, item: SessionMessage, /) -> None: ...
+
+
+async def _pass_on(
+    reading: AsyncIterable[SessionMessage | Exception], send: ObjectSendStream[SessionMessage | Exception],
+    writing: _Writing,
+) -> None:  # fmt: skip
+    """Hand on what was read. What could not be read is answered here: the SDK drops it, and whoever asked would wait for ever."""
+    async with send:
+        async for message in reading:
+            if not isinstance(message, Exception):
+                await send.send(message)
+            elif (answer := answer_to(message)) is not None:
+                await writing.send(SessionMessage(answer))
+
+
+def quieten() -> None:
+    """Keep the SDK from logging what clients write; what is ours to know ``calling`` logs."""
+    for name in ("mcp", "uvicorn.error"):
+        logging.getLogger(name).setLevel(logging.CRITICAL + 1)
+
+
+# The server over streamable HTTP, behind the same door as ``knotwork serve``: host, origin, key, rate and size are looked at first.
+
+
+# The sessions of HTTP clients that begin with a handshake: each key has its own, which no other key can use, end or crowd out.
+# The SDK's manager knows sessions by their id alone unless its own kind of login is in front, and counts all together. So each key
+# gets a manager of its own: an id of another key's is one that it has never heard of.
+
+
+_LOCAL_SESSIONS, _SESSIONS_OF_A_KEY = 64, 16
+_FORGOTTEN = 600.0
+"""Seconds after which a session that says nothing is forgotten."""
+_OURS = TransportSecuritySettings(enable_dns_rebinding_protection=False)
+"""The SDK's own look at Host and Origin, which knows no keys: ``http.guarding`` has looked before."""
+
+
+@define(eq=False)
+class _Own:
+    """The manager of one key, and the task that keeps it open: the SDK wants it opened and closed by the same one."""
+
+    manager: StreamableHTTPSessionManager
+    task: "asyncio.Task[None]" = field(init=False)
+    _ready: asyncio.Event = field(factory=asyncio.Event)
+
+    def __attrs_post_init__(self) -> None:
+        self.task = asyncio.create_task(self._keep_open(), name="sessions")
+
+    async def _keep_open(self) -> None:
+        async with self.manager.run():
+            self._ready.set()
+            await asyncio.Event().wait()
+
+    async def opened(self) -> StreamableHTTPSessionManager:
+        await self._ready.wait()
+        return self.manager
+
+
+@define(eq=False)
+class Sessions:
+    """The application behind the door: it hands each request to the sessions of whoever asks. ``open`` while it serves."""
+
+    server: Server[object]
+    body_bytes: int
+    _of: dict[str, _Own] = field(factory=dict)
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Answer a request, of which the door has said whose it is."""
+        if (fault := _fault(scope)) is not None:
+            await fault(scope, receive, send)
+            return
+        who = str(scope["state"]["who"].id)
+        if who not in self._of:
+            self._of[who] = _Own(
+                StreamableHTTPSessionManager(
+                    self.server, security_settings=_OURS, max_request_body_size=self.body_bytes,
+                    session_idle_timeout=_FORGOTTEN,
+                    max_sessions=_LOCAL_SESSIONS if who == LOCAL else _SESSIONS_OF_A_KEY,
+                )
+            )  # fmt: skip
+        manager = await self._of[who].opened()
+        await manager.handle_request(scope, receive, send)
+
+    @asynccontextmanager
+    async def open(self) -> AsyncIterator[None]:
+        """End all sessions when it is left."""
+        try:
+            yield
+        finally:
+            tasks = [own.task for own in self._of.values()]
+            for task in tasks:
+                task.cancel()
+            await asyncio.gather(*tasks, return_exceptions=True)
+
+
+def _fault(scope: Scope) -> Response | None:
+    """Return the answer to a body that is no message, in our words: the SDK would answer in those of a library, or not at all."""
+    if "json" not in scope["state"]:
+        return None
+    fault = fault_of(scope["state"]["json"])
+    if fault is None:
+        return None
+    written = fault.model_dump_json(exclude={"error": {"data"}})
+    return Response(written, status_code=400, media_type="application/json")
+
+
+PATH = "/mcp"
+_IDLE = 5
+"""Seconds that a connection may say nothing between requests."""
+
+
+@frozen
+class Door:
+    """Where the server listens, and who gets in: it is the ``http.settings.Entrance`` of this server."""
+
+    host: str
+    port: int
+    keys: Keys
+    cors: tuple[str, ...] = ()
+    limits: Limits = field(factory=lambda: Limits(rate=600.0))
+    log: bool = False
+
+
+def create_app(ground: Ground, version: str, entrance: Door) -> Starlette:
+    """Return the application: the SDK's, with the door before it."""
+    sessions = Sessions(create_server(ground, version), entrance.limits.body_bytes)
+    app = Starlette(routes=[Route(PATH, sessions)], lifespan=lambda app: sessions.open())
+    for layer in reversed(door(entrance, entrance.keys, Gate(entrance.limits))):
+        app.add_middleware(layer.cls, *layer.args, **layer.kwargs)
+    return app
+
+
+def serve_http(ground: Ground, version: str, entrance: Door, ready: Callable[[str], None]) -> None:
+    """Listen until a signal comes; ``ready`` is called with the address. Raises ``NoPort``."""
+    quieten()
+    with listening(entrance.host, entrance.port) as made:
+        app = create_app(ground, version, entrance)
+        asyncio.run(_serve_http(ground, app, entrance, made, lambda: ready(f"{url_of(made)}{PATH}")))
+
+
+async def _serve_http(
+    ground: Ground, app: Starlette, entrance: Door, made: socket.socket, ready: Callable[[], None]
+) -> None:
+    async with _closing(ground):
+        config = configured(app, head_seconds=entrance.limits.body_seconds, idle=_IDLE, lifespan="on")
+        await HttpServer(config, ready, stop).serve([made])
+
+
+@contextlib.asynccontextmanager
+async def _closing(ground: Ground) -> AsyncIterator[None]:
+    try:
+        yield
+    finally:
+        await ground.idle(LAST)
+        await ground.aclose()

@@ -1,0 +1,467 @@
+"""From what a run is to what a client gets: requests, responses, summaries, details and problems as JSON objects."""
+
+from datetime import UTC, datetime
+from typing import Annotated, Any, Literal
+
+from attrs import evolve
+from pydantic import AfterValidator, BaseModel, ConfigDict, Field
+
+from ....adapters.llm import Usage
+from ...answers.answer_results import ATTEMPTS, ITERATIONS, JUDGES, LONGEST, Answered, AnswerRequest, usage_json
+from ..http.problems import OUT_OF_TIME, OVER_BUDGET, Problem
+from .history import Kept, Row
+
+__all__ = [
+    "FAILURES",
+    "About",
+    "Bound",
+    "GenerateAnswerRequest",
+    "GenerateAnswerResponse",
+    "IterationData",
+    "RunDetail",
+    "RunResult",
+    "RunSummary",
+    "RunsPage",
+    "advanced",
+    "asked",
+    "beginning",
+    "detail",
+    "ending",
+    "finished",
+    "summary",
+]
+
+_EXCERPT = 200
+"""Characters of the instruction that a list shows."""
+
+
+def asked(request: "GenerateAnswerRequest") -> AnswerRequest:
+    """Return what the service is asked. Raises ``RequestError``."""
+    told = request.model_dump(exclude={"model"})
+    return AnswerRequest(**told | {"checks": tuple(request.checks)})
+
+
+def advanced(row: Row, iteration: dict[str, Any], event: int) -> Row:
+    """Return ``row`` with a finished iteration; ``event`` tells it."""
+    evaluation, usage = iteration["evaluation"], iteration["usage"]
+    score = None if evaluation is None else evaluation["score"]
+    if score is not None and (row.score is None or score > row.score):
+        row = evolve(row, score=score, best=row.iterations)
+    cost = row.cost if iteration["cost"] is None else (row.cost or 0.0) + iteration["cost"]
+    return evolve(
+        row,
+        iterations=row.iterations + 1,
+        seconds=row.seconds + iteration["seconds"],
+        calls=row.calls + usage["calls"],
+        prompt_tokens=row.prompt_tokens + usage["prompt_tokens"],
+        completion_tokens=row.completion_tokens + usage["completion_tokens"],
+        cost=cost,
+        last_event=event,
+    )
+
+
+def finished(row: Row, answered: Answered, event: int) -> Row:
+    """Return ``row`` at the end of its run."""
+    return evolve(
+        row,
+        status=answered.status,
+        stopped=answered.stopped,
+        score=answered.final_score,
+        best=answered.best,
+        iterations=answered.total_iterations,
+        seconds=round(answered.seconds, 3),
+        calls=answered.calls,
+        prompt_tokens=answered.usage.prompt_tokens,
+        completion_tokens=answered.usage.completion_tokens,
+        cost=answered.cost,
+        last_event=event,
+    )
+
+
+def beginning(row: Row) -> dict[str, Any]:
+    """Return the first event of a run: what does not change."""
+    told = {
+        "event": "run",
+        "run": row.id,
+        "created": _iso(row.created),
+        "model": row.model,
+        "instruct": _excerpt(row.instruct),
+    }
+    return told | {"iter_max": row.iter_max, "score_threshold": row.score_threshold}
+
+
+def summary(row: Row) -> dict[str, Any]:
+    """Return ``RunSummary``."""
+    return {
+        "id": row.id,
+        "created": _iso(row.created),
+        "status": row.status,
+        "stopped": row.stopped,
+        "model": row.model,
+        "instruct": _excerpt(row.instruct),
+        "score": row.score,
+        "score_threshold": row.score_threshold,
+        "iterations": row.iterations,
+        "iter_max": row.iter_max,
+        "seconds": round(row.seconds, 3),
+        "tokens": row.prompt_tokens + row.completion_tokens,
+        "calls": row.calls,
+        "cost": row.cost,
+    }
+
+
+def _iso(seconds: float) -> str:
+    return datetime.fromtimestamp(seconds, UTC).isoformat(timespec="milliseconds")
+
+
+def _excerpt(text: str) -> str:
+    return text if len(text) <= _EXCERPT else text[:_EXCERPT] + "…"
+
+
+def result(kept: Kept) -> dict[str, Any]:
+    """Return ``RunResult``: what the run has come to so far."""
+    row, iterations = kept.row, [part.body for part in kept.parts]
+    best = None if row.best is None or row.best >= len(iterations) else iterations[row.best]
+    return {
+        "final_answer": None if best is None else best["answer"],
+        "iterations": iterations,
+        "success": row.status == "accepted",
+        "total_iterations": len(iterations),
+        "final_score": row.score,
+        "metadata": _metadata(row) | kept.metadata,
+    }
+
+
+def _metadata(row: Row) -> dict[str, Any]:
+    """Return what is known of a run whose end is not kept, or not there yet."""
+    return {
+        "run": row.id,
+        "model": row.model,
+        "status": row.status,
+        "stopped": row.stopped,
+        "reason": "the server ended before the run did" if row.status == "interrupted" else "",
+        "best_iteration": None if row.best is None else row.best + 1,
+        "usage": usage_json(row.calls, Usage(row.prompt_tokens, row.completion_tokens)),
+        "cost": row.cost,
+        "seconds": round(row.seconds, 3),
+        "warnings": [],
+    }
+
+
+def detail(kept: Kept) -> dict[str, Any]:
+    """Return ``RunDetail``."""
+    return {**summary(kept.row), "request": kept.request, "result": result(kept)}
+
+
+FAILURES = {
+    "": ("no-answer", 502, "No answer was evaluated"),
+    "budget": OVER_BUDGET,
+    "time": OUT_OF_TIME,
+    "cancelled": ("run-cancelled", 502, "The run was cancelled before an answer was evaluated"),
+    "hopeless": ("model-unusable", 502, "The model can't be used"),
+    "no_progress": ("no-answer", 502, "No answer was evaluated"),
+    "interrupted": ("interrupted", 502, "The server ended before the run did, and no answer was evaluated"),
+}
+"""Name, status and title of the problem by what ended the run."""
+
+
+def ending(kept: Kept) -> tuple[str, dict[str, Any] | Problem]:
+    """Return the last event of a run that is over: "result" with its response, or "problem" with why there is none."""
+    if kept.row.status == "failed" or kept.row.best is None:
+        return "problem", _failure(kept)
+    return "result", result(kept)
+
+
+def _failure(kept: Kept) -> Problem:
+    """Its members are the run's id and what there was."""
+    told = result(kept)
+    kind = FAILURES["interrupted" if kept.row.status == "interrupted" else kept.row.stopped]
+    members = {"run": kept.row.id, "iterations": told["iterations"], "metadata": told["metadata"]}
+    return Problem(*kind, told["metadata"]["reason"], {"Location": f"/lab/runs/{kept.row.id}"}, **members)
+
+
+# What clients send and get: the request and response models of an answer, and the runs of the history.
+# Bounds, defaults and descriptions of the seed's parameters are the seed's. Unknown names are refused, and nothing is taken for
+# what it is not: "3" is no whole number, ``true`` no number.
+
+
+CHECKS = 20
+"""The most checks of a request."""
+CHECK = 10_000
+"""The most characters of a check."""
+ALL_CHECKS = 20_000
+"""Of all checks together: compiling hostile patterns of so many takes a tenth of a second."""
+
+REQUEST: dict[str, Any] = {
+    "instruct": "Explain quantum computing",
+    "resp_format": "A 3-paragraph explanation suitable for high school students",
+    "eval_crit": "Must use analogies, avoid jargon, and include a practical example",
+    "iter_max": 5,
+    "score_threshold": 0.85,
+}
+"""The example of the documentation."""
+
+_CHECKED: dict[str, Any] = {
+    "instruct": "Say in one sentence what a hash is.",
+    "resp_format": "One sentence.",
+    "eval_crit": "",
+    "judges": 0,
+    "checks": ["words:5..30", "not-regex:(?i)simply"],
+    "score_threshold": 1.0,
+}
+
+_ITERATION: dict[str, Any] = {
+    "answer": "Quantum computing is like...",
+    "evaluation": {
+        "score": 0.7,
+        "meets_criteria": False,
+        "evaluation_reasoning": "Good use of analogies but lacks practical example",
+        "improvement_suggestions": ["Add a real-world application example", "Simplify technical terms"],
+    },
+    "iteration_number": 1,
+    "error": None,
+    "feedback": None,
+    "chosen": 0,
+    "usage": {"calls": 2, "prompt_tokens": 420, "completion_tokens": 310},
+    "cost": None,
+    "seconds": 4.2,
+}
+
+RUN = "019a5c1e7d3b4f0a9c2e61d85b7f3a10"
+"""A run's id, for examples."""
+
+RESPONSE: dict[str, Any] = {
+    "final_answer": "Quantum computing is like...",
+    "iterations": [_ITERATION],
+    "success": False,
+    "total_iterations": 1,
+    "final_score": 0.7,
+    "metadata": {
+        "run": RUN, "model": "default", "status": "best", "stopped": "", "reason": "", "best_iteration": 1,
+        "usage": {"calls": 2, "prompt_tokens": 420, "completion_tokens": 310}, "cost": None, "seconds": 4.2, "warnings": [],
+    },
+}  # fmt: skip
+
+
+# FastAPI leaves out what is null in an example.
+_SUMMARY: dict[str, Any] = {
+    "id": RUN, "created": "2026-11-22T08:00:34.680+00:00", "status": "best", "stopped": "", "model": "default",
+    "instruct": "Explain quantum computing", "score": 0.7, "score_threshold": 0.85, "iterations": 1, "iter_max": 5,
+    "seconds": 4.2, "tokens": 730, "calls": 2, "cost": 0.0031,
+}  # fmt: skip
+_ABOUT: dict[str, Any] = {
+    "version": "0.1.0", "models": ["default"], "default": "default", "can_judge": {"default": True}, "needs_key": True,
+    "templates": ["brief", "default"], "bounds": {"iter_max": {"min": 1, "max": 10, "default": 3}}, "runs": 4, "seconds": 600.0,
+}  # fmt: skip
+
+
+def _short(checks: list[str]) -> list[str]:
+    if sum(map(len, checks)) > ALL_CHECKS:
+        raise ValueError(f"they are too long: at most {ALL_CHECKS:,} characters together")
+    return checks
+
+
+Text = Annotated[str, Field(max_length=LONGEST)]
+Share = Annotated[float, Field(ge=0.0, le=1.0, allow_inf_nan=False)]
+
+
+class GenerateAnswerRequest(BaseModel):
+    """What an answer is asked for with."""
+
+    model_config = ConfigDict(
+        extra="forbid", strict=True, frozen=True, json_schema_extra={"examples": [REQUEST, _CHECKED]}
+    )
+
+    instruct: Annotated[Text, Field(min_length=1, description="The question or instruction")]
+    resp_format: Annotated[Text, Field(description="Desired response format")]
+    eval_crit: Annotated[Text, Field(description="Evaluation criteria")]
+    iter_max: int = Field(default=3, ge=1, le=ITERATIONS, description="Max iterations")
+    score_threshold: Share = Field(default=0.8, description="Minimum score to accept answer")
+    model: str | None = Field(
+        default="gpt-4o",
+        max_length=200,
+        description="LLM model to use. One of those that `GET /lab/about` lists; null and the default stand for the server's own",
+    )
+    attempts: int = Field(
+        default=1, ge=1, le=ATTEMPTS, description="Candidates written side by side in each iteration; the best counts"
+    )
+    judges: int = Field(
+        default=1,
+        ge=0,
+        le=JUDGES,
+        description="Judges of each candidate; their median counts. 0: the checks alone decide",
+    )
+    checks: Annotated[list[Annotated[str, Field(max_length=CHECK)]], AfterValidator(_short)] = Field(
+        default=[],
+        max_length=CHECKS,
+        description=f"Checks of an answer that ask no model, {ALL_CHECKS:,} characters at most together: `regex:PATTERN`, "
+        "`not-regex:PATTERN`, `contains:TEXT`, "
+        "`words:MIN..MAX`, `length:MIN..MAX`, `lines:MIN..MAX`, `paragraphs:N`, `json`, `schema:{...}`",
+    )
+    template: str = Field(default="default", max_length=200, description="The name of the prompts")
+
+
+class _Told(BaseModel):
+    model_config = ConfigDict(extra="allow")
+
+
+class EvaluationResponse(BaseModel):
+    """What an evaluator says of an answer."""
+
+    score: float = Field(
+        description="Score from 0.0 to 1.0 indicating how well the answer meets criteria", ge=0.0, le=1.0
+    )
+    meets_criteria: bool = Field(description="Whether the answer meets the evaluation criteria")
+    evaluation_reasoning: str = Field(description="Detailed explanation of the evaluation")
+    improvement_suggestions: list[str] = Field(
+        default=[], description="Specific suggestions for improvement if criteria not fully met"
+    )
+
+
+class FaultData(BaseModel):
+    """Why a candidate has no answer, or no evaluation."""
+
+    stage: Literal["generation", "evaluation"]
+    kind: str = Field(description="One word: unavailable, timeout, refused, truncated, bad_answer, budget and others")
+    message: str
+    hint: str = ""
+
+
+class UsageData(BaseModel):
+    """What was used."""
+
+    calls: int
+    prompt_tokens: int
+    completion_tokens: int
+
+
+class CandidateData(BaseModel):
+    """One answer of an iteration. It has an evaluation, or an error."""
+
+    answer: str
+    evaluation: EvaluationResponse | None = None
+    error: FaultData | None = None
+
+
+class IterationData(CandidateData):
+    """One round: the candidate that counts, and all of them where there are several."""
+
+    iteration_number: int = Field(ge=1)
+    feedback: str | None = Field(default=None, description="What the model was told of the round before")
+    chosen: int = Field(default=0, description="Which of the candidates counts, from 0")
+    candidates: list[CandidateData] | None = Field(default=None, description="All candidates, where there are several")
+    usage: UsageData
+    cost: float | None = Field(default=None, description="US dollars, null where not known")
+    seconds: float
+
+
+class RunMetadata(_Told):
+    """What else is known of a run."""
+
+    run: str = Field(description="The run's id")
+    model: str = Field(description="The name of the model that answered")
+    requested_model: str | None = Field(
+        default=None, description="The model that the request names, where another one answered; a warning says so too"
+    )
+    status: Literal["running", "accepted", "best", "failed", "interrupted"] = Field(
+        description="accepted: the threshold was reached; best: it was not, and the best answer is the final one; failed: no answer "
+        "was evaluated; interrupted: the server ended before the run did"
+    )
+    stopped: Literal["", "cancelled", "budget", "time", "hopeless", "no_progress"] = Field(
+        description="What ended the run before its last iteration, empty for nothing"
+    )
+    reason: str = Field(default="", description="Why there is no accepted answer, in words")
+    best_iteration: int | None = Field(
+        default=None, description="The number of the iteration whose answer is the final one"
+    )
+    usage: UsageData
+    cost: float | None = Field(default=None, description="US dollars, null where not known")
+    seconds: float
+    warnings: list[str] = []
+
+
+class GenerateAnswerResponse(BaseModel):
+    """An answer, and how it came to be."""
+
+    model_config = ConfigDict(json_schema_extra={"examples": [RESPONSE]})
+
+    final_answer: str
+    iterations: list[IterationData]
+    success: bool = Field(description="Whether the final score reaches the threshold")
+    total_iterations: int
+    final_score: float
+    metadata: RunMetadata
+
+
+class RunResult(GenerateAnswerResponse):
+    """What a run has come to so far; without a final answer until one is evaluated."""
+
+    model_config = ConfigDict(json_schema_extra={"examples": [RESPONSE]})
+
+    final_answer: str | None  # type: ignore[assignment]
+    final_score: float | None  # type: ignore[assignment]
+
+
+class RunSummary(BaseModel):
+    """A run as lists show it."""
+
+    model_config = ConfigDict(json_schema_extra={"examples": [_SUMMARY]})
+
+    id: str = Field(description="The run's id")
+    created: str = Field(description="When it began, ISO 8601, UTC")
+    status: Literal["running", "accepted", "best", "failed", "interrupted"]
+    stopped: Literal["", "cancelled", "budget", "time", "hopeless", "no_progress"]
+    model: str
+    instruct: str = Field(description="The instruction, cut after 200 characters")
+    score: float | None = Field(description="Of the best answer so far, null where none is evaluated")
+    score_threshold: float
+    iterations: int = Field(description="How many are finished")
+    iter_max: int
+    seconds: float
+    tokens: int = Field(description="Of prompts and answers together")
+    calls: int
+    cost: float | None = Field(description="US dollars, null where not known")
+
+
+class RunsPage(BaseModel):
+    """Runs, the newest first."""
+
+    model_config = ConfigDict(json_schema_extra={"examples": [{"runs": [_SUMMARY], "next": RUN}]})
+
+    runs: list[RunSummary]
+    next: str | None = Field(description="What to give as `before` for the runs that follow; null where there are none")
+
+
+class RunDetail(RunSummary):
+    """A run with its request and all that it has come to."""
+
+    model_config = ConfigDict(json_schema_extra={"examples": [_SUMMARY | {"request": REQUEST, "result": RESPONSE}]})
+
+    request: GenerateAnswerRequest
+    result: RunResult
+
+
+class Bound(BaseModel):
+    """The bounds of a parameter."""
+
+    min: int | float
+    max: int | float
+    default: int | float
+
+
+class About(BaseModel):
+    """What the server offers."""
+
+    model_config = ConfigDict(json_schema_extra={"examples": [_ABOUT]})
+
+    version: str
+    models: list[str] = Field(description="Names that a request's `model` may have, the default first")
+    default: str = Field(description="The model where the request names none")
+    can_judge: dict[str, bool] = Field(
+        description="Whether a model can judge answers. Where it can't, give checks, and `judges` 0"
+    )
+    needs_key: bool = Field(description="Whether requests need `Authorization: Bearer KEY`")
+    templates: list[str] = Field(description="Names that a request's `template` may have")
+    bounds: dict[str, Bound] = Field(description="The numbers of a request")
+    runs: int = Field(description="Runs under way at once: of a key, or of all where no key is needed")
+    seconds: float = Field(description="The most time that a run gets")

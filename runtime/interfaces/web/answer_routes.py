@@ -1,0 +1,224 @@
+"""The addresses below /lab that answer with data: ask for answers, follow, list, fetch, cancel and delete runs."""
+
+from collections.abc import Mapping
+from typing import Annotated, Any
+
+import orjson
+from fastapi import APIRouter, Depends, Header, Path, Query, Request, Response
+from starlette.responses import StreamingResponse
+
+from .... import __version__
+from ...answers.answer_results import ATTEMPTS, ITERATIONS, JUDGES
+from ...answers.templates import BUILTIN, Template
+from ..http.problems import MEDIA_TYPE
+from .answer_responses import (
+    RUN,
+    About,
+    Bound,
+    GenerateAnswerRequest,
+    GenerateAnswerResponse,
+    RunDetail,
+    RunsPage,
+    RunSummary,
+    detail,
+    summary,
+)
+from .event_stream import Following, followed, replayed
+from .live_runs import Runs
+from .web_models import Parts, Route, TheCaller, TheParts
+
+__all__ = ["STREAMED", "can_judge", "router"]
+
+
+# ``GET /lab/about``: what the server offers, as a form needs to know it.
+
+
+def about_of(parts: Parts, templates: Mapping[str, Template]) -> About:
+    """Return what ``parts`` offer."""
+    offered, limits = parts.offered, parts.settings.limits
+    return About(
+        version=__version__,
+        models=list(offered.names),
+        default=offered.default,
+        can_judge={name: can_judge(model.spec) for name, model in offered.models.items()},
+        needs_key=parts.keys.needed,
+        templates=list({**BUILTIN, **templates}),
+        bounds={
+            "iter_max": Bound(min=1, max=ITERATIONS, default=3),
+            "score_threshold": Bound(min=0.0, max=1.0, default=0.8),
+            "attempts": Bound(min=1, max=ATTEMPTS, default=1),
+            "judges": Bound(min=0, max=JUDGES, default=1),
+        },
+        runs=limits.runs_per_key if parts.keys.needed else limits.runs,
+        seconds=parts.settings.run.seconds,
+    )
+
+
+def can_judge(spec: str) -> bool:
+    """Say whether the model is one that can judge. The local default is too small to: it finds everything good."""
+    return spec != "local" and not spec.startswith("local:")
+
+
+# What the OpenAPI document says of responses besides their models.
+
+
+_PROBLEM = {MEDIA_TYPE: {"schema": {"$ref": "#/components/schemas/Problem"}}}
+
+MISSING: dict[str, Any] = {"description": "The key has no run of this id", "content": _PROBLEM}
+FAILED: dict[str, Any] = {
+    "description": "The run has no answer: `type` says why (no-answer, over-budget, out-of-time, run-cancelled, "
+    "model-unusable, interrupted); `run` is its id, `iterations` what there was",
+    "content": _PROBLEM,
+}
+LOCATED: dict[str, Any] = {
+    "headers": {
+        "Location": {"description": "The run's address", "schema": {"type": "string"}, "example": f"/lab/runs/{RUN}"}
+    }
+}
+_EVENT: dict[str, Any] = {
+    "type": "object",
+    "description": "An event as the wire has it",
+    "properties": {
+        "event": {"type": "string", "description": "Its name"},
+        "data": {"type": "string", "contentMediaType": "application/json", "description": "A JSON object"},
+        "id": {"type": "string", "pattern": "^[0-9]+$", "description": "Its number in the run, from 1"},
+    },
+    "required": ["event", "data", "id"],
+}
+STREAMED: dict[str, Any] = {
+    "description": "Events until the run is over, and comments where nothing happens for a while",
+    "content": {
+        "text/event-stream": {
+            "schema": _EVENT,
+            "example": {
+                "event": "iteration.started",
+                "data": '{"event":"iteration.started","at":0.004,"step":"","iteration":1}',
+                "id": "3",
+            },
+        }
+    },
+}
+
+router = APIRouter(prefix="/lab", tags=["answers"], route_class=Route)
+
+MOST = 100
+"""Runs of one page of the list."""
+
+
+def _runs_of(request: Request) -> Runs:
+    runs: Runs = request.app.state.runs
+    return runs
+
+
+TheRuns = Annotated[Runs, Depends(_runs_of)]
+RunId = Annotated[str, Path(alias="id", description="The run's id", pattern="^[0-9a-f]{32}$", examples=[RUN])]
+LastEvent = Annotated[
+    str | None,
+    Header(
+        alias="Last-Event-ID",
+        description="The number of the last event that the client has; those after it are sent. Left out, or 0: all",
+        pattern="^[0-9]{0,15}$",
+    ),
+]
+
+
+@router.post(
+    "/generate-answer",
+    summary="Answer an instruction",
+    response_model=GenerateAnswerResponse,
+    responses={200: LOCATED, 502: FAILED},
+)
+async def generate_answer(asked: GenerateAnswerRequest, who: TheCaller, runs: TheRuns) -> Response:
+    """Generate an answer, evaluate it, and feed back what was found, until the score reaches the threshold or the iterations
+    are used up; then the best answer counts. The response comes when the run is over.
+
+    If the client goes away the run goes on: `GET /lab/runs` lists it.
+    """
+    run = await runs.start(who, asked)
+    return _json(await run.wait(), {"Location": _location(run.id)})
+
+
+@router.post(
+    "/generate-answer/stream",
+    summary="Answer an instruction, and tell what happens",
+    response_class=StreamingResponse,  # the endpoint itself returns the events: FastAPI has no stream that can be followed again
+    responses={200: LOCATED | STREAMED},
+)
+async def stream_answer(asked: GenerateAnswerRequest, who: TheCaller, runs: TheRuns) -> Response:
+    """The same as a stream of server-sent events. The first one is `run` with the run's id; then come those of the answer
+    (`answer.started`, `iteration.started`, `candidate.written`, `call.started`, `call.retried`, `call.finished`,
+    `iteration.finished`, `answer.finished`, `warning`, `budget.reached`), and at last `result` with the response or `problem`
+    with the problem document. `id` counts events from 1.
+
+    If the client goes away the run goes on; `GET /lab/runs/{id}/events` follows it again.
+    """
+    run = await runs.start(who, asked)
+    return Following(followed(run.stream), _location(run.id))
+
+
+@router.get("/runs", summary="List runs", response_model=RunsPage)
+async def list_runs(
+    who: TheCaller,
+    runs: TheRuns,
+    limit: Annotated[int, Query(ge=1, le=MOST, description="The most runs")] = 20,
+    before: Annotated[str | None, Query(pattern="^[0-9a-f]{32}$", description="`next` of the page before")] = None,
+) -> Response:
+    """List the key's own runs, the newest first."""
+    rows, more = await runs.page(who, limit, before)
+    return _json({"runs": [summary(row) for row in rows], "next": rows[-1].id if more else None})
+
+
+@router.get("/runs/{id}", summary="Fetch a run", response_model=RunDetail, responses={404: MISSING})
+async def get_run(id: RunId, who: TheCaller, runs: TheRuns) -> Response:
+    """Fetch a run with its request and all that it has come to, while it goes and after."""
+    return _json(detail(await runs.get(who, id)))
+
+
+@router.get(
+    "/runs/{id}/events",
+    summary="Follow a run",
+    response_class=StreamingResponse,  # the endpoint itself returns the events: FastAPI has no stream that can be followed again
+    responses={200: STREAMED, 204: {"description": "The run is over and the client has its last event"}, 404: MISSING},
+)
+async def follow_run(id: RunId, who: TheCaller, runs: TheRuns, last: LastEvent = None) -> Response:
+    """Send the run's events from the beginning, or from after `Last-Event-ID`, and then those that come. Of a run that is over
+    beginning, iterations and end are sent. Where a client is so slow that events are not kept any more it gets an event
+    `gap` that says which.
+    """
+    number = int(last or 0)
+    live = runs.live(who, id)
+    if live is not None:
+        return Following(followed(live.stream, number))
+    kept = await runs.get(who, id)
+    if kept.row.status != "interrupted" and number >= kept.row.last_event:
+        return Response(status_code=204)  # an EventSource would ask again for ever
+    return Following(replayed(kept, number))
+
+
+@router.post(
+    "/runs/{id}/cancel", summary="Cancel a run", status_code=202, response_model=RunSummary, responses={404: MISSING}
+)
+async def cancel_run(id: RunId, who: TheCaller, runs: TheRuns) -> Response:
+    """Have a run end: calls under way are stopped, and the best answer so far is the final one. A run that is over stays as it is."""
+    return _json(summary((await runs.cancel(who, id)).row), status=202)
+
+
+@router.delete("/runs/{id}", summary="Delete a run", status_code=204, responses={404: MISSING})
+async def delete_run(id: RunId, who: TheCaller, runs: TheRuns) -> Response:
+    """Delete a run from the history; one under way is cancelled first."""
+    await runs.delete(who, id)
+    return Response(status_code=204)
+
+
+@router.get("/about", summary="What the server offers")
+async def about(parts: TheParts, who: TheCaller, runs: TheRuns) -> About:
+    """Tell models, templates, bounds and limits: all that a form needs."""
+    return about_of(parts, runs.templates)
+
+
+def _location(run: str) -> str:
+    return f"/lab/runs/{run}"
+
+
+def _json(value: Any, headers: dict[str, str] | None = None, status: int = 200) -> Response:
+    return Response(orjson.dumps(value), status, headers, "application/json")

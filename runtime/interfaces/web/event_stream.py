@@ -1,0 +1,199 @@
+"""A run's events while it goes: numbered, bounded, and followed by as many as like, each at a pace of its own.
+
+Followers share one log and hold only a number in it, so a slow one costs no memory; where it falls behind the log's bounds it is
+told how many it missed, and the history has what counts.
+"""
+
+import asyncio
+from collections import deque
+from collections.abc import AsyncGenerator, AsyncIterator, Mapping, Sequence
+from typing import Any
+
+from attrs import define, field, frozen
+from fastapi.sse import KEEPALIVE_COMMENT, EventSourceResponse, format_sse_event
+from starlette.types import Receive, Scope, Send
+
+from ...events import CallFinished, CallStarted, Event, as_json
+from ..http.problems import Problem
+from .answer_responses import beginning, ending
+from .history import Kept, written
+
+__all__ = ["Following", "Stream", "followed", "replayed"]
+
+_MOST = 4096
+"""Events that are kept of a run under way."""
+_LARGEST = 8 << 20
+"""Bytes of them."""
+_LEFT_OUT = {CallStarted.name: "prompt", CallFinished.name: "text"}
+"""Long, and told by other events: what is asked is in the request and the feedback, answers are in candidate.written."""
+
+
+@frozen
+class Told:
+    """An event as it is sent: its number in the run from 1, its name, its JSON."""
+
+    id: int
+    name: str
+    data: bytes
+
+
+@define(eq=False)
+class Stream:
+    """The events of one run. ``began``: when it began, by ``time.perf_counter``; events tell the seconds since. One event loop."""
+
+    began: float
+    last: int = 0
+    """The number of the newest event."""
+    closed: bool = False
+    _kept: deque[Told] = field(factory=deque)
+    _size: int = 0
+    _changed: asyncio.Event = field(factory=asyncio.Event)
+
+    def emit(self, event: Event) -> None:
+        """Take an event of the runtime; made to be a subscriber."""
+        told = as_json(event)
+        told.pop(_LEFT_OUT.get(event.name, ""), None)
+        told["at"] = round(event.at - self.began, 3)
+        self.append(event.name, told)
+
+    def append(self, name: str, data: Mapping[str, Any]) -> None:
+        """Add an event, and wake who follows."""
+        self.last += 1
+        self._keep(Told(self.last, name, written(data)))
+
+    def close(self) -> None:
+        """Add no more."""
+        self.closed = True
+        self._wake()
+
+    def thin(self) -> None:
+        """Forget all but the last event: the run is over, and who has not read it by now is too slow."""
+        while len(self._kept) > 1:
+            self._forget()
+
+    async def after(self, last: int, patience: float) -> AsyncIterator[list[Told]]:
+        """Yield the events after number ``last`` in batches, an empty one after each ``patience`` seconds without any.
+
+        What is not kept any more is an event "gap" that says which numbers are missing. Ends when the stream is closed.
+        """
+        while True:
+            batch = self._since(last)
+            if batch:
+                last = batch[-1].id
+                yield batch
+            elif self.closed:
+                return
+            else:
+                changed = self._changed
+                try:
+                    async with asyncio.timeout(patience):
+                        await changed.wait()
+                except TimeoutError:
+                    yield []
+
+    def _since(self, last: int) -> list[Told]:
+        missing = self.last - last
+        if missing <= 0:
+            return []
+        there = min(missing, len(self._kept))
+        newest = [self._kept[-number] for number in range(there, 0, -1)]
+        if there < missing:
+            first, until = last + 1, self.last - there
+            newest.insert(0, Told(until, "gap", written({"event": "gap", "from": first, "to": until})))
+        return newest
+
+    def _keep(self, told: Told) -> None:
+        self._kept.append(told)
+        self._size += len(told.data)
+        while len(self._kept) > 1 and (len(self._kept) > _MOST or self._size > _LARGEST):
+            self._forget()
+        self._wake()
+
+    def _forget(self) -> None:
+        self._size -= len(self._kept.popleft().data)
+
+    def _wake(self) -> None:
+        self._changed.set()
+        self._changed = asyncio.Event()
+
+
+# Server-sent events of a run: live ones as they come, those of a run that is over from the history.
+# ``id`` is the event's number in its run, from 1, the same whenever it is read: a client that lost its connection sends the last
+# one it has in ``Last-Event-ID`` and gets what follows.
+
+
+HEARTBEAT = 15.0
+"""Seconds without an event after which a comment is sent: proxies end connections that say nothing."""
+
+_HEADERS = {"Cache-Control": "no-cache", "X-Accel-Buffering": "no"}  # a proxy passes every event on at once
+_CHUNK = 1 << 16
+
+
+class Following(EventSourceResponse):
+    """The response of a stream of events. It lets go of them as soon as whoever reads has gone."""
+
+    def __init__(self, chunks: AsyncGenerator[bytes], location: str = "") -> None:
+        super().__init__(chunks, headers=_HEADERS | ({"Location": location} if location else {}))
+        self._chunks = chunks
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Send the events."""
+        try:
+            await super().__call__(scope, receive, send)
+        finally:
+            await self._chunks.aclose()
+
+
+async def followed(stream: Stream, last: int = 0, heartbeat: float = HEARTBEAT) -> AsyncGenerator[bytes]:
+    """Yield the run's events after number ``last`` in the wire's format until the run is over."""
+    async for batch in stream.after(last, heartbeat):
+        if not batch:
+            yield KEEPALIVE_COMMENT
+        for chunk in _chunks(batch):
+            yield chunk
+
+
+async def replayed(kept: Kept, last: int = 0) -> AsyncGenerator[bytes]:
+    """Yield the events that the history has of a run that is over, after number ``last``."""
+    for chunk in _chunks([told for told in _events(kept, last) if told.id > last]):
+        yield chunk
+
+
+def _events(kept: Kept, last: int) -> list[Told]:
+    """Return beginning, iterations and end. A run that was interrupted may have told more than was kept: its end comes after ``last``."""
+    row = kept.row
+    told = [Told(1, "run", written(beginning(row)))]
+    best: float | None = None
+    for part in kept.parts:
+        evaluation, error = part.body["evaluation"], part.body["error"]
+        score = None if evaluation is None else evaluation["score"]
+        is_best = score is not None and (best is None or score > best)
+        best = score if is_best else best
+        finished = {
+            "event": "iteration.finished", "step": "", "iteration": part.number, "score": score,
+            "accepted": score is not None and score >= row.score_threshold, "best": is_best,
+            "seconds": part.body["seconds"], "error": "" if error is None else error["message"], "result": part.body,
+        }  # fmt: skip
+        told.append(Told(part.event, "iteration.finished", written(finished)))
+    name, end = ending(kept)
+    number = max(row.last_event, told[-1].id + 1)
+    if row.status == "interrupted":
+        number = max(number, last + 1)
+    told.append(Told(number, name, written(end.as_json() if isinstance(end, Problem) else end)))
+    return told
+
+
+def _chunks(batch: Sequence[Told]) -> list[bytes]:
+    """Return the events as the wire has them, small ones together."""
+    chunks, chunk = [], b""
+    for told in batch:
+        chunk += format_sse_event(data_str=_on_one_line(told.data.decode()), event=told.name, id=str(told.id))
+        if len(chunk) >= _CHUNK:
+            chunks.append(chunk)
+            chunk = b""
+    return [*chunks, chunk] if chunk else chunks
+
+
+def _on_one_line(data: str) -> str:
+    """Escape what ends no line of an event but a line of Unicode: many a client splits there all the same."""
+    return data.replace("\x85", r"\u0085").replace("\u2028", r"\u2028").replace("\u2029", r"\u2029")

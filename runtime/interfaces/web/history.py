@@ -1,0 +1,370 @@
+"""The server's history of runs: a SQLite file, written and read by one thread, a run's finished iterations before they are told.
+
+A run's row stands before its first call, each iteration is committed when it is over, the end too. A run that has no end when the
+file is opened was interrupted: what it finished stands. Every query names an owner, so that nobody sees another's runs.
+"""
+
+import asyncio
+import contextlib
+import fcntl
+import os
+import sqlite3
+from collections.abc import Callable, Mapping
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from typing import Any, TypeVar
+
+import orjson
+from attrs import astuple, fields, frozen
+
+from ....adapters.sqlite_store import private_folder
+from ....adapters.state import StoreError
+from ..http.problems import written
+
+__all__ = ["History", "HistoryError", "Kept", "Part", "Row", "written"]
+
+
+# A run as the history has it: the row that lists show, and the whole with its request and iterations.
+
+
+@frozen
+class Row:
+    """What a list shows of a run. ``created``: seconds since 1970; ``best``: the index of the best iteration, None for none.
+
+    ``status``: running, accepted, best, failed, or interrupted (the server ended before the run did). ``instruct`` is whole.
+    ``score``, ``seconds``, ``calls``, tokens and ``cost`` are those of the finished iterations, at the end of the run.
+    ``last_event``: the number of the last event that was told.
+    """
+
+    id: str
+    owner: str
+    created: float
+    status: str
+    stopped: str
+    model: str
+    instruct: str
+    iter_max: int
+    score_threshold: float
+    score: float | None = None
+    best: int | None = None
+    iterations: int = 0
+    seconds: float = 0.0
+    calls: int = 0
+    prompt_tokens: int = 0
+    completion_tokens: int = 0
+    cost: float | None = None
+    last_event: int = 1
+
+    def values(self) -> tuple[Any, ...]:
+        """Return the values in the order of ``COLUMNS``."""
+        return astuple(self)
+
+    def changing(self) -> tuple[Any, ...]:
+        """Return the values that a run changes while it goes."""
+        return (self.status, self.stopped, *astuple(self)[9:])
+
+
+COLUMNS = ", ".join(attribute.name for attribute in fields(Row))
+
+
+@frozen
+class Part:
+    """A finished iteration: its number, the number of the event that tells it, its JSON object."""
+
+    number: int
+    event: int
+    body: dict[str, Any]
+
+    def values(self) -> tuple[Any, ...]:
+        """Return number, event and the object's bytes."""
+        return self.number, self.event, written(self.body)
+
+
+@frozen
+class Kept:
+    """A run with all that is known of it. ``metadata`` is that of its response, empty before the end."""
+
+    row: Row
+    request: dict[str, Any]
+    metadata: dict[str, Any]
+    parts: tuple[Part, ...] = ()
+
+
+def read_row(found: tuple[Any, ...]) -> Row:
+    """Return the row of ``SELECT`` ``COLUMNS``."""
+    return Row(*found)
+
+
+def read_kept(found: tuple[Any, ...], parts: list[tuple[Any, ...]]) -> Kept:
+    """Return the run of a row with request and metadata, and of its iterations' rows."""
+    *row, request, metadata = found
+    read = tuple(Part(number, event, orjson.loads(body)) for number, event, body in parts)
+    return Kept(read_row(tuple(row)), orjson.loads(request), orjson.loads(metadata), read)
+
+
+T = TypeVar("T")
+
+_APPLICATION = 0x6B6E6F74
+"""SQLite's application id: "knot"."""
+_VERSION = 1
+
+_TABLES = (
+    "CREATE TABLE runs (id TEXT PRIMARY KEY, owner TEXT NOT NULL, created REAL NOT NULL, status TEXT NOT NULL,"
+    " stopped TEXT NOT NULL, model TEXT NOT NULL, instruct TEXT NOT NULL, iter_max INTEGER NOT NULL,"
+    " score_threshold REAL NOT NULL, score REAL, best INTEGER, iterations INTEGER NOT NULL, seconds REAL NOT NULL,"
+    " calls INTEGER NOT NULL, prompt_tokens INTEGER NOT NULL, completion_tokens INTEGER NOT NULL, cost REAL,"
+    " last_event INTEGER NOT NULL, request BLOB NOT NULL, metadata BLOB NOT NULL)",
+    "CREATE INDEX runs_by_owner ON runs (owner, id)",
+    "CREATE INDEX runs_by_status ON runs (status) WHERE status = 'running'",
+    "CREATE TABLE iterations (run TEXT NOT NULL REFERENCES runs (id) ON DELETE CASCADE, number INTEGER NOT NULL,"
+    " event INTEGER NOT NULL, body BLOB NOT NULL, PRIMARY KEY (run, number))",
+)
+_OWN_FAULT = (sqlite3.IntegrityError, sqlite3.DataError, sqlite3.ProgrammingError, OverflowError, UnicodeEncodeError)
+"""What only the write itself can be the reason of: the others of its transaction are tried again without it."""
+
+
+class HistoryError(StoreError):
+    """The history can't be opened, read or written."""
+
+
+class History:
+    """The runs of all owners in the file ``path`` (made with its folder 0700 and itself 0600).
+
+    ``keep``: how many runs an owner may have; the oldest ones that are over go. ``busy``: seconds to wait for another process.
+    One process at a time has it open. It belongs to one event loop.
+    """
+
+    def __init__(self, path: Path, keep: int, busy: float = 2.0) -> None:
+        self.path = path
+        self._keep = keep
+        self._busy = busy
+        self._lock = -1
+        self._file: sqlite3.Connection | None = None
+        self._worker = ThreadPoolExecutor(max_workers=1, thread_name_prefix="knotwork-history")
+        self._pending: list[tuple[Callable[[sqlite3.Connection], Any], asyncio.Future[Any]]] = []
+        self._flushing: asyncio.Task[None] | None = None
+        self._closed = False
+
+    async def open(self) -> int:
+        """Open the file and return how many of its runs were found without an end. Raises ``HistoryError``."""
+        try:
+            return await asyncio.get_running_loop().run_in_executor(self._worker, self._open)
+        except BaseException:
+            await self.aclose()
+            raise
+
+    async def begun(self, row: Row, request: Mapping[str, Any]) -> None:
+        """Keep a run that begins, and let the owner's oldest ones go where there are too many. Raises ``HistoryError``."""
+        body = written(request)
+        await self._write(lambda file: self._begin(file, row, body))
+
+    async def iterated(self, row: Row, part: Part) -> None:
+        """Keep a finished iteration, with what the run has come to by it. Raises ``HistoryError``."""
+        await self._write(lambda file: _insert(file, row, (part,)))
+
+    async def ended(self, row: Row, metadata: Mapping[str, Any]) -> None:
+        """Keep the end of a run. Raises ``HistoryError``."""
+        body = written(metadata)
+        await self._write(lambda file: _update(file, row, body))
+
+    async def rewritten(
+        self, row: Row, request: Mapping[str, Any], metadata: Mapping[str, Any], parts: tuple[Part, ...]
+    ) -> None:
+        """Keep a whole run in one transaction, whatever there is of it already. Raises ``HistoryError``."""
+        told, body = written(request), written(metadata)
+
+        def write(file: sqlite3.Connection) -> None:
+            file.execute("DELETE FROM runs WHERE id = ?", (row.id,))
+            self._begin(file, row, told)
+            _insert(file, row, parts)
+            _update(file, row, body)
+
+        await self._write(write)
+
+    async def deleted(self, owner: str, run: str) -> bool:
+        """Delete a run and say whether there was one. Raises ``HistoryError``."""
+        query = "DELETE FROM runs WHERE owner = ? AND id = ?"
+        return bool(await self._write(lambda file: file.execute(query, (owner, run)).rowcount))
+
+    async def find(self, owner: str, run: str) -> Kept | None:
+        """Return the run with its iterations, None where the owner has none of this id. Raises ``HistoryError``."""
+
+        def read(file: sqlite3.Connection) -> Kept | None:
+            query = f"SELECT {COLUMNS}, request, metadata FROM runs WHERE owner = ? AND id = ?"  # noqa: S608 - a constant
+            found = file.execute(query, (owner, run)).fetchone()
+            if found is None:
+                return None
+            query = "SELECT number, event, body FROM iterations WHERE run = ? ORDER BY number"
+            return read_kept(found, file.execute(query, (run,)).fetchall())
+
+        return await self._read(read)
+
+    async def page(self, owner: str, limit: int, before: str | None = None) -> tuple[list[Row], bool]:
+        """Return the owner's newest runs, of those older than ``before``, and whether there are more. Raises ``HistoryError``."""
+
+        def read(file: sqlite3.Connection) -> tuple[list[Row], bool]:
+            query = f"SELECT {COLUMNS} FROM runs WHERE owner = ? AND id < ? ORDER BY id DESC LIMIT ?"  # noqa: S608 - a constant
+            found = file.execute(query, (owner, before or "~", limit + 1)).fetchall()  # "~" is after every id
+            return [read_row(one) for one in found[:limit]], len(found) > limit
+
+        return await self._read(read)
+
+    async def aclose(self) -> None:
+        """Write what is under way and close the file; more than once is fine."""
+        if self._closed:
+            return
+        if self._flushing is not None:
+            await asyncio.wait([self._flushing])
+        self._closed = True
+        await asyncio.get_running_loop().run_in_executor(self._worker, self._shut)
+        self._worker.shutdown(wait=False)
+
+    async def _read(self, read: Callable[[sqlite3.Connection], T]) -> T:
+        return await self._work(lambda: self._one(read))
+
+    async def _write(self, write: Callable[[sqlite3.Connection], Any]) -> Any:
+        """Have ``write`` in the next transaction: those that come while the disk is busy share one."""
+        if self._closed:
+            raise HistoryError("the history is closed")
+        done = asyncio.get_running_loop().create_future()
+        self._pending.append((write, done))
+        if self._flushing is None or self._flushing.done():
+            self._flushing = asyncio.create_task(self._flush())
+        return await done
+
+    async def _flush(self) -> None:
+        while self._pending:
+            batch, self._pending = self._pending, []
+            given = await self._work(lambda batch=batch: self._together([write for write, _ in batch]))  # type: ignore[misc]
+            for (_, done), outcome in zip(batch, given, strict=True):
+                if done.done():  # who waited for it was cancelled
+                    continue
+                if isinstance(outcome, HistoryError):
+                    done.set_exception(outcome)
+                else:
+                    done.set_result(outcome)
+
+    async def _work(self, work: Callable[[], T]) -> T:
+        if self._closed:
+            raise HistoryError("the history is closed")
+        return await asyncio.get_running_loop().run_in_executor(self._worker, work)
+
+    # The worker's thread.
+
+    def _open(self) -> int:
+        try:
+            private_folder(self.path.parent)
+            self._lock = _locked(self.path)
+            os.close(os.open(self.path, os.O_RDWR | os.O_CREAT, 0o600))
+            self._file = sqlite3.connect(self.path, timeout=self._busy, isolation_level=None, check_same_thread=False)
+            self._prepare(self._file)
+            left = self._file.execute("UPDATE runs SET status = 'interrupted' WHERE status = 'running'")
+        except sqlite3.DatabaseError as error:
+            if error.sqlite_errorcode & 0xFF in (sqlite3.SQLITE_NOTADB, sqlite3.SQLITE_CORRUPT):
+                raise _damaged(self.path, str(error)) from None
+            raise HistoryError(f"the history can't be opened: {error} ({self.path})") from None
+        except OSError as error:
+            raise HistoryError(f"the history can't be opened: {error.strerror or error} ({self.path})") from None
+        return left.rowcount
+
+    def _prepare(self, file: sqlite3.Connection) -> None:
+        """Make the tables in a new file; see that an old one is whole and ours."""
+        (application,), (version,) = (
+            file.execute(f"PRAGMA {name}").fetchone() for name in ("application_id", "user_version")
+        )
+        if not file.execute("SELECT count(*) FROM sqlite_master").fetchone()[0] and not application:
+            file.execute("PRAGMA journal_mode=WAL")
+            file.execute("BEGIN IMMEDIATE")
+            for table in _TABLES:
+                file.execute(table)
+            file.execute(f"PRAGMA application_id={_APPLICATION}")
+            file.execute(f"PRAGMA user_version={_VERSION}")
+            file.execute("COMMIT")
+        elif application != _APPLICATION:
+            raise HistoryError(f"{self.path} is a database of something else", hint="name another file for the history")
+        elif version != _VERSION:
+            raise HistoryError(
+                f"{self.path} has version {version}, not {_VERSION}", hint="name another file for the history"
+            )
+        (whole,) = file.execute("PRAGMA quick_check(1)").fetchone()
+        if whole != "ok":
+            raise _damaged(self.path, whole)
+        file.execute("PRAGMA journal_mode=WAL")
+        file.execute("PRAGMA synchronous=FULL")  # an iteration costs seconds of a model, a sync milliseconds
+        file.execute("PRAGMA foreign_keys=ON")
+
+    def _begin(self, file: sqlite3.Connection, row: Row, request: bytes) -> None:
+        marks = ", ".join("?" * (len(row.values()) + 2))
+        query = f"INSERT INTO runs ({COLUMNS}, request, metadata) VALUES ({marks})"  # noqa: S608 - constants
+        file.execute(query, (*row.values(), request, b"{}"))
+        # LIMIT 1 OFFSET finds the newest run that is too many; NULL where there are fewer, and nothing is deleted.
+        query = (
+            "DELETE FROM runs WHERE owner = ?1 AND status != 'running' AND id <="
+            " (SELECT id FROM runs WHERE owner = ?1 ORDER BY id DESC LIMIT 1 OFFSET ?2)"
+        )
+        file.execute(query, (row.owner, self._keep))
+
+    def _one(self, work: Callable[[sqlite3.Connection], T]) -> T:
+        if self._file is None:
+            raise HistoryError("the history is not open")
+        try:
+            return work(self._file)
+        except sqlite3.Error as error:
+            raise HistoryError(f"the history can't be read: {error}") from None
+
+    def _together(self, writes: list[Callable[[sqlite3.Connection], Any]]) -> list[Any]:
+        """Do all ``writes`` in one transaction and return what they return, or the error of each."""
+        file = self._file
+        if file is None:
+            return [HistoryError("the history is not open")] * len(writes)
+        try:
+            file.execute("BEGIN IMMEDIATE")
+            given = [write(file) for write in writes]
+            file.execute("COMMIT")
+        except (sqlite3.Error, OverflowError, UnicodeEncodeError) as error:
+            with contextlib.suppress(sqlite3.Error):  # it may have rolled back by itself
+                if file.in_transaction:
+                    file.execute("ROLLBACK")
+            if len(writes) > 1 and isinstance(error, _OWN_FAULT):
+                return [self._together([write])[0] for write in writes]
+            return [HistoryError(f"the history can't be written: {error}") for _ in writes]
+        return given
+
+    def _shut(self) -> None:
+        if self._file is not None:
+            with contextlib.suppress(sqlite3.Error):  # all that counts is committed
+                self._file.close()
+            self._file = None
+        if self._lock >= 0:
+            os.close(self._lock)
+            self._lock = -1
+
+
+def _insert(file: sqlite3.Connection, row: Row, parts: tuple[Part, ...]) -> None:
+    for part in parts:
+        file.execute("INSERT INTO iterations (run, number, event, body) VALUES (?, ?, ?, ?)", (row.id, *part.values()))
+    _update(file, row, None)
+
+
+def _update(file: sqlite3.Connection, row: Row, metadata: bytes | None) -> None:
+    query = (
+        "UPDATE runs SET status = ?, stopped = ?, score = ?, best = ?, iterations = ?, seconds = ?, calls = ?,"
+        " prompt_tokens = ?, completion_tokens = ?, cost = ?, last_event = ?, metadata = coalesce(?, metadata) WHERE id = ?"
+    )
+    if not file.execute(query, (*row.changing(), metadata, row.id)).rowcount:
+        raise sqlite3.IntegrityError("the run is not in it")
+
+
+def _locked(path: Path) -> int:
+    """Take the lock beside the file; the system lets go of it when the process ends."""
+    lock = os.open(path.with_name(path.name + ".lock"), os.O_RDWR | os.O_CREAT, 0o600)
+    try:
+        fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        os.close(lock)
+        raise HistoryError(f"another server uses {path}", hint="name another file for this one's history") from None
+    return lock
+
+
+def _damaged(path: Path, why: str) -> HistoryError:
+    return HistoryError(f"the history is damaged: {why} ({path})", hint="move the file away, and a new one is made")

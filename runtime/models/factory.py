@@ -1,0 +1,336 @@
+"""From a model's spec to a client with all its layers: the only room that names concrete adapters.
+
+Adapters are imported when a spec names them, so that a run pays for (and needs) only what it uses.
+"""
+
+import os
+import re
+from collections.abc import Callable, Iterator, Mapping
+from importlib.util import find_spec
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+from urllib.parse import urlsplit
+
+from attrs import field, frozen
+from rapidfuzz import process
+
+from ...adapters.llm import NotConfigured
+from ...adapters.llm.budget import Budget, Ledger, Price, Priced
+from ...adapters.llm.cache import Cached
+from ...adapters.llm.keys import has_key, known_keys, mask_keys, refuse_key
+from ...adapters.llm.middleware import Again, Client, ModelCheck, Throttled, Validated
+
+if TYPE_CHECKING:
+    from ...adapters.graph_networkx import Loaded, NetworkXAdapter
+    from ...adapters.state_json.folder_audit import Audit
+    from ...adapters.state_json.store import Durability, JSONStateStore
+
+__all__ = [
+    "SPECS", "Ledger", "ModelSettings", "NetworkXAdapter", "Price", "default_spec", "fork_state", "identity_of", "named_graphs",
+    "open_adapter", "open_graph", "open_model", "open_state", "read_brief", "read_state", "verify_state",
+    "with_check",
+]  # fmt: skip
+
+
+def __getattr__(name: str) -> Any:
+    """Load a concrete adapter's class when it is named."""
+    if name == "NetworkXAdapter":
+        from ...adapters.graph_networkx import NetworkXAdapter
+
+        return NetworkXAdapter
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+
+
+SPECS = (
+    "local",
+    "local:PATH",
+    "openai:MODEL",
+    "anthropic:MODEL",
+    "URL#MODEL",
+    "replay:FILE",
+    "record:FILE,SPEC",
+)
+"""The forms that a model's spec has."""
+
+
+@frozen
+class ModelSettings:
+    """Which model, and what its calls may do.
+
+    ``spec``: one of the forms in ``SPECS``. ``cache``: the call cache's file, None for none. ``ledger``: the budget, which
+    the models of one run share. ``price``: of a million tokens, where it is known. ``rate``: calls a minute.
+    ``max_concurrency``: calls at a time. ``stream``: ask for streamed answers.
+    """
+
+    spec: str
+    cache: Path | None = None
+    ledger: Ledger = field(factory=Ledger)
+    price: Price | None = None
+    rate: float | None = None
+    max_concurrency: int | None = None
+    stream: bool = False
+
+
+def default_spec(environ: Mapping[str, str] = os.environ) -> str:
+    """Return the spec for a run that names none: ``KNOTWORK_LLM``, else ``local`` where the extra is installed.
+
+    Raises ``NotConfigured``, with the two ways to get a model on two lines. A key in the environment alone chooses
+    nothing: it would spend money unasked.
+    """
+    if named := environ.get("KNOTWORK_LLM", "").strip():
+        refuse_key(named, environ)
+        return named
+    if find_spec("xllamacpp") is not None:
+        return "local"
+    raise NotConfigured(
+        "no model: pip install 'knotwork[local]' gives one in this machine's memory, without a key or a service,\n"
+        "or name one: --llm openai:MODEL with OPENAI_API_KEY set, or --llm URL#MODEL for any OpenAI-compatible server"
+    )
+
+
+def open_model(
+    settings: ModelSettings | str,
+    environ: Mapping[str, str] = os.environ,
+    *,
+    warn: Callable[[str], None] | None = None,
+) -> Client:
+    """Return the client of ``settings`` (or of a bare spec): ``generate`` and ``aclose``. It belongs to the event loop it is first used in.
+
+    Keys come from ``environ``: OPENAI_API_KEY, ANTHROPIC_API_KEY, KNOTWORK_API_KEY (for a URL). ``warn`` gets what a
+    person should know that stops nothing. Raises ``NotConfigured``.
+    """
+    if isinstance(settings, str):
+        settings = ModelSettings(settings)
+    spec = settings.spec.strip()
+    scheme = spec.partition(":")[0]
+    in_memory = scheme == "local"
+    price = settings.price
+    if in_memory or (price is None and scheme == "replay"):
+        price = Price(0.0, 0.0)
+    client: Client = open_adapter(spec, environ, stream=settings.stream)
+    if warn is not None and scheme not in ("local", "replay", "record"):
+        client = ModelCheck(client, spec.partition("#")[2] if "#" in spec else spec.partition(":")[2], warn)
+    # The local model answers one call at a time: better wait here, where waiting does not count against the timeout.
+    client = Throttled(client, max_concurrency=1 if in_memory else settings.max_concurrency, per_minute=settings.rate)
+    client = Validated(Again(Budget(client, settings.ledger, price), halve=not in_memory))
+    if price is not None:
+        client = Priced(client, price)
+    # A cassette is looked up faster than a cache, may be edited between runs, and is to have all that was asked.
+    if settings.cache is not None and scheme not in ("replay", "record"):
+        client = Cached(client, settings.cache, identity_of(spec, environ), warn=warn)
+    return client
+
+
+_ADDRESSES = {"openai": "OPENAI_BASE_URL", "anthropic": "ANTHROPIC_BASE_URL"}
+"""Where the SDKs look for the address of another server than their own."""
+
+
+def identity_of(spec: str, environ: Mapping[str, str] = os.environ) -> str:
+    """Return what caches know the model of ``spec`` by: the spec, and the address where the environment names another server.
+
+    Raises ``NotConfigured`` where a key was typed in one of them.
+    """
+    refuse_key(spec, environ)
+    name = _ADDRESSES.get(spec.partition(":")[0], "")
+    address = environ.get(name, "").strip()
+    if address and (_has_secret(address) or has_key(address, environ)):
+        raise NotConfigured(
+            f"the address in {name} holds a user, a password, a query or a key",
+            hint="put the key in the variable for it",
+        )
+    return f"{spec} at {address}" if address else spec
+
+
+def open_adapter(spec: str, environ: Mapping[str, str] = os.environ, *, stream: bool = False) -> Client:
+    """Return the bare adapter that ``spec`` names, without layers. Raises ``NotConfigured``."""
+    identity_of(spec, environ)  # before anything repeats it
+    if spec.startswith(("http://", "https://")):
+        return _at_url(spec, environ, stream)
+    scheme, colon, rest = spec.partition(":")
+    if spec == "local" or (scheme == "local" and rest):
+        return _local(rest or None)
+    if colon and rest:
+        match scheme:
+            case "openai":
+                return _openai(rest, environ, stream)
+            case "anthropic":
+                return _anthropic(rest, environ, stream)
+            case "replay":
+                from ...adapters.llm.replay import ReplayModel
+
+                return ReplayModel(rest)
+            case "record":
+                return _record(rest, environ, stream)
+    raise _unknown(spec)
+
+
+def _unknown(spec: str) -> NotConfigured:
+    schemes = {form.partition(":")[0]: form for form in SPECS if form[0].islower()}
+    written = spec.partition(":")[0]
+    near = process.extractOne(written.lower(), list(schemes), score_cutoff=60)
+    if near:
+        hint = f"did you mean {schemes[near[0]]}?"
+    elif re.fullmatch(r"[\w.\-]{1,60}", spec) and mask_keys(spec) == spec:
+        hint = f"did you mean {'anthropic' if spec.startswith('claude') else 'openai'}:{spec}?"
+    else:
+        hint = "an address needs its model: https://host/v1#MODEL"
+    return NotConfigured(f"{mask_keys(spec)[:80]!r} names no model; a model is one of: {', '.join(SPECS)}", hint=hint)
+
+
+def _key(environ: Mapping[str, str], name: str, spec: str) -> str:
+    key = environ.get(name, "").strip()
+    if not key:
+        raise NotConfigured(f"{spec} needs a key: {name} is not set", hint=f"export {name}=...")
+    return key
+
+
+def _openai(model: str, environ: Mapping[str, str], stream: bool) -> Client:
+    from ...adapters.llm.openai import OpenAIModel
+
+    key = _key(environ, "OPENAI_API_KEY", f"openai:{model}")
+    return OpenAIModel(model, api_key=key, stream=stream, hide=known_keys(environ))
+
+
+def _anthropic(model: str, environ: Mapping[str, str], stream: bool) -> Client:
+    if find_spec("anthropic") is None:
+        raise NotConfigured("anthropic: its extra is not installed", hint="pip install 'knotwork[anthropic]'")
+    from ...adapters.llm.anthropic import AnthropicModel
+
+    key = _key(environ, "ANTHROPIC_API_KEY", f"anthropic:{model}")
+    return AnthropicModel(model, api_key=key, stream=stream, hide=known_keys(environ))
+
+
+def _at_url(spec: str, environ: Mapping[str, str], stream: bool) -> Client:
+    url, _, model = spec.partition("#")
+    try:
+        host = urlsplit(url).hostname
+    except ValueError:
+        host = None
+    if _has_secret(url):
+        # Not shown: addresses get into logs, run directories and cassettes.
+        raise NotConfigured(
+            "a model's address holds no user, password or query", hint="put the key in KNOTWORK_API_KEY"
+        )
+    if not host or not model:
+        raise NotConfigured(f"{spec[:80]!r} names no model", hint="an address needs its model: https://host/v1#MODEL")
+    from ...adapters.llm.openai import OpenAIModel
+
+    key = environ.get("KNOTWORK_API_KEY", "").strip() or None
+    return OpenAIModel(model, base_url=url, api_key=key, stream=stream, hide=known_keys(environ))
+
+
+def _has_secret(address: str) -> bool:
+    """Say whether an address names a user, a password or a query; where it can't be read, whatever stands before an @ is one."""
+    try:
+        parts = urlsplit(address)
+    except ValueError:
+        return "@" in address
+    return bool(parts.username or parts.password or parts.query)
+
+
+def _local(path: str | None) -> Client:
+    if find_spec("xllamacpp") is None:
+        raise NotConfigured("local: its extra is not installed", hint="pip install 'knotwork[local]'")
+    from ...adapters.llm.local import LocalModel
+
+    return LocalModel(path)
+
+
+def _record(rest: str, environ: Mapping[str, str], stream: bool) -> Client:
+    path, comma, inner = rest.partition(",")
+    if not path or not comma or not inner or inner.startswith("record:"):
+        raise NotConfigured(f"{'record:' + rest[:80]!r}: a recording has a file and a model: record:FILE,SPEC")
+    from ...adapters.llm.replay import RecordModel
+
+    return RecordModel(open_adapter(inner, environ, stream=stream), path, inner)
+
+
+def open_graph(source: Any, *, raw: bool = False, strict: bool = False) -> "Loaded":
+    """Load a graph: a file, ``nx:NAME`` or a networkx graph. ``.adapter`` answers, ``.report`` says what was changed.
+
+    ``raw`` leaves the habits of tools alone (quotes, ``<SEP>``, numbers written as text); ``strict`` looks at the live graph
+    every time. Raises ``AdapterError``.
+    """
+    from ...adapters.graph_networkx import load
+
+    return load(source, raw=raw, strict=strict)
+
+
+def named_graphs() -> tuple[str, ...]:
+    """Return the names that stand for NetworkX's own graphs: ``nx:les_miserables``; those that take numbers with ``(...)``."""
+    from ...adapters.graph_networkx.formats import generators
+
+    return tuple(f"nx:{name}" for name in generators())
+
+
+def open_state(
+    path: Path | str | None = None,
+    *,
+    query: str = "",
+    config: Mapping[str, Any] | None = None,
+    durability: "Durability" = "command",
+    read_only: bool = False,
+) -> "JSONStateStore":
+    """Open a state: in memory, in a directory, or out of a ``state.json`` (into memory). Raises ``StoreError``."""
+    from ...adapters.state_json.open_state import open_store
+
+    return open_store(path, query=query, config=config, durability=durability, read_only=read_only)
+
+
+def with_check(told: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the state object as it is written to a file: with a check over itself, which opening and verifying look at."""
+    from ...adapters.state_json.state_object import with_check as checked
+
+    return checked(told)
+
+
+def read_state(path: Path | str) -> dict[str, Any]:
+    """Return the state object of a directory or a ``state.json``, which may be in use. Raises ``StoreError``."""
+    from ...adapters.state import StoreError
+
+    if not Path(path).exists():
+        raise StoreError(f"there is no state at {path}")
+    store = open_state(path, read_only=True)
+    try:
+        return store.as_json()
+    finally:
+        store.close()
+
+
+def read_brief(path: Path | str) -> dict[str, Any]:
+    """Return what ``read_state`` returns, for a report: without ``replay``, and with a history that is read bit by bit.
+
+    ``answers`` counts the answers of models. Raises ``StoreError``.
+    """
+    from ...adapters.state_json.open_state import read_brief as read
+
+    return read(Path(path))
+
+
+def fork_state(source: Path | str, into: Path | str) -> str:
+    """Make a directory ``into`` with a state that begins as ``source`` is, and return its hash. Raises ``StoreError``."""
+    from ...adapters.state_json.open_state import fork_directory
+
+    return fork_directory(Path(source), Path(into))
+
+
+def verify_state(path: Path | str) -> "Audit":
+    """Check all files of a state's directory, or an exported state, byte by byte and against each other.
+
+    Raises ``StoreError`` only where there is nothing to look at.
+    """
+    from ...adapters.state_json.folder_audit import audit
+
+    return audit(Path(path), _questions)
+
+
+def _questions(folder: Path) -> Iterator[tuple[Path, str | None]]:
+    """Yield the files below a folder beside a state, the runs of its questions, each with what is wrong with it."""
+    from ..runs.journal import Damage, records
+
+    for path in sorted(each for each in folder.rglob("*") if each.is_file()):
+        if path.suffix != ".jsonl":
+            yield path, None
+            continue
+        found = next((each for each in records(path) if isinstance(each, Damage)), None)
+        yield path, "" if found is None else f"it is damaged at byte {found.start}: {found.reason}"

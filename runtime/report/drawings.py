@@ -1,0 +1,334 @@
+"""The graph around the findings, laid out and drawn as SVG shapes. The same findings give the same picture."""
+
+import math
+from collections.abc import Mapping, Sequence
+from typing import Any, TypeAlias
+
+from attrs import frozen
+
+from ...adapters.graph import AdapterError, GraphAdapter
+from ..gasl.records import cut
+from ..loops.search.trees import Tree, TreeBranch, TreeNode
+
+__all__ = ["Drawing", "Row", "Spot", "TreeDrawing", "draw", "draw_tree", "place_labels", "rows"]
+
+# Puts the names of nodes where they cover each other, and the nodes, as little as can be.
+
+
+Place: TypeAlias = tuple[float, float, str]
+_Box: TypeAlias = tuple[float, float, float, float]
+
+_LETTER, _LINE, _RADIUS = 6.2, 13.0, 9.0
+"""A letter's width on average, a line's height, and a node's radius with some room, in units of the drawing."""
+
+
+def place_labels(spots: Sequence[Place], *, width: float, height: float) -> list[Place]:
+    """Return for each spot (x, y, name) where its name begins: x, y of the baseline, and SVG's text-anchor.
+
+    One after the other, each takes of the places to the right, to the left, below and above the one that covers least.
+    """
+    taken: list[_Box] = [(x - _RADIUS, y - _RADIUS, x + _RADIUS, y + _RADIUS) for x, y, _ in spots]
+    found: list[Place] = []
+    for number, (x, y, name) in enumerate(spots):
+        long = len(name) * _LETTER
+        tried: list[tuple[float, int, Place, _Box]] = []
+        for order, (at_x, at_y, anchor) in enumerate(
+            ((x + 11, y + 4, "start"), (x - 11, y + 4, "end"), (x, y + 21, "middle"), (x, y - 12, "middle"))
+        ):
+            left = {"start": at_x, "end": at_x - long, "middle": at_x - long / 2}[anchor]
+            box = (left, at_y - _LINE + 3, left + long, at_y + 3)
+            covered = sum(_common(box, other) for each, other in enumerate(taken) if each != number)
+            outside = long * _LINE - _common(box, (0, 0, width, height))
+            tried.append((covered + 4 * outside, order, (round(at_x, 1), round(at_y, 1), anchor), box))
+        _, _, place, box = min(tried)
+        found.append(place)
+        taken.append(box)
+    return found
+
+
+def _common(one: _Box, other: _Box) -> float:
+    """Return the area that two boxes share."""
+    wide = min(one[2], other[2]) - max(one[0], other[0])
+    high = min(one[3], other[3]) - max(one[1], other[1])
+    return wide * high if wide > 0 and high > 0 else 0.0
+
+
+_MOST_NODES = 60
+_MOST_EDGES = 200
+_WIDTH, _HEIGHT = 960.0, 600.0
+_MARGIN_X, _MARGIN_Y = 110.0, 40.0
+_LABEL = 26
+_COLOURS = 8
+
+
+@frozen
+class Spot:
+    """A node: where it stands, its name (cut) and where that stands, its full title, its kind's number (a colour).
+
+    ``anchor`` is SVG's ``text-anchor`` of the name.
+    """
+
+    x: float
+    y: float
+    label: str
+    title: str
+    colour: int
+    label_x: float
+    label_y: float
+    anchor: str
+
+
+@frozen
+class Line:
+    """An edge between two places, and what it says."""
+
+    x1: float
+    y1: float
+    x2: float
+    y2: float
+    title: str
+
+
+@frozen
+class Drawing:
+    """Nodes and edges with places; ``kinds`` are the kinds of nodes with their colours; ``left_out`` counts nodes not drawn."""
+
+    spots: tuple[Spot, ...]
+    lines: tuple[Line, ...]
+    kinds: tuple[tuple[str, int], ...]
+    left_out: int
+    width: float = _WIDTH
+    height: float = _HEIGHT
+
+
+def draw(nodes: Sequence[Any], edges: Sequence[tuple[Any, Any]], graph: GraphAdapter | None) -> Drawing | None:
+    """Lay out the nodes that findings name, with the edges between them; None where there is nothing to draw.
+
+    ``graph``, where it is at hand, gives the nodes' names and kinds and all edges among them; without it only the edges that
+    the evidence names are drawn.
+    """
+    shown = list(nodes)[:_MOST_NODES]
+    if not shown:
+        return None
+    chosen = set(shown)
+    links: dict[tuple[Any, Any], str] = {(a, b): "" for a, b in edges if a in chosen and b in chosen}
+    items: dict[Any, Mapping[str, Any]] = {}
+    label = None
+    if graph is not None:
+        label = graph.schema.label_attribute
+        items = {node: item for node in shown if (item := graph.get_node(node)) is not None}
+        try:
+            among = graph.connect(shown, shown).items
+        except AdapterError:
+            among = []
+        for edge in among:
+            links[(edge["source"], edge["target"])] = _relation(edge, graph.schema.relation_attribute)
+    kinds = {node: str(items.get(node, {}).get(label, "") if label else "") for node in shown}
+    names = sorted({kind for kind in kinds.values() if kind})
+    colours = {kind: number % _COLOURS for number, kind in enumerate(names)}
+    places = _places(shown, list(links))
+    labels = place_labels([(*places[node], _cut(_name(node, items))) for node in shown], width=_WIDTH, height=_HEIGHT)
+    spots = tuple(
+        Spot(*places[node], _cut(_name(node, items)), _title(_name(node, items), kinds[node]),
+             colours.get(kinds[node], 0), x, y, anchor)
+        for node, (x, y, anchor) in zip(shown, labels, strict=True)
+    )  # fmt: skip
+    lines = tuple(
+        Line(*places[a], *places[b], title)
+        for (a, b), title in list(links.items())[:_MOST_EDGES]
+        if a in places and b in places and a != b
+    )
+    legend = tuple((kind[:100], colours[kind]) for kind in names[:_COLOURS])
+    return Drawing(spots, lines, legend, len(nodes) - len(shown))
+
+
+def _title(name: str, kind: str) -> str:
+    return f"{name[:300]} ({kind[:100]})" if kind else name[:300]
+
+
+def _places(nodes: Sequence[Any], edges: Sequence[tuple[Any, Any]]) -> dict[Any, tuple[float, float]]:
+    """Return a place for every node. Force-directed by NetworkX, with a fixed seed."""
+    import networkx as nx
+
+    plain = nx.Graph()
+    plain.add_nodes_from(nodes)
+    plain.add_edges_from(edges)
+    found = nx.spring_layout(plain, seed=7, k=2.2 / math.sqrt(len(nodes)), iterations=120)
+    xs, ys = [float(x) for x, _ in found.values()], [float(y) for _, y in found.values()]
+    return {
+        node: (
+            round(_spread(float(x), xs, _MARGIN_X, _WIDTH), 1),
+            round(_spread(float(y), ys, _MARGIN_Y, _HEIGHT), 1),
+        )
+        for node, (x, y) in found.items()
+    }
+
+
+def _spread(value: float, among: Sequence[float], margin: float, size: float) -> float:
+    low, high = min(among), max(among)
+    return size / 2 if high - low < 1e-9 else margin + (value - low) / (high - low) * (size - 2 * margin)
+
+
+def _name(node: Any, items: Mapping[Any, Mapping[str, Any]]) -> str:
+    item = items.get(node, {})
+    return next((str(item[key]) for key in ("name", "label", "title") if isinstance(item.get(key), str)), str(node))
+
+
+def _relation(edge: Mapping[str, Any], attribute: str | None) -> str:
+    said = [edge.get(attribute) if attribute else None, edge.get("description")]
+    return next((str(text)[:200] for text in said if text), "")
+
+
+def _cut(text: str) -> str:
+    return text if len(text) <= _LABEL else text[: _LABEL - 1] + "…"
+
+
+# The tree of a search as lines, a branch each, indented by how deep it lies; the way to the best state is marked.
+
+
+_MOST = 1_000
+_WORDS = 160
+_DEEPEST = 12
+"""Levels that are indented: what lies deeper stands below each other."""
+
+
+@frozen
+class Row:
+    """A line. ``way``: it leads to the best state; ``failed``: nothing came of it."""
+
+    depth: int
+    text: str
+    way: bool = False
+    failed: bool = False
+
+
+def rows(tree: Tree) -> tuple[list[Row], int]:
+    """Return the first lines, parents before children, and how many more there are."""
+    way = set(tree.way(tree.best))
+    told = [Row(0, f"[0] the state at the beginning, {_worth(tree.nodes[0])}", way=True)]
+    left_out = 0
+    waiting = [(tree.nodes[0], branch, 1) for branch in reversed(tree.nodes[0].branches)]
+    while waiting:
+        node, branch, depth = waiting.pop()
+        child = None if branch.child is None else tree.nodes[branch.child]
+        own = child is not None and branch.status == "done" and child.parent == node.number
+        if len(told) < _MOST:
+            led = own and child is not None and child.number in way
+            told.append(Row(min(depth, _DEEPEST), _line(branch, child, own=own), led, branch.status == "failed"))
+        else:
+            left_out += 1
+        if child is not None and own:
+            waiting += [(child, each, depth + 1) for each in reversed(child.branches)]
+    return told, left_out
+
+
+def _line(branch: TreeBranch, child: TreeNode | None, *, own: bool) -> str:
+    said = cut(" ".join((branch.rationale or branch.answer or "; ".join(branch.commands)).split()), _WORDS)
+    sure = f"{said} (confidence {branch.confidence:.2f}{', by a rollout' if branch.simulated else ''})"
+    if child is not None and own:
+        answered = f", answers: {cut(' '.join(child.answer.split()), _WORDS)}" if child.answer else ""
+        outcome = "" if branch.outcome == "success" else f" {branch.outcome},"
+        return f"{sure} →{outcome} [{child.number}] {_worth(child)}{answered}"
+    if child is not None:
+        return f"{sure} → the same state as [{child.number}]"
+    if branch.status == "failed":
+        return f"{sure} → {branch.outcome}: {cut(' '.join(branch.message.split()), _WORDS)}"
+    return f"{sure} → not tried"
+
+
+def _worth(node: TreeNode) -> str:
+    held = ", ".join(f"{key} {size}" for key, size in list(node.keys.items())[:8])
+    worth = "worth is not known" if node.value is None else f"worth {node.value:.2f}"
+    visits = f", {node.visits} visits" if node.visits else ""
+    return f"{worth}{visits}{f', holds {held}' if held else ''}"
+
+
+# The tree of a search drawn as SVG shapes: states from left to right by depth, the way to the best one marked.
+# States that were there already, and branches to which nothing came, are in the lines below the picture (``branches``).
+
+
+_MOST_STATES = 300
+"""States that are drawn, the first ones: those nearest to how the search went."""
+_ACROSS, _DOWN, _MARGIN = 120.0, 38.0, 40.0
+_TITLE = 300
+
+
+@frozen
+class State:
+    """A state: where it stands, what is written beside it, what it says in full, whether it lies on the way to the best one."""
+
+    x: float
+    y: float
+    label: str
+    title: str
+    way: bool
+
+
+@frozen
+class Way:
+    """A branch between two states."""
+
+    x1: float
+    y1: float
+    x2: float
+    y2: float
+    way: bool
+
+
+@frozen
+class TreeDrawing:
+    """The picture, in units of its own; ``left_out`` counts states that are not drawn."""
+
+    states: tuple[State, ...]
+    ways: tuple[Way, ...]
+    width: float
+    height: float
+    left_out: int
+
+
+def draw_tree(tree: Tree) -> TreeDrawing:
+    """Lay out the first states: each above the middle of those that it led to. The same tree gives the same picture."""
+    shown = tree.nodes[:_MOST_STATES]  # parents come before their children
+    children: dict[int, list[int]] = {}
+    for node in shown[1:]:
+        children.setdefault(node.parent or 0, []).append(node.number)
+    down = _state_places(shown, children)
+    way = set(tree.way(tree.best))
+    places = {node.number: (_MARGIN + node.depth * _ACROSS, _MARGIN + down[node.number] * _DOWN) for node in shown}
+    by = {branch.child: branch.rationale or "; ".join(branch.commands) for node in shown for branch in node.branches}
+    states = tuple(
+        State(*places[node.number], _label(node), _state_title(node, by.get(node.number, "")), node.number in way)
+        for node in shown
+    )
+    ways = tuple(Way(*places[node.parent or 0], *places[node.number], node.number in way) for node in shown[1:])
+    width = max(x for x, _ in places.values()) + _ACROSS
+    height = max(y for _, y in places.values()) + _MARGIN
+    return TreeDrawing(states, ways, width, height, len(tree.nodes) - len(shown))
+
+
+def _state_places(shown: Sequence[TreeNode], children: Mapping[int, Sequence[int]]) -> dict[int, float]:
+    """Return how far down each state stands, in lines. From the last to the first, as a path may be too deep to recurse."""
+    order: list[int] = []
+    waiting = [0]
+    while waiting:
+        number = waiting.pop()
+        order.append(number)
+        waiting += reversed(children.get(number, ()))
+    down: dict[int, float] = {}
+    for line, number in enumerate(each for each in order if each not in children):
+        down[number] = float(line)
+    for number in reversed(order):
+        if number in children:
+            below = [down[child] for child in children[number]]
+            down[number] = (below[0] + below[-1]) / 2
+    return down
+
+
+def _label(node: TreeNode) -> str:
+    worth = "?" if node.value is None else f"{node.value:.2f}"
+    return f"[{node.number}] {worth}{' answers' if node.answer else ''}"
+
+
+def _state_title(node: TreeNode, by: str) -> str:
+    held = ", ".join(f"{key} {size}" for key, size in list(node.keys.items())[:8])
+    return cut(" · ".join(each for each in (by, held, node.answer or "") if each), _TITLE)

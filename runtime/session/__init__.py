@@ -1,1 +1,0 @@
-"""Sessions: what a graph, a state and models are opened as, for every interface."""

@@ -1,0 +1,296 @@
+"""What commands run on, as it is named: nothing is opened here, and nothing heavy is imported."""
+
+import os
+from collections.abc import Callable, Mapping
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Generic, Literal, Protocol, TypeAlias, TypeVar
+
+from attrs import field, frozen
+
+from ..adapters.graph import AdapterError, GraphAdapter, open_chunks
+from ..adapters.state import StateStore, StoreError
+from ..lang.diagnostic import printable
+from .gasl.surroundings import origins, told_of_findings
+from .models.factory import open_graph, open_state
+
+if TYPE_CHECKING:
+    from ..adapters.llm import LLM
+    from ..adapters.llm.budget import Ledger
+
+__all__ = [
+    "Chunks",
+    "GivenUp",
+    "Ground",
+    "M",
+    "Models",
+    "NoFolder",
+    "NoGraph",
+    "Opened",
+    "OtherGraph",
+    "Telling",
+    "chunks_of",
+    "close_models",
+    "graph_of",
+    "open_ground",
+    "raw_of",
+    "texts_of",
+]
+
+Texts: TypeAlias = Callable[[str], str | None]
+"""Gives the text of a chunk by its id."""
+Chunks: TypeAlias = Mapping[str, str] | Texts | str | Path
+"""Where texts are from: a mapping, a function, or a file (``{id: text}``)."""
+
+
+@frozen
+class Ground:
+    """What is to be opened. What is left out is taken from the state, which knows the graph and the chunks that it was made with.
+
+    ``graph``: a file, ``nx:NAME``, a networkx graph or an adapter; ``name`` is what one is called that is no text. ``state``: a folder,
+    made where there is none, or a ``state.json``; None keeps it in memory; a store is used as it is. ``query`` is kept in the state.
+    ``force``: go on in a state whose findings are of another graph. ``raw`` and ``strict`` are for the graph's reading, ``durability``
+    is for the state's writing; ``params`` is kept beside the graph's name. ``read_only``: nothing is written.
+    """
+
+    graph: Any = None
+    state: "StateStore | str | Path | None" = None
+    chunks: Chunks | None = None
+    query: str | None = None
+    force: bool = False
+    name: str = ""
+    read_only: bool = False
+    raw: bool = False
+    strict: bool = False
+    durability: Literal["command", "plan"] = "command"
+    params: Mapping[str, Any] = field(factory=dict)
+
+
+def _ledger() -> "Ledger":
+    from ..adapters.llm.budget import Ledger
+
+    return Ledger()
+
+
+@frozen
+class Models:
+    """The clients that commands may ask. ``spec`` is the default one's, "" where there is none; ``ledger`` is what they all count on."""
+
+    spec: str = ""
+    default: Any = None
+    named: "Mapping[str, LLM]" = field(factory=dict)
+    ledger: "Ledger" = field(factory=_ledger)
+
+
+async def close_models(models: Models) -> None:
+    """Let go of every client."""
+    for client in (models.default, *models.named.values()):
+        close = getattr(client, "aclose", None)
+        if close is not None:
+            await close()
+
+
+def graph_of(state: Mapping[str, Any]) -> str | None:
+    """Return the graph that a state's object, or what it says for a replay, names as the one it was made with."""
+    return _text(_adapter(state).get("path"))
+
+
+def raw_of(state: Mapping[str, Any]) -> bool:
+    """Say whether a state's object says that its graph was read as it is written."""
+    params = _adapter(state).get("params")
+    return isinstance(params, Mapping) and params.get("raw") is True
+
+
+def chunks_of(state: Mapping[str, Any]) -> str | None:
+    """Return the chunks' file that a state's object names, for snippets of evidence."""
+    params = _adapter(state).get("params")
+    return _text(params.get("chunks")) if isinstance(params, Mapping) else None
+
+
+def _adapter(state: Mapping[str, Any]) -> Mapping[str, Any]:
+    config = state.get("config")
+    adapter = config.get("adapter") if isinstance(config, Mapping) else None
+    return adapter if isinstance(adapter, Mapping) else {}
+
+
+def _text(path: Any) -> str | None:
+    return path if isinstance(path, str) and path else None
+
+
+# Opens what commands run on, in the one way of all interfaces: a graph, a state, texts, models, and what the state keeps of them.
+
+
+class OtherGraph(StoreError):
+    """The findings in the state are of another graph, and ``force`` was not said."""
+
+    def __str__(self) -> str:
+        """Say what to do about it, too: in Python the message is all that is seen."""
+        return f"{self.message}; {self.hint}"
+
+
+class NoFolder(StoreError):
+    """The state's folder has no name: what should have named it, a script's variable perhaps, is empty."""
+
+
+class NoGraph(AdapterError):
+    """A graph is needed, and neither the user nor the state names one."""
+
+
+class GivenUp(Exception):
+    """Nobody waits any more for what is being opened: it was closed again."""
+
+
+@frozen
+class Telling:
+    """Who hears of the opening. ``warn`` gets what a person should know, ``announce`` what takes a while, before it does.
+
+    ``given_up`` says whether anybody still waits; it may be asked in another thread than the one that it is about.
+    """
+
+    warn: Callable[[str], None] = lambda text: None
+    announce: Callable[[str], None] = lambda text: None
+    given_up: Callable[[], bool] = lambda: False
+
+
+class _Asked(Protocol):
+    """Who is asked: ``spec`` is kept in the state; "" where nobody was named."""
+
+    @property
+    def spec(self) -> str: ...
+
+
+M = TypeVar("M", bound=_Asked)
+
+
+@frozen
+class Opened(Generic[M]):
+    """What was opened. ``graph`` is the graph's name, "" where there is none. ``kept``: the state is another's, who closes it."""
+
+    adapter: GraphAdapter | None
+    graph: str
+    state: StateStore
+    chunks: Texts | None
+    models: M
+    kept: bool = False
+
+    def close(self) -> None:
+        """Close the state, if it was opened here."""
+        if not self.kept:
+            self.state.close()
+
+
+def open_ground(
+    ground: Ground, models: Callable[[], M], telling: Telling | None = None, *, needs_graph: bool = False
+) -> Opened[M]:
+    """Open all of it, or nothing. ``models`` makes the clients, once the graph is there.
+
+    A folder that is there is locked before a graph is loaded, which may take a while; one that is not there is made when all else is
+    known to be. Nothing is written before it is known that the state's findings are of this graph. With ``force`` they stay another
+    graph's until a command changes them. Raises ``OtherGraph``, ``NoFolder``, ``NoGraph``, ``GivenUp``, ``AdapterError``, ``StoreError``,
+    and what ``models`` raises.
+    """
+    telling = telling or Telling()
+    place = ground.state
+    if place == "":
+        raise NoFolder(
+            "the state's folder is empty", hint="state takes a folder, . is the current one; None keeps it in memory"
+        )
+    if place is not None and not isinstance(place, str | Path):
+        adapter = None if ground.graph is None else _graph(ground.graph, ground, telling, ground.raw)
+        return Opened(adapter, _name(ground.graph, ground.name), place, texts_of(ground.chunks), models(), kept=True)
+    read_only = ground.read_only and place is not None
+    begin = partial(open_state, place, durability=ground.durability, read_only=read_only)
+    state = begin() if read_only or place is None or os.path.exists(place) else None
+    try:
+        kept = {} if state is None else state.replay_info()
+        source = ground.graph if ground.graph is not None else graph_of(kept)
+        texts = ground.chunks if ground.chunks is not None else chunks_of(kept)
+        name = _name(source, ground.name)
+        if source is None and needs_graph:
+            raise NoGraph("there is no graph")
+        raw = ground.raw or (ground.graph is None and raw_of(kept))  # the findings are of the graph as it was read
+        adapter = None if source is None else _graph(source, ground, telling, raw)
+        if telling.given_up():
+            raise GivenUp
+        asked = models()
+        stays = state is not None and adapter is not None and _stays_of_another(ground, state, adapter, name, telling)
+        chunks = texts_of(texts)
+        if telling.given_up():
+            raise GivenUp
+        state = state or begin()
+        for notice in state.notices:
+            telling.warn(notice)
+        config = _config(source, name, texts, asked.spec, {**ground.params, **({"raw": True} if raw else {})})
+        if not ground.read_only and (config or ground.query):
+            made_with = config.pop("adapter", None) if stays else config.get("adapter")
+            state.configure(query=ground.query or None, config=config, source=made_with)
+    except BaseException:
+        if state is not None:
+            state.close()
+        raise
+    return Opened(adapter, name, state, chunks, asked)
+
+
+def _stays_of_another(ground: Ground, state: StateStore, adapter: GraphAdapter, name: str, telling: Telling) -> bool:
+    """Say whether the findings are of another graph, which ``force`` allows, and tell what a person should know of it.
+
+    Raises ``OtherGraph`` where nobody said ``force``.
+    """
+    made = origins(state)
+    if not made:
+        return False
+    folder, now = ground.state or "the state", adapter.schema.hash
+    if made[-1].graph == now:
+        if len(made) > 1:
+            telling.warn(told_of_findings(folder, made, name))
+        return False
+    told = told_of_findings(folder, made, name, now)
+    if not ground.force:
+        raise OtherGraph(told, hint="another graph takes another state; force=True goes on in this one all the same")
+    telling.warn(told)
+    return True
+
+
+def texts_of(chunks: Chunks | None) -> Texts | None:
+    """Return what gives texts by chunk id; a file is opened. Raises ``AdapterError``."""
+    if isinstance(chunks, str | Path):
+        return open_chunks(chunks)
+    return chunks.get if isinstance(chunks, Mapping) else chunks
+
+
+def _name(source: Any, name: str) -> str:
+    if isinstance(source, str | Path):
+        return str(source)
+    return name or str(getattr(source, "name", ""))
+
+
+_SLOW = 4 << 20
+"""Bytes of a graph's file whose reading takes seconds."""
+
+
+def _graph(source: Any, ground: Ground, telling: Telling, raw: bool) -> GraphAdapter:
+    if hasattr(source, "find_nodes") and hasattr(source, "explain"):
+        adapter: GraphAdapter = source
+        return adapter
+    if isinstance(source, str | Path) and os.path.isfile(source) and (size := os.path.getsize(source)) > _SLOW:
+        telling.announce(f"reading {printable(str(source))} ({size / 1e6:,.0f} MB)")
+    loaded = open_graph(source, raw=raw, strict=ground.strict)
+    for line in loaded.report.told:
+        telling.warn(f"graph {printable(str(loaded.report.source))}: {printable(line)}")
+    return loaded.adapter
+
+
+def _config(
+    source: Any, name: str, texts: Chunks | None, spec: str, params: Mapping[str, Any]
+) -> dict[str, dict[str, Any]]:
+    """Return what the state keeps of where it is made: a later run finds the graph, the chunks and the model by it."""
+    config: dict[str, dict[str, Any]] = {}
+    if source is not None:
+        place = {"path": name} if isinstance(source, str | Path) else {"name": name} if name else {}
+        files = {"chunks": str(texts)} if isinstance(texts, str | Path) else {}
+        config["adapter"] = {"type": "networkx", **place, "params": {**params, **files}}
+    if spec:
+        scheme, colon, _ = spec.partition(":")
+        provider = {"provider": scheme} if colon or scheme == "local" else {}  # a client of one's own is no spec
+        config["llm"] = {**provider, "model": spec}
+    return config
