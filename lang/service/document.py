@@ -1,13 +1,10 @@
-"""A text that was read: its tree, names, tokens and faults, each worked out once, for whoever asks several things of one text.
-
-An editor, which asks again after every key, goes from one reading to the next: ``Reading.changed`` reads only what is new.
-"""
+"""A text that was read: its tree, names, tokens and faults, each worked out once, for whoever asks several things of one text."""
 
 from collections.abc import Callable, Hashable, Mapping
 from functools import cache, cached_property
-from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar, cast
+from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar
 
-from attrs import define, field, frozen
+from attrs import field, frozen
 
 from ..diagnostic import Diagnostic
 from ..linter.expr import check_expr
@@ -15,8 +12,8 @@ from ..linter.gasl import check as check_gasl
 from ..linter.lwt import check as check_lwt
 from ..linter.seed import check as check_seed
 from ..parse.expr import ExprRead, parse_expr
-from ..parse.gasl.rereading import ProgramPieces, ProgramRead, reread_gasl
-from ..parse.lwt.rereading import ScriptPieces, ScriptRead, reread_lwt
+from ..parse.gasl import parse_gasl
+from ..parse.lwt import parse_lwt
 from ..source import Source, Span
 from ..trees.gasl import Program
 from ..trees.lwt import Script
@@ -24,55 +21,12 @@ from .model import Known, Language
 
 if TYPE_CHECKING:
     from ..documents.json_tree import JsonRead
-    from ..documents.seed import Document, Left, SeedRead
-    from ..linter.seed import Looked
+    from ..documents.seed import SeedRead
 
-__all__ = ["Memory", "Reading", "Text", "diagnosed", "read", "seed_schemas"]
-
-
-# What the lines of a text were found to be, for the text that it becomes: of a thousand lines an editor changes one.
-
-
-_LONGEST = 2_000
-"""Characters of a line that is remembered; longer ones are rare and would fill memory."""
-
-
-@define(eq=False)
-class Memory:
-    """What was found of each line of a text, and of the lines of the text before; that of the ones before those is forgotten."""
-
-    _before: Mapping[str, Any] = field(factory=dict)
-    _now: dict[str, Any] = field(factory=dict, init=False)
-
-    def of(self, line: str, find: Callable[[str], Any]) -> Any:
-        """Return what ``find`` says of the line, or said."""
-        if line in self._now:
-            return self._now[line]
-        found = self._before[line] if line in self._before else find(line)
-        if len(line) <= _LONGEST:
-            self._now[line] = found
-        return found
-
-    def next(self) -> "Memory":
-        """Return a memory for the text that this one becomes."""
-        return Memory(self._now or self._before)
+__all__ = ["Reading", "Text", "diagnosed", "read", "seed_schemas"]
 
 
 _T = TypeVar("_T")
-_LOOKED = "what the check of the seed has left"
-
-
-@frozen(eq=False)
-class _Before:
-    """What a text like it left behind."""
-
-    script: ScriptPieces | None = None
-    program: ProgramPieces | None = None
-    lines: Memory = field(factory=Memory)
-    expressions: Memory = field(factory=Memory)
-    document: "Document | None" = None
-    steps: "Left | None" = None
-    looked: "Looked | None" = None
 
 
 @frozen(slots=False, eq=False)
@@ -81,7 +35,6 @@ class Reading:
 
     language: Language
     source: Source
-    _before: _Before = field(factory=_Before, repr=False)
     _notes: dict[Hashable, Any] = field(factory=dict, init=False, repr=False)
 
     @property
@@ -89,45 +42,15 @@ class Reading:
         """What was read."""
         return self.source.text
 
-    def changed(self, source: Source) -> "Reading":
-        """Return the reading of another text, which takes from this one what is written in both."""
-        script = self.as_script.pieces if "as_script" in self.__dict__ else self._before.script
-        program = self.as_program.pieces if "as_program" in self.__dict__ else self._before.program
-        document, steps, looked = self._seed_before() if self.language == "seed" else (None, None, None)
-        before = _Before(
-            script, program, self._before.lines.next(), self._before.expressions.next(), document, steps, looked
-        )
-        return Reading(self.language, source, before)
-
-    def _seed_before(self) -> "tuple[Document | None, Left | None, Looked | None]":
-        """Return what this leaves of a seed: of its JSON as long as that has no fault, since else nothing can be taken over."""
-        from ..documents.seed import Document
-
-        document, left = self._before.document, self.seed.left if "seed" in self.__dict__ else None
-        if "document" in self.__dict__ and self.document.root is not None and not self.document.diagnostics:
-            document = Document(self.document, left.renamed if left is not None else ())
-        steps = left if left is not None and left.by_text else self._before.steps
-        return document, steps, self._notes.get(_LOOKED, self._before.looked)
-
     @cached_property
-    def as_script(self) -> ScriptRead:
-        """The text as a script, piece by piece."""
-        return reread_lwt(self.source, self._before.script)
-
-    @cached_property
-    def as_program(self) -> ProgramRead:
-        """The text as a GASL program, piece by piece."""
-        return reread_gasl(self.source, self._before.program)
-
-    @property
     def script(self) -> Script:
         """The text as a script, read strictly."""
-        return self.as_script.script
+        return parse_lwt(self.source)
 
-    @property
+    @cached_property
     def program(self) -> Program:
         """The text as a GASL program."""
-        return self.as_program.program
+        return parse_gasl(self.source)
 
     @cached_property
     def expression(self) -> ExprRead:
@@ -135,42 +58,31 @@ class Reading:
         return parse_expr(self.text)
 
     def parsed(self, expression: str) -> ExprRead:
-        """Return an expression that stands in the text, read."""
-        return cast("ExprRead", self._before.expressions.of(expression, parse_expr))
+        """Return an expression that stands in the text, read once however often it stands there."""
+        return self.once(("expression", expression), lambda _: parse_expr(expression))
 
     @cached_property
     def seed(self) -> "SeedRead":
         """The text as a seed."""
         from ..documents.seed import seed_in
 
-        return seed_in(self.document, self._before.steps)
-
-    def check_seed(self) -> tuple[Diagnostic, ...]:
-        """Return what is wrong with the seed by itself; of steps that were checked before and say the same, only what is new is asked."""
-        from ..linter.seed import check_again
-
-        found = self.seed
-        seed = found.seed or found.draft
-        if seed is None:
-            return found.diagnostics
-        told, self._notes[_LOOKED] = check_again(seed, found.left.parts, self._before.looked)
-        return tuple(told)
+        return seed_in(self.document)
 
     @cached_property
     def document(self) -> "JsonRead":
         """The text as a JSON document."""
-        from ..documents.seed import reread_json
+        from ..documents.json_text import read_json
 
-        return reread_json(self.source, self._before.document)
+        return read_json(self.source)
 
     @property
     def faults(self) -> tuple[Diagnostic, ...]:
         """What reading alone found wrong; nothing beside the text counts for it."""
         match self.language:
             case "lwt":
-                return self.as_script.diagnostics
+                return self.script.diagnostics
             case "gasl":
-                return self.as_program.diagnostics
+                return self.program.diagnostics
             case "seed":
                 return self.seed.diagnostics
             case "expr":
@@ -185,11 +97,6 @@ class Reading:
             case "gasl":
                 return tuple(statement.span for statement in self.program.statements)
         return ()
-
-    @property
-    def lines(self) -> Memory:
-        """What is known of the lines' tokens."""
-        return self._before.lines
 
     def once(self, what: Hashable, find: "Callable[[Reading], _T]") -> _T:
         """Return what ``find`` makes of the text, which the rooms here that ask more than once have worked out once."""
@@ -260,8 +167,7 @@ def _diagnosed(reading: Reading, known: Known) -> tuple[Diagnostic, ...]:
             names = tuple(known.variables) or None
             return (*read.diagnostics, *check_expr(read.expr, names=names))
         case "seed":
-            if not isinstance(known.input, Mapping):
-                return reading.check_seed()
             found = reading.seed
             seed = found.seed or found.draft
-            return found.diagnostics if seed is None else tuple(check_seed(seed, contexts=[known.input]))
+            contexts = [known.input] if isinstance(known.input, Mapping) else None
+            return found.diagnostics if seed is None else tuple(check_seed(seed, contexts=contexts))

@@ -3,7 +3,6 @@
 import json
 import re
 from collections.abc import Callable, Iterator, Mapping
-from functools import partial
 from typing import NamedTuple, TypeAlias
 
 from attrs import field, frozen
@@ -15,10 +14,7 @@ from ..linter.expr.expression_context import Context, row_part
 from ..linter.lwt.expressions import Places, placeholder
 from ..parse.expr import parse_expr
 from ..parse.gasl import parse_gasl
-from ..parse.gasl.rereading import ProgramPieces
-from ..parse.lwt.rereading import ScriptPieces
 from ..parse.lwt.shapes import ID
-from ..parse.moving import move
 from ..printer.gasl_printer import format_name
 from ..source import Source, Span
 from ..trees import Node, gasl, walk
@@ -37,7 +33,6 @@ __all__ = [
     "gasl_occurrences",
     "insides_of",
     "lwt_occurrences",
-    "occurrences_in",
     "seed_occurrences",
 ]
 
@@ -66,12 +61,6 @@ class Occurrence(NamedTuple):
     def thing(self) -> tuple[str, str, int]:
         """What is named."""
         return self.kind, self.name, self.scope
-
-    def moved(self, by: int) -> "Occurrence":
-        """Return the same, ``by`` further on. A scope but that of the whole text is told by a place in it."""
-        kind, name, span, defines, scope, written, fixed = self
-        scope = scope + by if scope else 0
-        return Occurrence(kind, name, Span(span.start + by, span.end + by), defines, scope, written, fixed)
 
 
 Names: TypeAlias = tuple[Occurrence, ...]
@@ -146,36 +135,18 @@ _KEPT = "a key of the state keeps its name: what is kept has it"
 _GIVEN = "error is what CATCH gives; it has no other name"
 
 
-def gasl_occurrences(pieces: ProgramPieces) -> Iterator[Occurrence]:
-    """Yield what a program names, as far as it was read."""
-    for piece in pieces.parts:
-        for each in piece.note("names", partial(_occurrences_in, piece.text)):
-            yield each.moved(piece.start)
-
-
-def occurrences_in(text: str, items: tuple[Item, ...]) -> Iterator[Occurrence]:
-    """Yield what the items of ``text`` name."""
-    return _each(text, items, 0)
-
-
-def _occurrences_in(text: str, items: tuple[Item, ...], start: int) -> tuple[Occurrence, ...]:
-    """Return what the items name, with places from ``start`` on, where ``text`` begins."""
-    return tuple(_each(text, items, start))
-
-
-def _each(text: str, items: tuple[Item, ...], start: int) -> Iterator[Occurrence]:
+def gasl_occurrences(text: str, items: tuple[Item, ...]) -> Iterator[Occurrence]:
+    """Yield what the items of a program name, as far as ``text`` was read."""
     for item in items:
         for node in walk(item):
             into = getattr(node, "into", None)
             for child in _own(node):
                 if isinstance(child, Name):
                     fixed = _GIVEN if child.text == "error" and child is not into else ""
-                    place = child.span.shift(-start)
-                    yield Occurrence("variable", child.text, place, child is into, written=_name, fixed=fixed)
+                    yield Occurrence("variable", child.text, child.span, child is into, written=_name, fixed=fixed)
                 elif isinstance(child, Key) and not isinstance(node, gasl.SetCommand):
-                    place = child.span.shift(-start)
-                    yield Occurrence("key", child.text, place, isinstance(node, gasl.Declare), fixed=_KEPT)
-            if isinstance(node, Variable) and (match := _IN_BRACES.match(text, node.span.start - start)):
+                    yield Occurrence("key", child.text, child.span, isinstance(node, gasl.Declare), fixed=_KEPT)
+            if isinstance(node, Variable) and (match := _IN_BRACES.match(text, node.span.start)):
                 yield Occurrence("variable", node.name, Span(*match.span("name")), written=_name)
 
 
@@ -241,35 +212,25 @@ def _children(node: Node) -> list[Node]:
 # The names of a script: its steps, what references name, and the variables of the programs and expressions in its strings.
 
 
-def lwt_occurrences(pieces: ScriptPieces) -> Iterator[Occurrence]:
-    """Yield what a script names, as far as it was read."""
-    for piece in pieces.parts:
-        for each in piece.note("names", partial(_in, piece.text)):
-            yield each.moved(piece.start)
-
-
-def _in(text: str, items: tuple[Step | Comment, ...], start: int) -> tuple[Occurrence, ...]:
-    """Return what the items name, with places from ``start`` on, where ``text`` begins."""
-    found: list[Occurrence] = []
+def lwt_occurrences(text: str, items: tuple[Step | Comment, ...]) -> Iterator[Occurrence]:
+    """Yield what the items of a script name, as far as ``text`` was read."""
+    has_others = "GASL" in text or "EXPR" in text
     for step in items:
         if isinstance(step, Comment):
             continue
-        place = step.span.start + 1 - start
-        found.append(Occurrence("step", step.id, Span(place, place + len(step.id)), True, written=_id))
+        place = step.span.start + 1
+        yield Occurrence("step", step.id, Span(place, place + len(step.id)), True, written=_id)
         for reference in references(step):
-            place, name = reference.span.start + 2 - start, reference.name
+            place, name = reference.span.start + 2, reference.name
             fixed = f"{name} is not a step" if name in RESERVED else ""
-            found.append(Occurrence("step", name, Span(place, place + len(name)), written=_id, fixed=fixed))
-        if "GASL" in text or "EXPR" in text:
-            (own,) = move((step,), -start)
-            for inside in insides_of(own, text):
-                found += _program(inside) if inside.language == "gasl" else _expression(inside)
-    return tuple(found)
+            yield Occurrence("step", name, Span(place, place + len(name)), written=_id, fixed=fixed)
+        for inside in insides_of(step, text) if has_others else ():
+            yield from _program(inside) if inside.language == "gasl" else _expression(inside)
 
 
 def _program(inside: Inside) -> Iterator[Occurrence]:
     program: Program = parse_gasl(Source(inside.text))
-    for each in occurrences_in(inside.text, program.items):
+    for each in gasl_occurrences(inside.text, program.items):
         if (place := inside.outside(each.span)) is not None:
             yield each._replace(span=place, scope=inside.span.start + 1)
 

@@ -68,9 +68,9 @@ def _names(reading: Reading) -> Names:
     found: Iterable[Occurrence]
     match reading.language:
         case "gasl":
-            found = language_names.gasl_occurrences(reading.as_program.pieces)
+            found = language_names.gasl_occurrences(reading.text, reading.program.items)
         case "lwt":
-            found = language_names.lwt_occurrences(reading.as_script.pieces)
+            found = language_names.lwt_occurrences(reading.text, reading.script.items)
         case "expr":
             tree = reading.expression.expr
             found = () if tree is None else language_names.expr_occurrences(tree, reading.text)
@@ -166,7 +166,7 @@ def _unread(reading: Reading, at: Occurrence, same: Sequence[Occurrence]) -> str
 def _changed(reading: Reading, edits: Sequence[Edit], at: Occurrence, new: str, known: Known) -> str:
     """Return what else a rename would change, or ""."""
     made = repair(reading.text, edits)
-    later_reading = reading.changed(Source(made.text, reading.source.name))
+    later_reading = Reading(reading.language, Source(made.text, reading.source.name))
     after = names_in(later_reading)
     places_after = {(*_ends_back(made, each.span), each.kind): each for each in after}
     meant = (places_after.get((edit.span.start, edit.span.end, at.kind)) for edit in edits)
@@ -315,21 +315,16 @@ def folds_of(reading: Reading) -> tuple[Fold, ...]:
 
 
 def _gasl(reading: Reading) -> Iterator[tuple[int, int]]:
-    for piece in reading.as_program.pieces.parts:
-        for start, end in piece.note("folds", _in):
-            yield piece.start + start, piece.start + end
-
-
-def _in(items: tuple[Item, ...], begin: int) -> tuple[tuple[int, int], ...]:
-    """Return what of the items may be folded, from ``begin`` on."""
-    found = [item.span for item in items]
+    items = reading.program.items
+    spans = [item.span for item in items]
     for item in items:
         for node in walk(item):
             if isinstance(node, Try):
-                found.append(node.span)
+                spans.append(node.span)
                 for part in (node.body, node.caught or (), node.always or ()):
-                    found += (each.span for each in part)
-    return tuple((span.start - begin, span.end - begin) for span in found)
+                    spans += (each.span for each in part)
+    for span in spans:
+        yield span.start, span.end
 
 
 def _lwt(reading: Reading) -> Iterator[tuple[int, int]]:

@@ -12,7 +12,7 @@ from ..parse.gasl.engine import automaton, follow, keywords
 from ..parse.lookahead import Met
 from ..parse.lwt.engine import reference_pattern
 from ..parse.lwt.shapes import HEAD
-from .document import Memory, Reading
+from .document import Reading
 from .model import Language, Token, TokenType
 
 __all__ = ["tokens_in", "tokens_of"]
@@ -43,13 +43,13 @@ def _inside() -> re.Pattern[str]:
     )
 
 
-def lwt_tokens(text: str, lines: Memory) -> Iterator[Token]:
-    """Yield the tokens of the text, in order. Steps on one line that ``lines`` knows are not looked at again."""
+def lwt_tokens(text: str) -> Iterator[Token]:
+    """Yield the tokens of the text, in order."""
     at = 0
     while match := _OUTSIDE.search(text, at):
         end = text.find("\n", match.end())
         end = len(text) if end < 0 else end
-        kept = lines.of(text[match.start() : end], _line)
+        kept = _line(text[match.start() : end])
         if kept is not None:
             for start, stop, kind in kept:
                 yield Token(match.start() + start, match.start() + stop, kind)
@@ -163,15 +163,15 @@ _LONGEST_SHAPE = 400
 Lexeme = tuple[str, int, int]
 
 
-def gasl_tokens(text: str, lines: Memory) -> Iterator[Token]:
-    """Yield the tokens of the text, in order. Lines that ``lines`` knows are not looked at again."""
+def gasl_tokens(text: str) -> Iterator[Token]:
+    """Yield the tokens of the text, in order."""
     at = start = depth = 0
     for line in text.split("\n"):
         end = at + len(line)
         depth = max(0, depth + _opened(line) if "(" in line or "[" in line or depth else depth)
         if not depth or end == len(text):
             chunk = line if start == at else text[start:end]
-            for begin, stop, kind in lines.of(chunk, _of_chunk):
+            for begin, stop, kind in _of_chunk(chunk):
                 yield Token(start + begin, start + stop, kind)
             start = end + 1
         at = end + 1
@@ -344,8 +344,8 @@ _EXPRESSIONS = frozenset({'"expr"', '"formula"', '"when"'})
 _BETWEEN = re.compile(r"[ \t\r\n]*+:[ \t\r\n]*+")
 
 
-def json_tokens(text: str, lines: Memory) -> Iterator[Token]:
-    """Yield the tokens of the text, in order. Expressions that ``lines`` knows are not looked at again."""
+def json_tokens(text: str) -> Iterator[Token]:
+    """Yield the tokens of the text, in order."""
     key, behind = "", 0
     for match in _JSON_LEXEME.finditer(text):
         kind = match.lastgroup or ""
@@ -354,7 +354,7 @@ def json_tokens(text: str, lines: Memory) -> Iterator[Token]:
         if kind == "string" and is_value and key in _EXPRESSIONS and "\\" not in match[0] and end - start > 2:
             yield Token(start, start + 1, "string")
             inner = match[0][1:-1] if match[0][-1] == '"' else match[0][1:]
-            for each in lines.of(inner, _of_expression):
+            for each in expr_tokens(inner):
                 yield Token(each.start + start + 1, each.end + start + 1, each.type)
             if match[0][-1] == '"':
                 yield Token(end - 1, end, "string")
@@ -363,24 +363,19 @@ def json_tokens(text: str, lines: Memory) -> Iterator[Token]:
         key, behind = (match[0], end) if kind == "key" else ("", 0)
 
 
-def _of_expression(text: str) -> tuple[Token, ...]:
-    return tuple(expr_tokens(text))
-
-
-def tokens_of(language: Language, text: str, lines: Memory | None = None) -> Iterator[Token]:
-    """Yield the tokens of the text, in order; see ``service.tokens``. ``lines`` remembers those of its lines."""
-    lines = Memory() if lines is None else lines
+def tokens_of(language: Language, text: str) -> Iterator[Token]:
+    """Yield the tokens of the text, in order; see ``service.tokens``."""
     match language:
         case "gasl":
-            return gasl_tokens(text, lines)
+            return gasl_tokens(text)
         case "lwt":
-            return lwt_tokens(text, lines)
+            return lwt_tokens(text)
         case "expr":
             return expr_tokens(text)
         case "seed":
-            return json_tokens(text, lines)
+            return json_tokens(text)
 
 
 def tokens_in(reading: Reading) -> tuple[Token, ...]:
     """Return the tokens of a text that was read."""
-    return reading.once("tokens", lambda read: tuple(tokens_of(read.language, read.text, read.lines)))
+    return reading.once("tokens", lambda read: tuple(tokens_of(read.language, read.text)))

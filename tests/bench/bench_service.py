@@ -52,15 +52,13 @@ def timed(call, times):
 
 
 def after_a_key(language, text):
-    """Return what asks for the tokens of a text that goes on from the one before, with one more blank in its middle."""
-    reading = read(language, text)
-    tokens(language, reading)
+    """Return what reads the text with one more blank in its middle, and asks for its tokens."""
 
     def ask():
-        nonlocal reading, text
+        nonlocal text
         at = text.index("\n", len(text) // 2)
         text = f"{text[:at]} {text[at:]}"
-        reading = reading.changed(Source(text))
+        reading = read(language, Source(text))
         reading.faults  # noqa: B018  # an editor has it read before
         tokens(language, reading)
 

@@ -125,7 +125,7 @@ def test_a_session_that_is_left_behind_lets_go_of_its_folder_as_soon_as_it_can(
         assert go.wait(20)
 
     with monkeypatch.context() as patch:
-        patch.setattr("knotwork.runtime.interfaces.repl.runners.run", hangs)
+        patch.setattr("knotwork.runtime.interfaces.repl.runners.run_command", hangs)
         gate = Gate()
         gate.reached = reached
         told = gate.interrupted(shell, "%kw FIND nodes LIMIT 1 AS x", 3)

@@ -1,17 +1,15 @@
 """Reads Formula Seeds, both JSON forms, and says what is wrong where in the JSON.
 
-Rooms: ``model`` (the shapes, with pydantic: imported late), ``reading`` (the document), ``shapes`` (what fits not), ``fields``,
-``steps`` (compute), ``where``, ``cases``, ``texts`` (expressions in strings), ``trees`` (changes them), ``converting`` (000 to
-002) with ``conditions``; ``splicing`` and ``parts`` take over what another text of the seed says too.
+Modules: ``model`` (the shapes, with pydantic: imported late), ``reader`` (the document), ``validation`` (what does not fit),
+``steps`` (fields and compute steps), ``where`` (conditions and cases), ``expressions`` (in strings), ``conversion`` (000 to 002).
 """
 
 from typing import TYPE_CHECKING, Any
 
-from .reader import Left, SeedRead, read_seed, seed_in
-from .splicing import Document, reread_json
+from .reader import SeedRead, read_seed, seed_in
 
 __all__ = [
-    "SEED_SCHEMA", "SEED_SCHEMA_000", "Converted", "Document", "Left", "SeedRead", "convert", "read_seed", "reread_json", "seed_in",
+    "SEED_SCHEMA", "SEED_SCHEMA_000", "Converted", "SeedRead", "convert", "read_seed", "seed_in",
 ]  # fmt: skip
 
 if TYPE_CHECKING:

@@ -5,7 +5,7 @@ wrong.
 """
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, get_args
 
 from attrs import define, field, frozen
@@ -28,7 +28,6 @@ from ...trees.seed import (
 from ..json_text import not_json, read_json
 from ..json_tree import JsonNode, JsonPath, JsonRead, path_text
 from .expressions import Texts
-from .parts import Asked, Part, Parts
 from .steps import Fields, Steps
 from .validation import Shapes, other_form
 from .where import Cases, Wheres
@@ -36,7 +35,7 @@ from .where import Cases, Wheres
 if TYPE_CHECKING:
     from pydantic import BaseModel
 
-__all__ = ["MAX_FIELDS", "MAX_KEYWORDS", "MAX_STEPS", "Left", "SeedRead", "read_seed", "seed_in"]
+__all__ = ["MAX_FIELDS", "MAX_KEYWORDS", "MAX_STEPS", "SeedRead", "read_seed", "seed_in"]
 
 MAX_STEPS = 1_000
 MAX_FIELDS = 200
@@ -47,19 +46,6 @@ MAX_FILTER = 1_000
 """Conditions of a filter, with those of the filters that it uses: each use doubles what it is used in."""
 MAX_EXPRESSIONS = 100_000
 """Characters of all expressions together."""
-
-
-@frozen(eq=False)
-class Left:
-    """What reading leaves for the reading of a seed like it. ``parts`` stand for the steps that could be read, in their order.
-
-    ``by_text`` are those without a fault. ``renamed``: where the document's tree was changed.
-    """
-
-    parts: Sequence[Part] = ()
-    by_text: Mapping[str, Part] = field(factory=dict, repr=False)
-    form: Form | None = None
-    renamed: Sequence[JsonPath] = ()
 
 
 @frozen
@@ -74,7 +60,6 @@ class SeedRead:
     draft: FormulaSeed | None
     diagnostics: tuple[Diagnostic, ...]
     source: Source
-    left: Left = field(factory=Left, eq=False, repr=False)
 
     @property
     def ok(self) -> bool:
@@ -116,8 +101,8 @@ def read_seed(source: "Source | str | Mapping[str, Any]") -> SeedRead:
     return seed_in(read_json(source))
 
 
-def seed_in(read: JsonRead, before: Left | None = None) -> SeedRead:
-    """Read a seed from a document that was read already. ``before`` is left by one like it: what is as it was there is not read again."""
+def seed_in(read: JsonRead) -> SeedRead:
+    """Read a seed from a document that was read already."""
     source = read.source
     if read.root is None:
         return SeedRead(None, None, read.diagnostics, source)
@@ -131,11 +116,11 @@ def seed_in(read: JsonRead, before: Left | None = None) -> SeedRead:
     form = _form(read.root, found)
     if form is None:
         return SeedRead(None, None, tuple(sorted(found, key=sort_key)), source)
-    reader = _Reader(source, read.root, form, found, Left() if before is None else before)
+    reader = _Reader(source, read.root, form, found)
     draft = reader.seed()
     if draft is None or has_errors(draft.diagnostics):
-        return SeedRead(None, draft, tuple(sorted(found, key=sort_key)), source, reader.left())
-    return SeedRead(draft, None, draft.diagnostics, source, reader.left())
+        return SeedRead(None, draft, tuple(sorted(found, key=sort_key)), source)
+    return SeedRead(draft, None, draft.diagnostics, source)
 
 
 def _form(root: JsonNode, found: list[Diagnostic]) -> Form | None:
@@ -174,23 +159,10 @@ class _Reader:
     form: Form
     found: list[Diagnostic]
     """Begins with what is wrong with the JSON."""
-    before: Left
-    faults: Sequence[Diagnostic] = field(init=False)
     shapes: Shapes = field(init=False)
-    parts: Parts | None = field(default=None, init=False)
 
     def __attrs_post_init__(self) -> None:
-        self.faults = tuple(self.found)
         self.shapes = Shapes(self.root, _KEYS[self.form].outputs, self.found)
-
-    def left(self) -> Left:
-        """Return what is left for a seed like this."""
-        renamed = self.shapes.renamed
-        if self.shapes.has_enough:  # it has left as it is what it would rename in another text
-            renamed = [()]
-        if self.parts is None:
-            return Left((), self.before.by_text, self.before.form, renamed)
-        return Left(self.parts.made, self.parts.now, self.form, renamed)
 
     def seed(self) -> FormulaSeed | None:
         from .model import OPERATIONS, FieldModel, Seed000Model, Seed002Model
@@ -309,22 +281,15 @@ class _Reader:
     ) -> tuple[SeedStep, ...]:
         from .model import Else, Step000Model, When
 
-        items, text = node.items if node else (), self.source.text
-        names = Asked(frozenset(name for item in items if isinstance(name := _name_of(item), str)))
-        known = Asked(frozenset(fields))
-        before = self.before.by_text if self.before.form == self.form else {}
-        self.parts = parts = Parts(before, names, known, self.faults)
+        items = node.items if node else ()
+        names = frozenset(name for item in items if isinstance(name := _name_of(item), str))
+        known = frozenset(fields)
         texts = Texts(self.source, self.found)
         cases = Cases(names, texts, lambda rule, at, is_else: self.shapes.fits(Else if is_else else When, rule, at))
         reader = Steps(self.found, texts, Wheres(names, known, self.found), cases)
         made: list[SeedStep] = []
         for number, item in enumerate(items):
             at: JsonPath = (key, number)
-            written, told = text[item.start : item.end], len(self.found)
-            if (step := parts.find(written, item, texts)) is not None:
-                made.append(step)
-                continue
-            parts.begin()
             if self.form == "000":
                 fits = self.shapes.fits(Step000Model, item, at)
             else:
@@ -335,7 +300,6 @@ class _Reader:
             step = reader.formula(item, at) if self.form == "000" else reader.read(item, at)
             if step is not None:
                 made.append(step)
-                parts.put(written, item, step, texts, is_faulty=len(self.found) > told)
         return tuple(made)
 
 

@@ -6,7 +6,7 @@ from collections.abc import Callable, Collection, Mapping, Sequence
 from keyword import iskeyword
 from typing import TYPE_CHECKING, Any, get_args
 
-from attrs import define, evolve, field
+from attrs import define, evolve
 
 from ...diagnostic import Diagnostic, Edit, nearest
 from ...source import Span
@@ -250,7 +250,6 @@ class Shapes:
     outputs: str
     found: list[Diagnostic]
     told: int = 0
-    renamed: list[JsonPath] = field(factory=list, init=False)
     """Where a key was taken for another: the document's tree is not what its text says there."""
 
     @property
@@ -289,7 +288,6 @@ class Shapes:
         if meant is None or meant in parent.fields:
             return False
         self._tell(evolve(misfit, hints=hints, edits=edits))
-        self.renamed.append(misfit.path)
         mappings: tuple[Any, ...] = (
             parent.value,
             parent.fields,

@@ -1,12 +1,12 @@
 """What a lint rule of seeds is and what it is given: the seed, the document it was read from, and what it is checked against."""
 
 import json
-from collections.abc import Callable, Collection, Hashable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from functools import cached_property
 from typing import Any, TypeAlias
 
 import attrs
-from attrs import define, evolve, field, frozen
+from attrs import evolve
 
 from ...catalogue.rules import RULES
 from ...diagnostic import Diagnostic, Edit, Severity, nearest
@@ -20,74 +20,7 @@ from .. import Lint as AnyLint
 from .. import Suggestions, lint
 from .facts import Facts, counts, expressions_of, facts_of, uses_of
 
-__all__ = ["Context", "Kept", "Lint", "Looked", "Looking", "lint", "lint_of_steps"]
-
-
-# Which steps of a seed a check looks at: of a thousand, an editor changes one, and of the others was said what is still true.
-# What a rule says of a step is told by what the step says, by the fields, and by what the names in it stand for. Where these are as
-# they were and nothing was said, nothing is said again; of all other steps the rule is asked. So what is told is what a full check
-# tells.
-
-
-@frozen(eq=False)
-class Looked:
-    """What a check left behind, by the tokens of its steps: what they say, and which rules said something of which.
-
-    ``around`` is what stands around the steps, ``meanings`` what each name stands for.
-    """
-
-    around: Any
-    meanings: Mapping[str, Hashable]
-    facts: Mapping[Hashable, Facts]
-    said: Mapping[Hashable, frozenset[Hashable]]
-
-
-@define(eq=False)
-class Looking:
-    """One check: ``tokens`` are what the steps are known by, ``facts`` what they say. ``fresh``: all rules are asked of them."""
-
-    tokens: Sequence[Hashable]
-    facts: Sequence[Facts]
-    fresh: frozenset[int]
-    _again: dict[Hashable, list[int]]
-    _said: dict[int, set[Hashable]] = field(factory=dict, init=False)
-
-    @classmethod
-    def after(
-        cls, before: Looked | None, tokens: Sequence[Hashable], facts: Sequence[Facts], around: Any, meanings: Mapping[str, Hashable]
-    ) -> "Looking":  # fmt: skip
-        """Return what is to be looked at, after a check of a seed like it."""
-        if before is None or before.around != around:
-            return cls(tokens, facts, frozenset(range(len(tokens))), {})
-        changed = {
-            name for name in before.meanings.keys() | meanings.keys() if before.meanings.get(name) != meanings.get(name)
-        }
-        fresh: set[int] = set()
-        again: dict[Hashable, list[int]] = {}
-        for index, token in enumerate(tokens):
-            rules = before.said.get(token)
-            if rules is None or not changed.isdisjoint(facts[index].names):
-                fresh.add(index)
-                continue
-            for rule in rules:
-                again.setdefault(rule, []).append(index)
-        return cls(tokens, facts, frozenset(fresh), again)
-
-    def at(self, rule: Hashable) -> Sequence[int]:
-        """Return the steps that a rule is asked of, in their order."""
-        return sorted(self.fresh.union(self._again.get(rule, ())))
-
-    def says(self, rule: Hashable, index: int) -> None:
-        """Note that a rule says something of a step."""
-        self._said.setdefault(index, set()).add(rule)
-
-    def looked(self, around: Any, meanings: Mapping[str, Hashable]) -> Looked:
-        """Return what the check leaves behind, once all rules were asked."""
-        said: dict[Hashable, frozenset[Hashable]] = {}
-        nothing: frozenset[Hashable] = frozenset()
-        for index, token in enumerate(self.tokens):  # a text that stands twice is one token
-            said[token] = said.get(token, nothing) | self._said.get(index, nothing)
-        return Looked(around, meanings, dict(zip(self.tokens, self.facts, strict=True)), said)
+__all__ = ["Context", "Kept", "Lint", "lint", "lint_of_steps"]
 
 
 @attrs.frozen
@@ -115,8 +48,6 @@ class Context:
     seed: FormulaSeed
     contexts: Sequence[Mapping[str, Any]] | None = None
     kept: Kept | None = None
-    looking: Looking | None = None
-    """Which steps are to be looked at; None: all, by all rules."""
     _suggestions: Suggestions = attrs.field(factory=lambda: Suggestions(near=_near), init=False, eq=False, repr=False)
     _nodes: dict[int, Mapping[str, Node]] = attrs.field(factory=dict, init=False, eq=False, repr=False)
 
@@ -262,7 +193,7 @@ class Context:
     @cached_property
     def facts(self) -> Sequence[Facts]:
         """What each step of ``seed.steps`` says, by itself."""
-        return [facts_of(step) for step in self.seed.steps] if self.looking is None else self.looking.facts
+        return [facts_of(step) for step in self.seed.steps]
 
     @cached_property
     def uses(self) -> Sequence[Sequence[str]]:
@@ -340,16 +271,12 @@ OfStep: TypeAlias = Callable[[Context, SeedStep], Iterable[Diagnostic]]
 
 
 def lint_of_steps(code: str) -> Callable[[OfStep], Lint]:
-    """Make the function below the rule for ``code``; it is asked of each step that is to be looked at."""
+    """Make the function below the rule for ``code``; it is asked of each step."""
 
     def made(find: OfStep) -> Lint:
         def in_all(context: Context) -> Iterator[Diagnostic]:
-            looking, steps = context.looking, context.seed.steps
-            for index in range(len(steps)) if looking is None else looking.at(find):
-                for found in find(context, steps[index]):
-                    if looking is not None:
-                        looking.says(find, index)
-                    yield found
+            for step in context.seed.steps:
+                yield from find(context, step)
 
         return Lint(code, in_all)
 

@@ -162,11 +162,11 @@ class _Reader:
     _last: Reading | None = field(default=None, init=False)
 
     def read(self, language: Language, source: Source) -> Reading:
-        """Return the reading of a text: of the last one, the same; of another, a new one that goes on from the last."""
+        """Return the reading of a text: of the last one, the same."""
         with self._lock:
             last = self._last
             if last is None or last.source is not source:
-                last = Reading(language, source) if last is None else last.changed(source)
+                last = Reading(language, source)
                 last.faults  # noqa: B018  # reads it: two threads would else read it twice
                 self._last = last
             return last

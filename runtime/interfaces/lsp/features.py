@@ -157,7 +157,7 @@ def _formatting_edits(reading: Reading) -> str | None:
         from ....lang.printer.gasl_printer import format_gasl
 
         text = format_gasl(reading.program)
-    again = reading.changed(Source(text, reading.source.name))
+    again = Reading(reading.language, Source(text, reading.source.name))
     is_same = (
         again.script.items == reading.script.items
         if reading.language == "lwt"

@@ -233,8 +233,6 @@ class Recovery:
         self._reasons: list[tuple[str, Span]] = []
         self.root: list[Item] = []
         self._frames: list[_Frame] = []
-        self.has_longest = False
-        """Whether there was a statement so long that how the whole text failed would have counted."""
 
     def run(self) -> tuple[tuple[Item, ...], list[Fault]]:
         """Go through the text once."""
@@ -265,11 +263,6 @@ class Recovery:
         while self._frames:
             self._unclosed(self._frames.pop(), end)
         return tuple(self.root), self.faults
-
-    @property
-    def is_between(self) -> bool:
-        """Say whether what comes next begins anew: no block is open, and no reason waits for its command."""
-        return not self._frames and not self._reasons
 
     @property
     def _items(self) -> list[Item]:
@@ -322,7 +315,6 @@ class Recovery:
         if not chunk.joins:
             # Reading a very long statement takes a while, and where it fails is known: the whole text failed there.
             here = chunk.end - chunk.start > LONGEST and not self._frames
-            self.has_longest |= here
             here = here and self._failure is not None and chunk.start <= self._failure.offset <= chunk.end
             found = self._failure if here else read(text, chunk.start, chunk.end)
         if isinstance(found, Read):

@@ -191,7 +191,7 @@ def need_prompt() -> None:
             "repl: its extra is not installed",
             "pip install 'knotwork[repl]'; without it commands come by -c, -f or stdin",
         )
-    import_module("..repl.terminal", __package__)
+    import_module("...repl.terminal", __package__)
 
 
 async def run_prompt(asked: ReplAsked, desk: Desk, life: Life) -> int:
