@@ -250,7 +250,6 @@ class GraphAdapter(Protocol):
 # The file is a JSON object, ``{id: text}`` or ``{id: {"content": text, ...}}``, as nano-graphrag and LightRAG keep theirs
 # (``kv_store_text_chunks.json``).
 
-
 _MOST_BYTES = 1 << 30
 
 

@@ -20,7 +20,6 @@ __all__ = ["NAMED", "Shelf", "Table", "named_file", "named_folder", "named_opene
 
 # Who may read and write what is made: folders of the user's own are closed to others, whatever the umask says.
 
-
 NAMED = 0o644
 """The most that a file gets which somebody named: the umask takes more away, and nothing gives the group or others a right to write."""
 

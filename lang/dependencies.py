@@ -244,7 +244,6 @@ def critical_path(graph: Graph, weight: Callable[[str], float] = lambda _: 1.0) 
 
 # A graph of steps as text for two drawing programs: Mermaid and Graphviz. Arrows run the way the data flows.
 
-
 Diagram = Mapping[str, tuple[str, ...]]
 """For each step those that it takes from."""
 

@@ -2,7 +2,7 @@
 
 from ..lang.errors import KnotworkError
 
-__all__ = ["RequestError", "WrongFile", "check_pairs", "shown"]
+__all__ = ["Misused", "RequestError", "WrongFile", "check_pairs", "shown"]
 
 
 class RequestError(KnotworkError, ValueError):
@@ -38,3 +38,15 @@ def check_pairs(name: str, text: str) -> None:
         text.encode()
     except UnicodeEncodeError:
         raise RequestError(name, "half of a surrogate pair is no text") from None
+
+
+# What can't be done as it was asked: the one error that every interface translates into its own way of saying so.
+
+
+class Misused(Exception):
+    """What was asked can't be done: ``message`` says what, ``hint`` what to type instead. Exit code 2 of the command."""
+
+    def __init__(self, message: str, hint: str = "") -> None:
+        super().__init__(message)
+        self.message = message
+        self.hint = hint

@@ -105,7 +105,6 @@ _LIMITS: Mapping[str, tuple[Callable[[Any], bool], str]] = {
 # What ends every loop: a limit in seconds, an event that cancels, rounds that repeat. Nothing is under way when time ended
 # something.
 
-
 _Made = TypeVar("_Made")
 
 

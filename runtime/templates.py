@@ -305,7 +305,6 @@ def _missing(reference: Reference, position: int, what: str, hint: str = "", kin
 # Placeholders are filled in one pass: what is put in is never read again, whatever stands in it. What comes from outside is put
 # between fences (``commands.excerpts.fenced``) by whoever fills in.
 
-
 _PLACEHOLDER = re.compile(r"\{\{([a-z_]+)\}\}|\{([a-z_]+)\}")
 _LINE = re.compile(r"^\{([a-z_]+)\}[ \t]*$\n*", re.MULTILINE)
 

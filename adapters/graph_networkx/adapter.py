@@ -228,7 +228,6 @@ def _ends(end: Any) -> Any:
 
 # A graph in summary (``lang.schema``), from one pass over its attributes, and the hash that tells whether it changed.
 
-
 MOST_DISTINCT = 10_000
 """Different values that are counted of an attribute; with more, ``distinct`` is None and the frequent values are of what was counted."""
 

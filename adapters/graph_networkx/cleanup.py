@@ -28,7 +28,6 @@ __all__ = ["normalise"]
 # that CONTAINS still finds words in it. - Numbers are read where every text is one. Other formats (CSV) have no types to begin
 # with.
 
-
 SEPARATOR = "<SEP>"
 _NUMBER = re.compile(r"-?(?:0|[1-9][0-9]*)(\.[0-9]+)?([eE][+-]?[0-9]+)?", re.ASCII)
 _PROSE_NAMES = frozenset({"description", "summary", "content", "text", "abstract"})

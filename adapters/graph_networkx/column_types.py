@@ -18,7 +18,6 @@ __all__ = ["Array", "Coded", "Leaf", "Mask", "Numbers", "numbers_of"]
 
 # Finding a text in many texts at once: they lie side by side in one buffer, and the search runs through that.
 
-
 _BETWEEN = b"\xff"
 """Stands before and after each text; no byte of UTF-8 is this one, so nothing is found across two texts."""
 _LARGEST = 256 << 20
@@ -86,7 +85,6 @@ class TextSearch:
 
 
 # What columns ask of a comparison or a test for null, and the types they share.
-
 
 Leaf: TypeAlias = Comparison | NullTest
 Mask: TypeAlias = NDArray[np.bool_]
@@ -266,7 +264,6 @@ class Coded:
 
 
 # A column of numbers: the numbers themselves, null as NaN, and their order for ranges that few rows satisfy.
-
 
 _EXACT = 2**53 - 1
 """Up to here a float is one integer and no other: 2**53 as a float may have been 2**53 + 1."""

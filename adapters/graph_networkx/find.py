@@ -24,7 +24,6 @@ __all__ = ["MISSING", "StaleGraphWarning", "find", "node_named", "plan_of", "pos
 
 # ``ORDER BY``: several fields, each up or down, null last either way, otherwise the order there was.
 
-
 Row = TypeVar("Row", bound=tuple[Any, ...])
 
 
@@ -56,7 +55,6 @@ def by_columns(graph: Any, kept: Computed, kind: Kind, order: Sequence[Order], p
 
 # From the id that an item shows to the graph's own node, or nothing.
 
-
 MISSING: Any = object()
 """No node has that id."""
 
@@ -86,7 +84,6 @@ def _texts(graph: Any, kept: Computed) -> Mapping[str, Any]:
 # Finding out that attributes were written past NetworkX's methods, which empty no cache (NetworkX issue 7344).
 # Every search that uses columns compares a few rows of the columns it reads with the live graph; the rows move on from search to
 # search. What disagrees is warned of and made anew.
-
 
 Watched: TypeAlias = "tuple[tuple[Column, Callable[..., Any]], ...]"
 """Columns, and how the same is read from a row of the live graph."""

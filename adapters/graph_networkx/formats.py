@@ -37,7 +37,6 @@ __all__ = [
 # The expat that comes with Python does the reading. Feeding it small pieces of a huge tag costs quadratic time in the versions
 # before 2.6, so a tag or comment is bounded too.
 
-
 DEEPEST = 100
 """Elements inside each other at most. NetworkX's own files have 4 levels, yEd's below 20."""
 
@@ -188,7 +187,6 @@ def read_edges(data: bytes, name: str, warn: Callable[[str], None], *, kind: str
 # Node-link JSON: ``{"directed", "multigraph", "graph", "nodes": [{"id", ...}], "edges" or "links": [{"source", "target", ...}]}``.
 # NetworkX's shape, d3's too where its links name ids. Strict: one value a name, and numbers that JSON has.
 
-
 _SHAPE = '{"nodes": [{"id": "a"}, {"id": "b"}], "edges": [{"source": "a", "target": "b"}]}'
 
 
@@ -321,7 +319,6 @@ def _decoded(data: bytes, name: str) -> Any:
 # Arguments are literal numbers; random graphs have the fixed seed 0 unless one is given. Before a graph is made, its number of
 # edges is estimated and bounded.
 
-
 LARGEST = 2_000_000
 """Nodes and edges that a generated graph may have together, by estimate."""
 
@@ -437,7 +434,6 @@ def _made(name: str, function: str, numbers: tuple[int | float, ...], keywords: 
 
 
 # GEXF, through NetworkX's own reader: the XML is looked over first, and everything that the reader raises translated.
-
 
 _FAULTS = (
     nx.NetworkXException,

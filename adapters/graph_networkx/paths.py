@@ -21,7 +21,6 @@ __all__ = ["Block", "Endpoints", "Filter", "Shortest", "search_paths"]
 
 # Which nodes or edges may be on a path, asked once of each that a search comes by.
 
-
 _UNASKED, _NO, _YES = 0, 1, 2
 
 
@@ -203,7 +202,6 @@ def _step(block: Block, forward: Adjacency, mask: Array | None, nodes: Filter | 
 # From each start the distances grow level by level. The paths to the ends of one level are grown forwards along edges that lead one
 # level further, through nodes that were reached backwards from these ends: each partial path is the beginning of a path that is
 # found.
-
 
 _PAIRS_BLOCK = 1 << 12
 """Edges by which a block of partial paths may grow in one step: the first paths come soon, however many there are."""

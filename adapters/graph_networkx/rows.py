@@ -51,7 +51,6 @@ __all__ = [
 # float | | bytes | text, what is no UTF-8 escaped | | NaN; an infinity | null; in conditions an infinity is the number that it is |
 # | mappings | objects, their keys as text | | anything else | its ``str()`` |
 
-
 _SIMPLE_TYPES = frozenset({str, int, bool, type(None)})
 _DEEPEST = 200
 
@@ -131,7 +130,6 @@ def node_id(node: Any) -> NodeId:
 
 # Values made fit for JSON, UTF-8 and 64 bits, which is what the state and the models take.
 
-
 LARGEST = 2**63 - 1
 _FITTING_DEEPEST = 200
 
@@ -200,7 +198,6 @@ def digits(value: int) -> str:
 
 
 # Looking at every node or edge of the live graph. Always right, whatever was written to the graph and how.
-
 
 Kind = Literal["nodes", "edges"]
 _CHUNK, _WIDE_CHUNK = 8192, 64
@@ -330,7 +327,6 @@ def readers_of(graph: Any, kind: Kind) -> Readers:
 
 
 # Items: what a node, an edge and a path of the graph look like outside. See ``docs/design/gasl.md#items``.
-
 
 _NODE = reserved("nodes", False)
 _IDS = frozenset({str, int})

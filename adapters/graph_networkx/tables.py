@@ -210,7 +210,6 @@ def _adjacency(
 # directly (``graph.nodes[a]["x"] = 1``) leave it as it is: see ``audit``. A view of another graph is not told when that one
 # changes, so nothing is kept for it.
 
-
 _KEY = "knotwork"
 _MOST_PREPARED = 512
 _WIDE = 50
@@ -449,7 +448,6 @@ def _width(many: int) -> type[np.unsignedinteger[Any]]:
 
 
 # A condition over columns: which of many rows satisfy it, at once. As in the generated code, NOT asks for what is false.
-
 
 Columns = Callable[[Field], Column | None]
 

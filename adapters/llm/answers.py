@@ -42,7 +42,6 @@ __all__ = [
 # JSON Schema against answers, bounded: neither a hostile schema nor a hostile answer holds the event loop.
 # What ``jsonschema`` does by Python's ``re`` or by comparing all with all is replaced; the rest is given two seconds.
 
-
 _SECONDS = 2.0
 """Processor time for one answer. Some 40,000 steps on a slow machine; answers take a few hundred."""
 _PATTERN_SECONDS = 0.2

@@ -20,9 +20,9 @@ from . import (
     Usage,
 )
 from .answers import answer_format, instructions, prose_of, strict_ready, unwrap
-from .errors import in_band_error, status_error
 from .http import Broken, body_object, count, event_object, finish_stream, joined, server_events, unfinished, whole_body
 from .sdk import DEFAULT_TIMEOUT, SDKModel
+from .service_errors import in_band_error, status_error
 from .strict_schema import Strictness
 from .tools import about_tools, called_text, marked, message_tools, offered
 

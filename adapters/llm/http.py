@@ -20,8 +20,8 @@ from attrs import define, field
 
 from . import BadAnswer, LLMError, Notice, RateLimited, Truncated, Unavailable, Usage
 from .answers import read_json
-from .errors import in_band_error, status_error
 from .keys import hidden
+from .service_errors import in_band_error, status_error
 
 __all__ = [
     "MAX_BODY",
@@ -46,7 +46,6 @@ __all__ = [
 
 # Connections in many small pools: httpx's pool looks at every connection it has for each request, which is slow with hundreds.
 # A pool is filled before the next one is used, so that few calls at a time share few connections.
-
 
 _EACH = 4
 """Requests under way in one pool. At 200 at a time a call takes a quarter less of the processor than in one pool of all."""

@@ -22,9 +22,9 @@ from . import (
     Usage,
 )
 from .answers import answer_format, instructions, prose_of, read_json, strict_ready, unwrap
-from .errors import status_error
 from .http import Broken, body_object, count, event_object, finish_stream, joined, server_events, unfinished, whole_body
 from .sdk import DEFAULT_TIMEOUT, SDKModel
+from .service_errors import status_error
 from .strict_schema import Strictness
 from .tools import about_tools, called_text, custom_tool, function_tools, marked, offered, read_grammar
 
@@ -32,7 +32,6 @@ __all__ = ["OpenAIModel"]
 
 
 # The reading of what chat completions answer: a body or a stream, of text or of calls, made one whole answer or an error.
-
 
 _WHOLE = frozenset(("stop", "eos", "eos_token", "end_turn", "stop_sequence"))
 _CUT = frozenset(("length", "max_tokens", "model_length", "abort", "cancelled"))

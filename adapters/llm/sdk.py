@@ -19,10 +19,10 @@ from . import (
     Truncated,
     Unavailable,
 )
-from .errors import status_error
 from .http import MAX_BODY, BodyTooLarge, BodyUnreadable, BoundedClient, Broken, Watch, connection_hint, watching
 from .keys import hidden
 from .middleware import Own, Patience
+from .service_errors import status_error
 
 __all__ = ["DEFAULT_TIMEOUT", "SDKModel"]
 

@@ -301,7 +301,6 @@ def _nullable(form: dict[str, Any]) -> dict[str, Any]:
 # A service may still refuse what is said here (an older model, another server); its adapter then asks without, and remembers it. A
 # cassette is asked as the model was that it was made with, so that a recorded run can be replayed.
 
-
 _SERVICES = ("openai:", "http://", "https://")
 _LONG = 3_000
 """Tokens of a long answer of a model in this process: beside a prompt they fit its context."""

@@ -28,7 +28,6 @@ __all__ = ["advanced", "applied", "past", "patch", "patched", "record", "recover
 # "key"}``, ``{"do": "list" | "dict" | "counter", "key", ...}`` with what changes in items, fields, counts and evidence. A vector's
 # change is ``{"length", "set": {index: value}, "more": [...]}``, a table's ``{"set": {name: value}, "drop": [name]}``.
 
-
 OPERATIONS = frozenset({"put", "drop", "list", "dict", "counter"})
 
 

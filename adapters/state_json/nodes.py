@@ -38,7 +38,6 @@ __all__ = [
 # length. A version that is extended a second time (a fork, a rolled-back block) gets a layer of its own above. So a fork costs
 # nothing, and appending costs what is appended.
 
-
 _LAYERS = 8  # a look-up goes through as many at most
 
 

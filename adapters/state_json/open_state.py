@@ -27,7 +27,6 @@ __all__ = ["fork_directory", "open_store", "read_brief"]
 # A clean close leaves a mark (``log.seal``) that knows ``state.json`` by its hash. Where nothing was committed since, a state that
 # is damaged elsewhere is there as a whole, and nothing has to be given up.
 
-
 Opened = tuple[Log | None, Moment, Commits, list[str]]
 """The open log (None: it is only read), the state, its commits, and what a person should know."""
 

@@ -250,7 +250,6 @@ EMPTY_TABLE = Table(_NOTHING, 0)
 # The tree's shape follows from the length alone (all is full but the right edge), so equal vectors have equal digests, and every
 # node keeps its digest: after a small change only the path is hashed again.
 
-
 _VECTOR_BITS = 5
 
 WIDTH = 1 << _VECTOR_BITS

@@ -116,7 +116,6 @@ def written_form(node: Node, *, raw: bool = False) -> dict[str, Any]:
 
 # A bounded look at a state, for prompts and people: however large it is, what is shown is not.
 
-
 _SAMPLE = 3
 _TEXT = 200
 _PARTS = 12
@@ -350,7 +349,6 @@ class Entries(Sequence[Mapping[str, Any]]):
 
 
 # The commits of a session by hash. They share all that they have in common; the oldest are let go of.
-
 
 MOST = 1000
 """Commits that are surely at hand; at most twice as many are held."""

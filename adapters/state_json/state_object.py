@@ -263,7 +263,6 @@ def _wrong(path: str, why: str) -> StateError:
 
 # ``state.json``: the state as people read it. Written whole and put in place at once; never read for a directory's state.
 
-
 NAME = "state.json"
 
 

@@ -36,7 +36,6 @@ __all__ = ["JsonNode", "StringMap", "not_json", "path_text", "read_json"]
 # Nothing is taken for one that a missing comma or a missing quote explains as well: each pair has to stand as quotes do in writing,
 # and the text has to end on the same line where JSON goes on.
 
-
 _QUOTE = re.compile(r'(?<!\\)(?:\\\\)*+(?P<quote>")')
 _GOES_ON = re.compile(r"[ \t]*+(?:,?[ \t]*+\r?\n|[,}\]])")
 """What follows a text that ends: a comma, a closing bracket, the end of the line."""

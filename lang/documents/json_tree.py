@@ -160,7 +160,6 @@ class StringMap:
 # The scalars of JSON text: strings, numbers and words, with what is usually wrong in them.
 # Each function reads at an offset and returns the value, where it ends, and a fault or None; edits are exact.
 
-
 CLOSING = {'"': '"', "'": "'", "\u201c": "\u201d", "\u201e": "\u201c", "\u2018": "\u2019"}
 """The quotes that strings are found in, and what closes them; JSON knows the first only."""
 

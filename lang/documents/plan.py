@@ -296,7 +296,6 @@ def _as_source(plan: Mapping[str, Any]) -> Source | Diagnostic:
 # The shape of a plan, as models and clients are told it. See ``docs/design/gasl.md#the-plan-object``. Imports pydantic: import it
 # late.
 
-
 MAX_COMMANDS = 10_000
 
 

@@ -19,7 +19,6 @@ __all__ = ["FORMS", "MOST", "Check", "CheckError", "read_check", "too_large_in"]
 
 # Patterns from outside, bounded: RE2's own, and those of a JSON Schema, which Python's engines compile.
 
-
 _MEMORY = 8 << 20
 _LARGEST = 20_000
 """The most instructions of a pattern's program."""

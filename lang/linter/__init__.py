@@ -68,7 +68,6 @@ class Suggestions:
 # Several codes are parted by commas; without brackets all are meant. Comments may stand between, a blank line may not. Faults of
 # syntax can't be silenced: there is nothing to run. What else is said of a step or a command that can't be read can be.
 
-
 _IGNORE = re.compile(r"#[ \t]*knotwork:[ \t]*ignore\b[ \t]*(?:\[(?P<codes>[^\[\]]*)\])?")
 _BLANK_LINE = re.compile(r"\n[ \t\r]*\n")
 

@@ -56,7 +56,6 @@ def shown(text: str, limit: int = 30) -> str:
 
 # Edits applied to a text, and the way back: from spans of the repaired text to spans of the text as it was given.
 
-
 _N = TypeVar("_N", bound=Node)
 
 
@@ -128,7 +127,6 @@ def respan(node: _N, move: Callable[[Span], Span]) -> _N:
 # Which lines outside of commands and steps are text by all signs, so that nothing is lost where they become remarks.
 # A line that only may be text gets no such edit: who makes the edits of a check without a look would run a program with a part of
 # it left out.
-
 
 _ASKED = (
     "SHOW LIST DISPLAY PRINT RETURN GIVE TELL ASK DESCRIBE SUMMARIZE SORT ORDER FILTER GET FETCH SEARCH LOOKUP LOAD SAVE STORE"

@@ -129,7 +129,6 @@ def seed_schemas() -> tuple[Mapping[str, Any], Mapping[str, Any]]:
 
 # The checker of each language, given what is known beside the text.
 
-
 _Found = list[tuple[Known, tuple[Diagnostic, ...]]]
 
 

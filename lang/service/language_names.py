@@ -69,7 +69,6 @@ Names: TypeAlias = tuple[Occurrence, ...]
 
 # The programs and expressions in the strings of a script: what they say, and where that stands in the script.
 
-
 _FARTHEST = 300
 """Characters by which escapes and references may have moved a place that is looked for."""
 
@@ -129,7 +128,6 @@ def insides_of(item: Step | Comment, text: str) -> Iterator[Inside]:
 
 # The names of a GASL program: variables and keys of the state.
 
-
 _IN_BRACES = re.compile(r"\$\{[ \t]*(?P<name>[A-Za-z_][A-Za-z0-9_]*|`(?:[^`\r\n]|``)+`)")
 _KEPT = "a key of the state keeps its name: what is kept has it"
 _GIVEN = "error is what CATCH gives; it has no other name"
@@ -165,7 +163,6 @@ def _name(name: str) -> str | None:
 
 
 # The names of an expression: the variables of its comprehensions, and what it is given.
-
 
 _FOR = re.compile(r"for\s+(?P<name>[A-Za-z_][A-Za-z0-9_]*)")
 
@@ -252,7 +249,6 @@ def _id(name: str) -> str | None:
 
 
 # The names of a seed: its steps (filters too) and its extracted fields, in the document's strings and in expressions inside them.
-
 
 _EXPRESSIONS = ("expr", "formula", "when")
 _TAKEN = frozenset({"extractions"})

@@ -164,7 +164,6 @@ class Known:
 
 # Texts of data as markdown: nothing in a name, a value or a prompt can become markup, or a picture of it grow without end.
 
-
 _LONGEST = 60
 _OFFERED = 10
 _MARKUP = frozenset("\\`*_{}[]()<>#+-!|~&$")

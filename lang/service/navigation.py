@@ -292,7 +292,6 @@ def _named(node: JsonNode | None, kind: SymbolKind, detail: str) -> Iterator[Sym
 
 # What can be folded.
 
-
 _COMMENTS = re.compile(r"(?:^[ \t]*+#[^\n]*+(?:\n|\Z)){2,}", re.MULTILINE)
 
 
@@ -342,7 +341,6 @@ def _seed_folds(reading: Reading) -> Iterator[tuple[int, int]]:
 
 
 # What there is to say of what stands at a place: the same that completion says when it offers it, and who binds and uses a name.
-
 
 _BRACKETS = re.compile(r"\[[^\[\]\n]*\]")
 _NAMING = frozenset({"variable", "step", "property", "string"})

@@ -20,7 +20,6 @@ __all__ = ["tokens_in", "tokens_of"]
 
 # The tokens of a script. A step begins at a head and ends at its closing parenthesis; what stands between steps has none.
 
-
 _OUTSIDE = re.compile(
     rf"^[ \t]*+(?:(?P<comment>\#[^\n]*+)|(?={HEAD.pattern})(?P<head>\([^)]*+\)[ \t]*+)=)", re.MULTILINE
 )
@@ -142,7 +141,6 @@ def _reference(text: str, start: int, end: int) -> Iterator[Token]:
 
 # The tokens of a GASL text. A statement's words are told apart by the parser, once for all statements of the same shape.
 # The shape is the statement with each name, text and number replaced by a sample: a file of a thousand lines has a few dozen.
-
 
 _LEXEME = re.compile(
     r"""(?P<newline>\n)|(?P<comment>\#[^\n]*+)"""
@@ -271,7 +269,6 @@ def _command_words() -> frozenset[str]:
 
 # The tokens of an expression, as far as the parser can follow it; behind that, of each word for itself.
 
-
 _EXPR_LEXEME = re.compile(
     r"""(?P<string>"(?:[^"\\\n]|\\.)*+"?|'(?:[^'\\\n]|\\.)*+'?)|(?P<number>[0-9][0-9.]*+)|(?P<word>[^\W\d]\w*+)"""
     r"""|(?P<operator>\*\*|//|[=!<>]=|[+\-*/%<>=])"""
@@ -333,7 +330,6 @@ def _expr_plain(text: str) -> Iterator[Token]:
 
 
 # The tokens of a seed's document: keys, values, and those of the expressions inside its strings.
-
 
 _JSON_LEXEME = re.compile(
     r'(?P<key>"(?:[^"\\\n]|\\[^\n])*+"(?=[ \t\r\n]*+:))|(?P<string>"(?:[^"\\\n]|\\[^\n])*+"?)'

@@ -218,7 +218,6 @@ def usage_json(calls: int, usage: Usage) -> dict[str, int]:
 
 # What is asked of an iterative answer: the seed's parameters with its names, defaults and bounds, and ours beside them.
 
-
 ITERATIONS = 10
 """The most iterations: the seed's bound."""
 ATTEMPTS = 8

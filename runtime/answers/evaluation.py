@@ -34,7 +34,6 @@ __all__ = ["Evaluating", "Verdict", "as_evaluator", "as_evaluators", "check_eval
 # White space around an answer does not count. A check gives 1.0 or 0.0, what it wants, and what was found. Its time is bounded: a
 # pattern that would take longer than about a second for a long answer fails it, a schema is given two.
 
-
 _WORK = 100_000_000
 """Instructions of a pattern times bytes of an answer; RE2 takes about a second for them at worst."""
 _QUICK = 1_000_000

@@ -25,7 +25,6 @@ __all__ = ["ANSWER_SCHEMA", "Ask", "Asker", "Generator", "Losses", "feedback_on"
 # An answer and what a judge said of it are data: they stand between fences that they can't contain, bounded in length. Only where a
 # template asks for ``{wants}`` suggestions stand there as sentences, each on one line.
 
-
 _REASONING = 4_000
 _SUGGESTION = 600
 

@@ -94,7 +94,6 @@ def _sentence(failed: Failed | Fault | None) -> str:
 # See ``docs/design/loops.md#iterative-answers``.
 # A round that was begun and not finished (cancelled, out of time) is in no result; what it cost is.
 
-
 OnIteration = Callable[[Iteration], Awaitable[None] | None]
 """Gets each iteration when it is finished, before anybody else hears of it. Where it is async the run waits for it."""
 

@@ -239,7 +239,6 @@ better as if the instruction had said so. Shown their last answer they write it 
 # An example is found where the instruction is alike and so is the format; the answer to the very same request is one too. A file
 # that is damaged, locked or not writable costs one warning and the examples, never the answer.
 
-
 ALIKE = 70.0
 """How alike instructions must be, and formats: 0 to 100, by rapidfuzz's ``token_sort_ratio`` (their words, in any order)."""
 LONGEST = 20_000

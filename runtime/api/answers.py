@@ -9,7 +9,7 @@ from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Unpack
 
-from .lazy_names import run_here, when_named
+from . import run_here, when_named
 
 if TYPE_CHECKING:
     import asyncio

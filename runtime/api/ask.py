@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from .lazy_names import run_here, when_named
+from . import run_here, when_named
 
 if TYPE_CHECKING:
     import asyncio

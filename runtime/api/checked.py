@@ -236,7 +236,6 @@ def check_seed(seed: "SeedRead | FormulaSeed | Source | str | Mapping[str, Any]"
 
 # The kind of a file: by its suffix, JSON by its keys, other text by how it begins. Every command goes by this one table.
 
-
 FileKind = Literal["script", "program", "plan", "seed", "contexts", "results", "graph", "table"]
 
 

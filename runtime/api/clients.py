@@ -6,7 +6,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from .lazy_names import heard
+from . import heard
 
 if TYPE_CHECKING:
     from ..events import Events
@@ -38,7 +38,7 @@ LIMITS = ("max_calls", "max_tokens", "max_cost", "price", "rate", "cache")
 
 def opener_of(options: dict[str, Any], names: Sequence[str] = LIMITS) -> "ModelOpener":
     """Take the limits out of the options of a run, and return what opens its models under them. Raises ``RequestError``."""
-    from .lazy_names import heard
+    from . import heard
 
     return ModelOpener(heard(options.get("events")), **{name: options.pop(name) for name in names if name in options})
 

@@ -7,7 +7,7 @@ from collections.abc import Callable, Collection, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, NoReturn
 
 from ...lang.errors import KnotworkError
-from .lazy_names import when_named
+from . import when_named
 
 if TYPE_CHECKING:
     from ...lang.diagnostic import Diagnostic

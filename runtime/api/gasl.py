@@ -7,7 +7,7 @@ from collections.abc import Collection, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
-from .lazy_names import heard, run_here, when_named
+from . import heard, run_here, when_named
 
 if TYPE_CHECKING:
     from ...adapters.graph import AdapterError, Caps, GraphAdapter

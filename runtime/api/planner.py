@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Unpack
 
-from .lazy_names import run_here, when_named
+from . import run_here, when_named
 
 if TYPE_CHECKING:
     import asyncio

@@ -140,7 +140,6 @@ def _result(
 
 # ``ON`` and ``BRANCH``: commands that run another one or not.
 
-
 Went = tuple[ExecutionResult, tuple[ExecutionRecord, ...], str | None]
 
 _NAMED: Mapping[OnStatus, frozenset[Status]] = {

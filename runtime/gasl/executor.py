@@ -35,7 +35,6 @@ __all__ = ["GASLExecutor"]
 
 # What a step function of ``run_until_complete`` says: an answer, a command, or a plan in one of its forms.
 
-
 _COMPLETE = "COMPLETE:"
 
 
@@ -64,7 +63,6 @@ def plan_of(said: Any) -> Any:
 
 
 # What becomes of a command or a plan that the check refuses: a record that a model or a person can put right.
-
 
 _STATUSES: Mapping[str, Status] = {
     **dict.fromkeys(("GASL050", "GASL051", "GASL055"), "binding_failure"),

@@ -34,7 +34,6 @@ __all__ = [
 
 # ``SET``: one setting of the plan under way, within its range and never above the host's ceiling.
 
-
 _CAPS = "adapter.caps."
 
 

@@ -63,7 +63,6 @@ class Surroundings:
 # (``plan``). The findings are of the graph on which they were changed last: commands that only read, and the mere opening, change
 # nothing of that.
 
-
 ROLLBACK = "rollback"
 """The ``part`` of the entry that a rollback from outside leaves in the history: it is no step of a plan, and a replay passes over it."""
 

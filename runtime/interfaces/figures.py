@@ -147,7 +147,6 @@ class Work:
 
 # What several interfaces show as rows of a table: a history, the keys of a state, differences, a graph's attributes.
 
-
 HISTORY_COLUMNS = ("step", "status", "count", "state", "command", "why")
 KEY_COLUMNS = ("key", "type", "size", "description")
 DIFFERENCE_COLUMNS = ("key", "difference", "before", "after")
@@ -233,7 +232,6 @@ def cut_value(value: Any) -> str:
 
 
 # A value as a cell, and a row as a line of CSV, for all interfaces.
-
 
 _LIKE_A_FORMULA = ("=", "+", "-", "@", "\t", "\r")
 

@@ -9,11 +9,11 @@ from typing import TYPE_CHECKING
 from attrs import evolve, frozen
 
 from ...adapters.state import StoreError
+from ..errors import Misused
 from ..runs.directories import cache_file
 from ..workspace import Ground as OpenedGround
 from ..workspace import Ground as Wanted
 from ..workspace import M, Models, NoFolder, NoGraph, Opened, OtherGraph, Telling, open_ground
-from .usage_error import Misused
 
 if TYPE_CHECKING:
     from ...adapters.llm.middleware import Client
@@ -64,7 +64,6 @@ class Limits:
 
 
 # What an interface with options opens: ``grounds`` with what a person may type instead of what can't be done.
-
 
 _EMPTY = ("--state: it is empty", "a folder; . is the current one")
 _NOT_WRITTEN = ("can't be made", "can't be written", "is not ours to write")

@@ -24,7 +24,6 @@ __all__ = ["HOPELESS", "Caller", "Counted", "Request", "Spent", "checked", "refu
 
 # The texts that the runtime itself sends to a model.
 
-
 _SHOWN = 600
 """Code points of a bad answer that the model is shown again: enough to see the fault, too little to drown the task."""
 

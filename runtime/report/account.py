@@ -20,7 +20,6 @@ __all__ = ["Account", "Entry", "Figures", "Phase", "Room", "Section", "figure", 
 # Fields of an event as the page takes them: it comes from a file, and what is of another type, or is no figure at all, counts as
 # empty.
 
-
 _MOST = 10**15
 """More than this was never counted: what says so is no event of ours."""
 

@@ -14,7 +14,6 @@ __all__ = ["Drawing", "Row", "Spot", "TreeDrawing", "draw", "draw_tree", "place_
 
 # Puts the names of nodes where they cover each other, and the nodes, as little as can be.
 
-
 Place: TypeAlias = tuple[float, float, str]
 _Box: TypeAlias = tuple[float, float, float, float]
 
@@ -185,7 +184,6 @@ def _cut(text: str) -> str:
 
 # The tree of a search as lines, a branch each, indented by how deep it lies; the way to the best state is marked.
 
-
 _MOST = 1_000
 _WORDS = 160
 _DEEPEST = 12
@@ -245,7 +243,6 @@ def _worth(node: TreeNode) -> str:
 
 # The tree of a search drawn as SVG shapes: states from left to right by depth, the way to the best one marked.
 # States that were there already, and branches to which nothing came, are in the lines below the picture (``branches``).
-
 
 _MOST_STATES = 300
 """States that are drawn, the first ones: those nearest to how the search went."""

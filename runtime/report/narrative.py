@@ -20,7 +20,6 @@ __all__ = ["tell"]
 
 # What the page says of one event: a call with its prompt and answer, a repair with its diagnostics pictured, a command, a branch.
 
-
 _PICTURED = 20
 """Diagnostics of a repair that are drawn."""
 

@@ -127,7 +127,6 @@ def _answers(state: Mapping[str, Any]) -> int:
 
 # A run as one page: its head, what each phase took, and all that happened, folded away.
 
-
 _KINDS = {
     "script": "A script that was run", "seed": "A Formula Seed at work", "rank": "A ranking",
     "compile": "A task that was compiled to a seed",

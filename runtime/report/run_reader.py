@@ -18,7 +18,6 @@ __all__ = ["events_of", "read_account", "records_of"]
 
 # Events made from a run's records, where the events themselves were not kept: answers without prompts, what they cost, statuses.
 
-
 _PHASES = ("plan", "expand")
 
 

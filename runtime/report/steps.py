@@ -17,7 +17,6 @@ __all__ = ["command_words", "in_words", "told"]
 
 # Commands and conditions in plain English, for a reader who has never seen the language.
 
-
 _LONGEST = 160
 
 _OPERATORS = {

@@ -155,7 +155,6 @@ def _cut_torn(file: int) -> int:
 # ``request`` is the number of a ranking's request, for events that do not say it themselves. ``cut`` says how many characters the
 # texts had that were too long to be kept whole, by field. Nothing of a run rests on the log: what is answered is in ``run.jsonl``.
 
-
 LOG = "events.jsonl"
 OPENED = "log.opened"
 LONGEST = 200_000

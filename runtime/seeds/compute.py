@@ -190,7 +190,6 @@ def _result_error(error: StepError) -> ResultError:
 # Tokens are characters divided by four, which is rough and said so; a call's own usage is what counts afterwards. Repairs and calls
 # that are asked again are not in it.
 
-
 _CHARACTERS = 4
 """Of a token, roughly."""
 _ANSWERED = {"int": 4, "float": 6, "bool": 5, "text": 120, "list": 80}

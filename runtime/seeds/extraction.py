@@ -48,7 +48,6 @@ __all__ = ["Extractor", "Kept", "Read", "Remembered", "extraction_of"]
 # It stands beside the call cache and is finer: a seed with another formula asks nothing, one with another field asks for that field
 # alone. Only values that fit enter.
 
-
 _TABLE = Table(
     what="the extraction cache",
     make="CREATE TABLE IF NOT EXISTS extractions_1"

@@ -41,7 +41,6 @@ __all__ = [
 # Reading what a model answered about one review: fields that fit, and fields that do not, with what was said instead.
 # What fits is decided by ``lang.coercion``; the object is found by ``lang.answers``.
 
-
 _RAW = 300
 """Characters of a value that are kept of what a model wrote."""
 
@@ -134,7 +133,6 @@ def _object(text: str, fields: Sequence[Extracted], strict: bool) -> ObjectRead 
 
 # Long reviews, and several readings of one: what goes to the model of a long text, and how several answers become one.
 # See ``docs/design/seed.md#extraction``.
-
 
 LONGEST_CHOSEN = 2_000
 """Characters of a review that a choice is made over: a small model has a small window."""

@@ -41,7 +41,6 @@ __all__ = [
 # (``May 17, 2023``, ``17 May 2023``), day and month in figures where one of them is over 12 (``17.05.2023``, ``5/17/2023``) or
 # where they are equal. ``2023-05`` and ``2023`` give what they say.
 
-
 _LONGEST = 64
 _MONTHS = ("jan", "feb", "mar", "apr", "may", "jun", "jul", "aug", "sep", "oct", "nov", "dec")
 _FULL = (
@@ -335,7 +334,6 @@ def _loads(body: bytes, where: str) -> Any:
 
 
 # The first step of a run, without a model: which reviews are kept. See ``docs/design/seed.md#filter``.
-
 
 _PATTERN_BYTES = 64 << 20
 """What all patterns of a filter may take together."""

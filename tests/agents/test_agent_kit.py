@@ -11,7 +11,7 @@ import pytest
 from knotwork.adapters.llm.strict_schema import restored
 from knotwork.lang.constrain import LANGUAGES, constrain
 from knotwork.lang.documents.plan import PLAN_SCHEMA
-from knotwork.runtime.interfaces.agentkit import COMMANDS, MORE
+from knotwork.runtime.interfaces.cli.commands.agent_kit import COMMANDS, MORE
 from knotwork.runtime.interfaces.mcp.resources import CARDS, card
 from knotwork.runtime.interfaces.mcp.server import TOOLS
 from support.cafe_seed import SEED

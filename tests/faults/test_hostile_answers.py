@@ -10,8 +10,8 @@ import pytest
 from knotwork import lwt
 from knotwork.adapters.llm import BadAnswer, BadRequest, LLMError
 from knotwork.adapters.llm.answers import check_answer
-from knotwork.adapters.llm.errors import status_error
 from knotwork.adapters.llm.middleware import structured
+from knotwork.adapters.llm.service_errors import status_error
 from knotwork.runtime.models.factory import ModelSettings, open_model
 from support.clients import Scripted, echo
 

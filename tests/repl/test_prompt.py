@@ -5,9 +5,8 @@ from pathlib import Path
 
 import pytest
 from knotwork.runtime.interfaces.repl.outcome import shown
-from knotwork.runtime.interfaces.repl.pager import paged
 from knotwork.runtime.interfaces.repl.repl_workspace import Desk
-from knotwork.runtime.interfaces.repl.terminal import Dropped, Offers, coloured, is_ready, make_prompt
+from knotwork.runtime.interfaces.repl.terminal import Dropped, Offers, coloured, is_ready, make_prompt, paged
 from prompt_toolkit.application import create_app_session
 from prompt_toolkit.completion import CompleteEvent
 from prompt_toolkit.document import Document

@@ -122,7 +122,6 @@ def reason(error: OSError) -> str:
 
 # One writer: an flock on the file ``LOCK``, which says who holds it. The system lets go of it when the process ends.
 
-
 _MOST = 4096
 
 

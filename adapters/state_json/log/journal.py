@@ -241,7 +241,6 @@ def _beginnings(file: BinaryIO, after: int) -> Iterator[int]:
 
 # A snapshot's file: a first line that carries the journal's hash chain on, and the state in a second. Written once, whole.
 
-
 _PIECE = 1 << 24
 _CHAIN = re.compile("[0-9a-f]{64}")
 
@@ -302,7 +301,6 @@ def read_snapshot(path: Path, generation: int) -> Kept:
 # The mark of a clean close: how far the journal is whole, so that damage is told from what a crash tears.
 # What it says stays true however the state goes on: up to ``end`` the journal of ``generation`` was on the disk. So nothing has to
 # clear it.
-
 
 SEAL = "CLOSED"
 """The file's name."""

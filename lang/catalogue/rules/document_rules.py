@@ -154,7 +154,6 @@ PLAN_RULES = (
 
 # The rules of files, inputs and names, whatever their language. Examples of them would be no texts.
 
-
 FILE_RULES = (
     Rule(
         "KW001", "unreadable-file", "error",
@@ -185,7 +184,6 @@ FILE_RULES = (
 
 
 # The rules of what comes from a client, over HTTP or MCP, to a server that someone else owns. Examples of them would be no texts.
-
 
 CLIENT_RULES = (
     Rule(

@@ -218,7 +218,6 @@ EXPR_RULES: tuple[Rule, ...] = (
 # ``severity`` (an enum of ``none``, ``mild`` and ``severe``) and ``summary``, and a context with ``name``; those of EXPR055 as one
 # over all extractions.
 
-
 _check_rule = partial(Rule, language="expr")
 
 EXPR_CHECK_RULES = (

@@ -230,7 +230,6 @@ GASL_RULES = (
 # Examples of rules against a graph are about people and companies: nodes have ``entity_type`` ("PERSON", "COMPANY") and ``age``
 # (integers), edges have ``relation`` ("KNOWS", "WORKS_FOR") and ``weight``.
 
-
 _check_rule = partial(Rule, language="gasl")
 
 GASL_CHECK_RULES = (

@@ -36,7 +36,6 @@ __all__ = ["Converted", "convert"]
 
 # Writes the conditions of a comprehension over extractions as a ``where``, where it says the same.
 
-
 _TURNED = {"==": "==", "!=": "!=", "<": ">", "<=": ">=", ">": "<", ">=": "<="}
 
 

@@ -18,7 +18,6 @@ __all__ = ["Texts", "rebuilt"]
 
 # Changes trees of expressions. As deep as they are, nothing recurses.
 
-
 _N = TypeVar("_N", bound=Node)
 
 

@@ -177,7 +177,6 @@ _READERS: dict[str, Callable[[Steps, JsonNode, JsonPath, str], SeedStep | None]]
 
 # Reads the fields to extract: ``extract.fields`` of the declarative form, ``extraction_fields`` of the formula form.
 
-
 MAX_VALUES_OF_ENUM = 1_000
 _LONGEST_FIELD = 200
 """Characters of a value of an enum: it is a word, its meaning is what explains it."""

@@ -23,7 +23,6 @@ __all__ = ["ORDER", "Shapes", "meant_condition", "meant_for", "meant_test", "mea
 # Writes what a part of a seed was surely meant to be, where it is of another shape: for edits that mend it whole.
 # What models write from memory of other formats: an object of fields for a list of them, names with commas between in one text.
 
-
 _LARGEST = 20_000
 """Characters of an edit; what is larger is written anew by whoever wrote it."""
 _NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")

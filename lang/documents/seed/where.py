@@ -256,7 +256,6 @@ class Wheres:
 
 # Reads the rules of a ``case``: what stands after ``when`` becomes a boolean expression. See ``docs/design/seed.md#compute``.
 
-
 _TEST = re.compile(r"\s*(?P<test>==|!=|<=|>=|<|>|=(?!=)|not\s+in\b|in\b)\s*")
 
 _ELSE = ("else", "default", "otherwise", "_", "*")

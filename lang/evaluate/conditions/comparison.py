@@ -34,7 +34,6 @@ __all__ = [
 
 # How evaluating a condition fails.
 
-
 DEEPEST = 200
 """Levels of a condition or a value that are followed; far below Python's limit of frames."""
 
@@ -59,7 +58,6 @@ def too_deep(what: str) -> ConditionError:
 # What can be asked of a JSON value: the part under a path, its length, its identity, its place in an order.
 # JSON values are None, booleans, numbers, texts, lists (or tuples) and objects (any mapping). A float that is not a number counts
 # as null.
-
 
 _NOTHING = object()
 

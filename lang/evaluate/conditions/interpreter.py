@@ -185,7 +185,6 @@ def leaf_test(leaf: Comparison | NullTest) -> Callable[[Any], bool | None]:
 
 # Writing a condition shorter without changing what it says, for the many alternatives that programs like to spell out.
 
-
 _EITHER: Final[tuple[Operator, Operator]] = ("=", "IN")
 _NEITHER: Final[tuple[Operator, Operator]] = ("!=", "NOT IN")
 

@@ -174,7 +174,6 @@ def _failed(kind: Kind, message: str, sign: str, left: Any, right: Any) -> ExprE
 
 # Functions of numbers: rounding, roots, logarithms, sums. Each is ``(meter, value, ...)`` and raises ``ExprError``.
 
-
 _MOST_DIGITS = 400
 """More than any float has before or after its point."""
 

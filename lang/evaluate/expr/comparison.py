@@ -211,7 +211,6 @@ def distinct(meter: Meter, values: Sequence[Any]) -> Distinct:
 # Each comparison is ``(meter, left, right)``. A null at either side makes it false, of ``==`` and ``!=`` too; a test against the
 # literal null is ``is_null``'s business (see ``interpreter``).
 
-
 Holds: TypeAlias = Callable[[Meter, Any, Any], bool]
 
 
@@ -369,7 +368,6 @@ largest, smallest = extreme("max"), extreme("min")
 
 
 # What stands in a value: ``value[index]``, slices, ``.get``. Each is ``(meter, value, ...)`` and raises ``ExprError``.
-
 
 _MOST_SUGGESTED = 1_000
 """Names among which one is looked for that was meant."""

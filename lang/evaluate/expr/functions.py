@@ -35,7 +35,6 @@ __all__ = ["FUNCTION_TABLE", "METHOD_TABLE", "function", "method"]
 # They are those of Python's ``statistics``; ``percentile`` interpolates linearly, as numpy does by default. All but ``mode`` give
 # the same in every order of the elements. An empty sample, or one that is too short, is an error.
 
-
 _COST = 4
 """Steps of an element that is computed with exactly: it takes some thirty times as long as one that is only looked at."""
 
@@ -135,7 +134,6 @@ def _numbers(meter: Meter, values: Any, name: str) -> Sequence[Any]:
 
 
 # Functions and methods of strings, and reading and writing numbers. Each is ``(meter, value, ...)`` and raises ``ExprError``.
-
 
 _INTEGER = re.compile(r"[+-]?[0-9]+")
 _FLOAT = re.compile(r"[+-]?(?:[0-9]+(?:\.[0-9]*)?|\.[0-9]+)(?:[eE][+-]?[0-9]+)?")

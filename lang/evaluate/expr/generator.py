@@ -36,7 +36,6 @@ __all__ = ["call", "compiled", "function_of"]
 
 # Writes the functions of expressions. Those that are not here, or have odd arguments, are the interpreter's.
 
-
 _MOST_ELEMENTS_BITS = 40
 """There are never more elements than this many bits can count."""
 _KEYWORDS = {"default": "default", "reverse": "reverse"}

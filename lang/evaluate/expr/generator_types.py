@@ -365,7 +365,6 @@ def _constants(values: Expr) -> list[Any]:
 
 # What generated code calls: guards, and functions over lists. Each raises ``Fallback`` where the interpreter must decide.
 
-
 PLAIN = frozenset({type(None), bool, int, float, str, list, dict, Distinct})
 """The classes of values; generated code leaves others to the interpreter."""
 

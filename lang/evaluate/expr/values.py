@@ -51,7 +51,6 @@ __all__ = [
 # In bytes (``memory``), estimated from above: a string 50 and 1 or 4 a character, a list 56 and 8 an element, a set or object 90 an
 # element. What is thrown away again is not given back.
 
-
 # How evaluating an expression fails: one exception, with what went wrong, where, and what to do about it.
 
 
@@ -171,7 +170,6 @@ class Meter:
 
 
 # What a comprehension costs, known from the tree alone: the nodes that an iteration evaluates. Nothing here recurses.
-
 
 _MADE = (ListDisplay, TupleDisplay, DictDisplay)
 
@@ -364,7 +362,6 @@ def _quoted(text: str, width: int) -> str:
 
 
 # What an expression may give: a JSON value of bounded size that shares no list or object with what went in.
-
 
 _SIXTY_FOUR = 1 << 63
 

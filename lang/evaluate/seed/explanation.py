@@ -38,7 +38,6 @@ __all__ = ["Explanation", "StepExplanation", "as_json", "as_text", "explain", "s
 
 # What a step computes, in words: "count of extractions where severity is mild or severe".
 
-
 _TESTS = {"==": "is", "!=": "is not", "<": "is below", "<=": "is at most", ">": "is above", ">=": "is at least"}
 _AGGREGATES = {"sum": "sum of", "max": "greatest", "min": "least"}
 _LOOKUPS = {
@@ -339,7 +338,6 @@ def _key(node: Node) -> tuple[Expr | None, str | None]:
 
 
 # An explanation written out: as an indented text from the output down to the reviews, and as JSON.
-
 
 _DEEPEST = 12
 """Levels that are indented; a longer chain goes on at this one."""

@@ -30,7 +30,6 @@ __all__ = ["Compute"]
 # Writes a seed's steps as one Python function: loops over the rows, and between them the steps that need no row.
 # A step that needs what a loop finds stands after that loop; an aggregate that needs such a step is found by a later loop.
 
-
 _MOST_NODES = 6_000
 """Beyond this compiling takes longer than it saves."""
 _MOST_PARAMETERS = 100

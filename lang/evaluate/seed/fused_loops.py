@@ -25,7 +25,6 @@ __all__ = ["SPACE", "Loop", "finder"]
 
 # What a seed's generated function calls. Each raises ``Fallback`` where the interpreter must decide.
 
-
 MOST_REMEMBERED = 4_096
 """Combinations of enum values that are remembered with what they mean for the conditions."""
 _SHORT = 255

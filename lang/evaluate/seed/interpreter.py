@@ -108,7 +108,6 @@ def copied(value: Any) -> Any:
 # name the fields and keys whose value is not known (they are null); other keys (``review``, ``id``, ``excerpt``) say where it is
 # from and take no part in the computation.
 
-
 Row = Mapping[str, Any]
 
 META_KEYS = ("stars", "useful", "year", "month", "date", "age_days")

@@ -169,7 +169,6 @@ def _keys(expr: Expr) -> Iterator[str]:
 
 # The compute DAG of a seed, for drawing: which step takes from which, down from the extractions and the context.
 
-
 _CONTEXT = "context"
 
 

@@ -151,7 +151,6 @@ LINTS: tuple[Lint, ...] = (wrong_kind, repeated_field, unknown_column)
 
 # Rules about settings and numbers: what SET may change, what the host allows, what finds nothing at all.
 
-
 MEASURES = (
     "pagerank", "degree", "in_degree", "out_degree", "betweenness", "closeness", "eigenvector", "clustering", "triangles",
     "core_number", "components", "strong_components", "communities",

@@ -18,7 +18,6 @@ __all__ = ["LINTS", "Leaf", "On", "constants_of", "kind_of_value", "leaves", "te
 
 # The single tests of a condition, and what each of them looks at: shared by the rules about conditions.
 
-
 On: TypeAlias = Literal["nodes", "edges", "paths", "rows", "edge items", "path items", "variables", "unknown"]
 """What a condition is on. "edge items", "path items": those in a variable, which know their nodes by their ids only."""
 

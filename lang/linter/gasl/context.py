@@ -24,7 +24,6 @@ __all__ = ["Binding", "Context", "Flow", "Lint", "Step", "Use", "conditions_of",
 # One walk in the order of execution. A command in a BRANCH, an ON, a CATCH may or may not run, so a name can have several bindings,
 # or perhaps none; nothing is said of what only may be wrong.
 
-
 Kind: TypeAlias = Literal["nodes", "edges", "paths", "subgraph", "rows", "number", "answer", "error", "unknown"]
 """What a value is: a list of nodes, edges, paths or other rows, an object (subgraph, answer, error), a number."""
 

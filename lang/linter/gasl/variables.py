@@ -335,7 +335,6 @@ KEY_LINTS: tuple[Lint, ...] = (undeclared, redeclared, parent_is_no_dict, wrong_
 
 # A command that lacks AS and its name, and the name below that nothing binds: one slip, told as one fault with its fix.
 
-
 _MISSING = "AS and a name are missing"
 _UNBOUND = "GASL050"
 

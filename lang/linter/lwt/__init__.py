@@ -25,7 +25,6 @@ __all__ = ["LINTS", "STRUCTURE_LINTS", "Context", "check", "diagnose", "input_fa
 
 # Ignore comments in prompt scripts: ``# knotwork: ignore[LWT012]`` above a step. What they do is in ``linter.ignoring``.
 
-
 _SCRIPTS = linter.Commented("step", "LWT032", lambda item: isinstance(item, Comment))
 
 
@@ -36,7 +35,6 @@ def silence(context: Context, found: Iterable[Diagnostic]) -> list[Diagnostic]:
 
 
 # Rules about the script as a whole: its steps, their ids and the graph they make.
-
 
 _MOST = 50
 """Steps of a cycle that a message names; of a longer one both ends."""

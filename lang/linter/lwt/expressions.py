@@ -27,7 +27,6 @@ __all__ = ["LINTS", "Places", "expression_strings", "outside", "placeholder"]
 
 # What is known of the values in an expression before anything runs: comparisons that no answer can make true.
 
-
 _SCALARS = {"int": "a number", "float": "a number", "bool": "true or false", "text": "a text", "list": "a list"}
 _MOST_LABELS = 8
 
@@ -116,7 +115,6 @@ def _never(
 
 
 # Where the text of a program or an expression inside a script stands in the script, and its diagnostics told there.
-
 
 _LONGEST = 20_000
 """Characters of a text with escapes that is looked through, for each diagnostic anew."""

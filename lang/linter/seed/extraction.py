@@ -297,7 +297,6 @@ LINTS: tuple[Lint, ...] = (
 
 # Rules about reviews: which are kept, and what is asked of each.
 
-
 PLACEHOLDERS = ("review_text", "review_date", "review_stars", "review_useful")
 """What stands in braces in a prompt. See ``docs/design/seed.md#extraction``."""
 _MOST = 100

@@ -59,7 +59,6 @@ __all__ = [
 
 # Numbers and strings as expressions write them: from the text of a literal to its value.
 
-
 LARGEST = 2**63 - 1
 """The largest integer that can be written: 64 bits, with its sign."""
 
@@ -116,7 +115,6 @@ def _meaning(escape: str) -> str | None:
 
 # Ranks a flat chain of operands and signs: ``or``, ``and``, ``not``, comparisons, ``+ -``, ``* / // %``, minus, ``**``.
 # Nothing here recurses with the length of the chain. Both readings, Lark's and the tolerant one, end here.
-
 
 _SUMS = frozenset({"+", "-"})
 _PRODUCTS = frozenset({"*", "/", "//", "%"})
@@ -250,7 +248,6 @@ def _power(items: Sequence[Any], at: int) -> tuple[Expr, int]:
 
 
 # The words that are no names, and the functions and methods of other languages that expressions have by another name.
-
 
 NAMESPACES = frozenset({"extraction", "meta", "context"})
 """What may stand before a dot and a name."""

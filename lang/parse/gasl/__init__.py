@@ -25,7 +25,6 @@ __all__ = ["keywords", "parse_command", "parse_condition", "parse_gasl", "read_f
 
 # The readings of GASL: a program, one command, a condition. Nothing here raises for what a text says.
 
-
 MAX_LENGTH = 2 * 1024 * 1024
 """The longest program in code points."""
 

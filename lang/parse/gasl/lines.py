@@ -173,7 +173,6 @@ def _into_block(block: Try, held: list[Comment]) -> Try:
 
 # What is wrong with lines that were never meant as commands: fences, elisions, prose.
 
-
 BULLET = re.compile(
     r"(?:(?:[Ss]tep[ \t]{1,4})?\d{1,3}[ \t]{0,2}[.):]|[-*+•>\u2013]{1,3}|\*\*|`{1,3}(?![^`\n]*\n))[ \t]*+"
 )

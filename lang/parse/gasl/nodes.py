@@ -195,7 +195,6 @@ def _unescaped(raw: str, start: int) -> str:
 
 # Builds the nodes of conditions as Lark reduces its rules.
 
-
 MAX_DEPTH = 64
 """How deep conditions, commands in commands and blocks may nest. No program that means something comes near."""
 

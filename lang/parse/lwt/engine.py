@@ -44,7 +44,6 @@ __all__ = ["MAX_TOKENS", "Failure", "StepRead", "automaton", "follow", "read_scr
 # Every method is the callback of the rule of the same name in ``lwt.lark`` and takes the rule's children: tokens, which know their
 # offsets, and nodes built before.
 
-
 MAX_DEPTH = 64
 """How deep values may nest. Trees are compared and printed recursively; no script that means something comes near."""
 

@@ -333,7 +333,6 @@ def _back(chain: Sequence[Repaired], diagnostic: Diagnostic) -> Diagnostic:
 
 # Reads a script that is still arriving: steps come out as soon as their text is whole. The reading is lenient.
 
-
 _LONG = 4_000
 """Code points of a step that is still arriving up to which every line of it is a reason to look whether it is whole."""
 

@@ -133,7 +133,6 @@ def next_head(text: str, offset: int) -> int:
 # Where a quote is missing, these tell the prompt's text from the step's options: a quote goes before them, and no edit makes text
 # of them.
 
-
 OPTION_NAMES = frozenset(
     (*LLM_OPTIONS, *COMMON_OPTIONS, *(name for signature in BUILTIN.values() for name in signature.options))
 )

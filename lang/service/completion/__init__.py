@@ -31,7 +31,6 @@ def completed(reading: Reading, offset: int, known: Known) -> tuple[Completion, 
 
 # Completion of the codes in a comment that silences remarks: ``# knotwork: ignore[LWT024]``.
 
-
 _OPEN = re.compile(r"[ \t]*#[ \t]*knotwork:[ \t]*ignore\[(?:[A-Za-z0-9]+[ \t]*,[ \t]*)*(?P<typed>[A-Za-z0-9]*)")
 
 

@@ -22,7 +22,6 @@ __all__ = ["complete_gasl"]
 
 # Where the cursor stands in a GASL text: in a string, a name, a variable; and the statement around it, without the others.
 
-
 _PIECE = re.compile(
     r"""(?P<string>"(?:[^"\\\r\n]|\\[^\r\n])*+(?P<ended_string>")?|'(?:[^'\\\r\n]|\\[^\r\n])*+(?P<ended_single>')?)"""
     r"""|(?P<variable>\$\{[^}\r\n"']*+(?P<ended_variable>\})?|\$\Z)"""

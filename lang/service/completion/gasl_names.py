@@ -28,7 +28,6 @@ __all__ = ["GaslScope", "bindings_in"]
 
 # What the commands above the cursor bind, found without reading them; only those that the command at the cursor rests on are read.
 
-
 _NAME = r"(?:[A-Za-z_][A-Za-z0-9_]*|`(?:[^`\r\n]|``)+`)"
 _BINDS = re.compile(
     r""""(?:[^"\\\r\n]|\\[^\r\n])*+"|'(?:[^'\\\r\n]|\\[^\r\n])*+'|\#[^\n]*+"""

@@ -25,7 +25,6 @@ __all__ = ["complete_lwt"]
 
 # What a place of a script takes: operations, options and their values, references to steps and into the input.
 
-
 _STEP_HEAD = re.compile(rf"^[ \t]*+\((?P<id>{ID})\)[ \t]*+=(?!=)", re.MULTILINE)
 _NAMED = re.compile(rf"\{{\((?P<id>{ID})\)\}}")
 _OPTION = re.compile(r"([A-Za-z_]\w*)[ \t]*=(?!=)")
@@ -253,7 +252,6 @@ def _described(signature: Signature) -> str:
 
 
 # Where the cursor stands in a script: in a head, a reference, a string, a word; and the step around it, without the others.
-
 
 _HEAD_LINE = re.compile(rf"^[ \t]*+(?={HEAD.pattern})", re.MULTILINE)
 _REFERENCE = re.compile(

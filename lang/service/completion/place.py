@@ -173,7 +173,6 @@ def _way(root: Any) -> Way | None:
 # What stands behind the cursor and belongs to what is completed: the rest of a word, of a string, and the sign that ends it.
 # ``LL|M(`` completed to ``LLM`` is ``LLM(``, not ``LLMM(``.
 
-
 _REST = re.compile(r"\w+")
 _PATH = re.compile(r"\w+(?:\.\w+)*")
 _SIGNS = re.compile(r"[^\w\s]\W*\Z")
@@ -217,7 +216,6 @@ def _closing(text: str, offset: int, quote: str) -> int | None:
 
 
 # Which candidates fit to what was typed, and in which order: what begins so, then what has a part that does, then the rest.
-
 
 MOST = 200
 """Completions of one place."""
@@ -301,7 +299,6 @@ def _fuzzy(wanted: str, known: str, starts: set[int]) -> int | None:
 
 
 # Completion in expressions, by themselves and in a seed's strings.
-
 
 _WORD = re.compile(r"[A-Za-z_][A-Za-z0-9_]*\Z|[0-9][0-9.]*\Z")
 _OPEN_STRING = re.compile(r"""(?:[^"']|"(?:[^"\\]|\\.)*"|'(?:[^'\\]|\\.)*')*+["']""", re.DOTALL)

@@ -24,7 +24,6 @@ __all__ = ["complete_seed"]
 # The document before the cursor is closed with a mark at the cursor, and read by the reader of documents: where the mark is found
 # says what is under way.
 
-
 _MARK = "knotwork_is_here"
 _TOKEN = re.compile(r'"(?:[^"\\\n]|\\[^\n])*+(?P<ended>")?|[\[\]{}]')
 _BARE = re.compile(r"[\w$.\-]*\Z")

@@ -182,7 +182,6 @@ def listed(names: Iterable[str], most: int = _OFFERED) -> str:
 
 # Fields of items: reading one by its dotted name, and refusing one that no item has.
 
-
 MISSING = object()
 """What ``read`` gives where an item has no such field."""
 

@@ -29,7 +29,6 @@ __all__ = [
 
 # What an item of the graph is, told from its fields. See ``docs/design/gasl.md#items``.
 
-
 ItemKind = Literal["node", "edge", "path", "subgraph"]
 
 

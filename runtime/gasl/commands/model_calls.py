@@ -223,7 +223,6 @@ class Asker:
 # Data is lines of JSON, an item each, between fences that it can't contain, and is called data; an answer is read as JSON and
 # checked, never as anything that runs. References (``i1``) are how an answer says where it is from.
 
-
 _TYPES = {
     "TEXT": "a text", "INT": "a whole number", "FLOAT": "a number", "BOOL": "true or false", "LIST": "a list",
 }  # fmt: skip
@@ -330,7 +329,6 @@ def _object(**properties: Any) -> dict[str, Any]:
 
 
 # How items are shown to a model: a line each after a short reference, in batches of bounded size.
-
 
 _BATCH_ITEMS = 20
 _BATCH_CHARACTERS = 6_000

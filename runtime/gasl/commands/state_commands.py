@@ -77,7 +77,6 @@ def _shown(value: Any) -> str:
 
 # DECLARE, RESET and UPDATE: the only commands that change the state. They stage; who runs the plan commits.
 
-
 _PIECES = 16_384
 """Pieces of evidence that the rows of one UPDATE bring to a COUNTER at most, but one for each key."""
 

@@ -234,7 +234,6 @@ def _result(items: list[Any], value: Value, message: str, hint: str = "") -> Exe
 # JOIN, UNION, INTERSECT and EXCEPT: two variables made into one.
 # Values are the same as ``=`` has them (1 is 1.0, "1" is not 1); null is the same as nothing, not even null.
 
-
 Members = list[tuple[Value, int]]
 
 

@@ -39,7 +39,6 @@ __all__ = ["perform"]
 
 # Puts a request together: what was typed, over what a file says. Nothing is guessed: what does not fit is told with its place.
 
-
 _NAMES = tuple(field.name for field in fields(AnswerRequest))
 _OWN_MODEL = (None, "gpt-4o")
 """What a request says that leaves the model to whoever answers it: the seed's own default counts as nothing said."""
@@ -169,7 +168,6 @@ def _kind(value: Any) -> str:
 
 # Opens the files that ``answer`` names beside the request: templates of one's own, examples.
 
-
 _FORM = '{"NAME": {"generator": "...", "evaluator": "...", "feedback": "..."}}'
 
 
@@ -212,7 +210,6 @@ def perform(asked: AnswerAsked) -> int:
 
 
 # What ``answer`` does once all is known: models, the iterations, their display, the end.
-
 
 _TOO_SMALL = "warning: the local model is too small to judge; say by --check what an answer must have, or name a judge by --judge-llm"
 

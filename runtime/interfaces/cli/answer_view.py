@@ -36,7 +36,6 @@ __all__ = ["AnswerAsked", "Lines", "Screen", "Typed", "bar", "figures", "finish"
 
 # What a person asked of ``answer``, as values.
 
-
 Form = Literal["auto", "plain", "json"]
 
 _OPTIONS = {
@@ -93,7 +92,6 @@ def misused(error: RequestError, where: Typed) -> Misused:
 
 
 # What is said of an iteration, in words and as a small bar: for the lines in a pipe and for the screen.
-
 
 _CELLS = 20
 _LONGEST = 240
@@ -285,7 +283,6 @@ class Lines:
 
 
 # What stands at the end: the answer on stdout, on stderr how good it is and what it cost; and the exit code.
-
 
 _STYLES = {"accepted": "green", "best": "yellow", "failed": "red"}
 _CODES = {"accepted": Exit.DONE, "best": Exit.PARTIAL, "failed": Exit.FAILED}

@@ -184,7 +184,6 @@ async def _answered(wanted: Wanted, opened: Opened, lines: Display | None) -> As
 
 # The live display of a question: the step, its hypothesis and commands, branches, findings, figures. What is over stays above it.
 
-
 # The commands of the plan under way, as the live display shows them: what each waits for, does, or came to.
 
 

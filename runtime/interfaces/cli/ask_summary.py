@@ -23,7 +23,6 @@ __all__ = ["Lines", "Question", "Searched", "finish"]
 
 # What a person asked of ``ask``, as values.
 
-
 Form = Literal["auto", "plain", "json"]
 
 
@@ -238,7 +237,6 @@ def _search_options(search: Searched, exhausted: bool) -> list[str]:
 
 
 # What a person sees while a question is answered: decisions, hypotheses, commands as they end, branches, repairs.
-
 
 _LONGEST, _BRIEF = 400, 160
 _LINE_STYLES = {"start": "cyan", "continue": "green", "refine": "yellow", "pivot": "yellow", "terminate": "green"}

@@ -152,7 +152,6 @@ class Contexts:
 
 # Hands contexts to a run: those that are still to be done, from a file or from a pipe that keeps the run waiting.
 
-
 Refuse = Callable[[Item], None]
 """Is told of what can't be used, in the run's thread."""
 

@@ -202,7 +202,6 @@ def _reason(results: Results) -> tuple[str, ...]:
 
 # Reads and checks the seed that a command is about, and says so where it is something else.
 
-
 _OTHERS = {".lwt": "a prompt script", ".gasl": "a program"}
 
 

@@ -244,7 +244,6 @@ def _unreadable(code: str, message: str, name: str, *hints: str) -> Unreadable:
 
 # Loads graphs for all commands, and tells what loading changed.
 
-
 # Opens states to read them, for all commands.
 
 

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from enum import IntEnum
 from typing import Any, TextIO
 
-from ..usage_error import Misused
+from ...errors import Misused
 
 __all__ = [
     "MEANINGS",

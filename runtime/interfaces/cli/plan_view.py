@@ -188,7 +188,6 @@ def _json(plan: Plan, name: str) -> dict[str, Any]:
 
 # What ``plan`` shows of a GASL program or a plan: its commands in order, what each takes from which, and which ask a model.
 
-
 _WIDEST = 100
 _ASKING = (Process, Classify, Analyze)
 
@@ -292,7 +291,6 @@ def _many(count: int, what: str) -> str:
 
 
 # What ``plan`` shows of a seed: its compute DAG, as text, JSON or a drawing.
-
 
 _WIDEST_STEP = 30
 

@@ -30,7 +30,6 @@ __all__ = ["Lines", "RankAsked", "Screen", "finish", "resume_command"]
 
 # What a person asked of ``rank``, as values.
 
-
 Form = Literal["auto", "table", "json", "plain"]
 
 
@@ -61,7 +60,6 @@ def resume_command(run_id: str, asked: RankAsked, model: str) -> str:
 
 
 # What a person sees while rankings are made: a line a phase on stderr, as it ends, and what should be known beside it.
-
 
 _LONGEST = 100
 
@@ -250,7 +248,6 @@ def _ranking(ranked: Ranked) -> str:
 
 
 # What stands at the end of ``rank``: the rankings on stdout, on stderr what became of them and what they cost; the exit code.
-
 
 _RANK_STYLES = {"complete": "green", "partial": "yellow", "failed": "red", "cancelled": "yellow"}
 _SHOWN = 60

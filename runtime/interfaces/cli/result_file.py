@@ -44,7 +44,6 @@ __all__ = [
 
 # A result as a row: for CSV and for the table.
 
-
 COUNTS = ("reviews", "kept", "extracted", "invalid", "failed", "coerced", "cut", "cut_characters")
 _OWN = ("index", "name", "status")
 
@@ -253,7 +252,6 @@ def _csv_result(raw: bytes, width: int) -> tuple[int, str, str] | None:
 
 
 # Results on their way out: as JSON lines, as CSV, or as a table; to stdout or into a file.
-
 
 # What a person asked of ``seed run``, as values.
 

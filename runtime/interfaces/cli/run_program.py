@@ -55,7 +55,6 @@ __all__ = [
 
 # What a program gives, for a person or for a program: the value of its last command, and the records of all.
 
-
 Form = Literal["auto", "table", "json", "plain"]
 
 _ROWS = 100
@@ -137,7 +136,6 @@ def _record(record: ExecutionRecord) -> dict[str, Any]:
 
 # What a person sees while a program runs: a line a command, as it ends, and a note where a model is asked.
 
-
 STYLES = {"success": "green", "empty": "yellow", "partial": "yellow", "cancelled": "yellow"}
 """The colour of a command's status; one that is not named here is an error's."""
 _LONGEST = 96
@@ -197,7 +195,6 @@ class CommandLines:
 
 
 # Puts an executor together from what the command line names: the graph, the state, the models, the chunks.
-
 
 _MODEL_COMMANDS = (Process, Classify, Analyze)
 

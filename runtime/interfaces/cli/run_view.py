@@ -40,7 +40,6 @@ __all__ = ["Asked", "Lines", "Screen", "Tally", "finish", "refusal", "resume_com
 
 # What a person asked of ``run``, as values.
 
-
 OutputFormat = Literal["auto", "table", "json", "plain"]
 
 
@@ -275,7 +274,6 @@ class Screen:
 
 
 # What stands at the end of a run: the output on stdout, and on stderr what became of everything else.
-
 
 _CODES = {"complete": Exit.DONE, "partial": Exit.PARTIAL, "failed": Exit.FAILED, "cancelled": Exit.INTERRUPTED}
 _STYLES = {"complete": "green", "partial": "yellow", "failed": "red", "cancelled": "yellow"}

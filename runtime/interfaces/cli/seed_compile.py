@@ -56,7 +56,6 @@ __all__ = ["CompileAsked", "perform"]
 
 # What a person sees while a task is compiled, and at its end: lines on stderr, a few for each of the three steps.
 
-
 _NAMES = {"conditions": "conditions", "graph": "computation graph", "seed": "seed"}
 _STYLES = {"done": "green", "failed": "red", "cancelled": "yellow"}
 _LONGEST = 200

@@ -58,7 +58,6 @@ def perform(asked: SeedAsked) -> int:
 
 # What ``seed run`` does once all is known: models, the run itself, its display, its results.
 
-
 _MOST_WAITING = 256
 """Results that wait for one before them; were there more, they would fill the memory."""
 
@@ -227,7 +226,6 @@ class _Work:
 
 
 # ``seed run --dry-run``: what the filter keeps, and what the calls would come to. Nothing is called.
-
 
 _KEYWORDS = 40
 """Keywords that are listed; JSON has all."""

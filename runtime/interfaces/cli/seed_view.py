@@ -109,7 +109,6 @@ def many(count: int, noun: str, plural: str = "") -> str:
 
 # What a person sees while contexts are worked on: a bar on a terminal, now and then a line in a pipe. Both go to stderr.
 
-
 _SECONDS = 10.0
 """Between two lines in a pipe."""
 _TOLD_AT_MOST = 20
@@ -203,7 +202,6 @@ class Bar(Display):
 
 
 # What stands on stderr at the end of a run over contexts, and its exit code.
-
 
 _STYLES = {"complete": "green", "partial": "yellow", "failed": "red", "cancelled": "yellow"}
 _CODES = {"complete": Exit.DONE, "partial": Exit.PARTIAL, "failed": Exit.FAILED, "cancelled": Exit.INTERRUPTED}

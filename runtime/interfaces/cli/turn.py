@@ -35,7 +35,6 @@ __all__ = ["ReplAsked", "Screen", "Turn", "run_batch"]
 
 # Writes outcomes: values to stdout or the file of ``.output``, everything about them to stderr.
 
-
 # Adds results to the file of ``.output``: one that is read as a table stays one.
 
 
@@ -305,7 +304,6 @@ def _display(piece: Piece) -> "Working | None":
 
 # What is seen while a command runs on a terminal: what it is, how long it takes, what models were asked.
 
-
 _PATIENCE = 0.3
 """Seconds in which most commands are done: nothing flickers for them."""
 _STEPS = 6
@@ -352,7 +350,6 @@ class Working:
 
 
 # A session without a prompt: from ``-c``, ``-f`` or stdin, to its end or to the first that fails.
-
 
 # From outcomes to the exit code.
 

@@ -37,7 +37,6 @@ __all__ = ["LOCAL", "Gate", "Guard", "Keys", "KeysError", "Place", "Who", "add_k
 
 # Who may begin a run now: places for runs, of one key and of all, a key's requests a minute, and the door that shutdown closes.
 
-
 _MINUTE = 60.0
 _SOON = 5
 """Seconds after which a client may ask again where nobody knows better."""
@@ -163,7 +162,6 @@ class Gate:
 # The keys that clients show: made here, told once, and kept as hashes in a file that others may change meanwhile.
 # The file is JSON, ``{"keys": [{"name", "id", "sha256", "created"}]}``, mode 0600, replaced as a whole. A key is 32 random bytes,
 # so a plain hash of it can't be guessed back; ``id`` is what a key's runs are kept under and is never used again.
-
 
 PREFIX = "kw_"
 _BYTES = 32

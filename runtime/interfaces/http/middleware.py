@@ -27,7 +27,6 @@ __all__ = ["BRACKETS", "LOG", "POLICY", "door", "unexpected"]
 
 # What every response says to browsers: nothing is sniffed, framed, referred or loaded from elsewhere; answers are not cached.
 
-
 POLICY = (
     "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; connect-src 'self'; base-uri 'none'; "
     "form-action 'none'; frame-ancestors 'none'; require-trusted-types-for 'script'; trusted-types 'none'"
@@ -73,7 +72,6 @@ class Headers:
 
 # Bodies: how large one may be, how long it may take to come, and that it is JSON as it should be. Before any route sees it.
 # It is parsed here and nowhere else: the value is the scope's ``state["json"]``.
-
 
 BRACKETS = 50_000
 """The most opening brackets of a body, in texts too: an empty list takes far more memory than its two bytes."""
@@ -181,7 +179,6 @@ def _parsed(body: bytes) -> Any:
 
 # The access log: a line on stderr for each request. No header, no query, no body; a key by its name.
 
-
 _LONGEST = 200
 
 
@@ -216,7 +213,6 @@ class Access:
 
 
 # What nobody caught: a ``Problem`` is answered as it is; what nobody foresaw is logged and told to nobody else.
-
 
 LOG = logging.getLogger("knotwork.server")
 

@@ -23,7 +23,6 @@ __all__ = ["Document", "Documents", "Encoding", "Snapshot", "Text", "path_of"]
 
 # A text as an editor counts it: lines end with \n, \r\n or \r, and columns count units of the encoding that was agreed on.
 
-
 Encoding = Literal["utf-8", "utf-16", "utf-32"]
 
 _LINE = re.compile(r"\r\n?|\n")

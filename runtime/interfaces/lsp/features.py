@@ -35,7 +35,6 @@ __all__ = ["action_title", "fix_all", "serve"]
 
 # Quick fixes: the edits of diagnostics, one by one and all at once, and comments that silence what is no fault.
 
-
 _FIX_ALL = "source.fixAll.knotwork"
 _MOST = 50
 _LONGEST, _TOLD = 40, 2

@@ -128,7 +128,6 @@ class Protocol(LanguageServerProtocol):
 
 # The service's values in the protocol's words.
 
-
 SOURCE = "knotwork"
 
 _SEVERITIES: Mapping[Severity, types.DiagnosticSeverity] = {
@@ -236,7 +235,6 @@ def token_data(found: Iterable[Token], text: Text) -> list[int]:
 # The connection: messages read from a stream one by one, each within bounds, and whatever is none answered as JSON-RPC wants it.
 # Reading waits in a thread of its own, which dies with the process: a client that goes away without a word ends the server, a
 # client that sends rubbish is told so and can go on.
-
 
 MAX_MESSAGE = 64 << 20
 """Bytes of a message. The largest document has four million characters."""

@@ -31,7 +31,6 @@ __all__ = ["Findings", "KnotworkServer", "Publisher", "Worker", "check"]
 # Checks what is open once typing pauses, and tells the client what was found. A check whose text has changed meanwhile tells
 # nothing.
 
-
 # Says what is wrong with a text: by the parsers and linters that everything here uses, of what was read already.
 
 
@@ -219,7 +218,6 @@ def most_telling(found: tuple[Diagnostic, ...]) -> tuple[Diagnostic, ...]:
 # A thread that works for the server, one piece of work after the other, and holds up nobody's end.
 # The pool of the standard library is waited for when the interpreter ends: a graph that is still being loaded, or the tokens of a
 # huge line, would keep the process of an editor that has long gone.
-
 
 _P = ParamSpec("_P")
 _T = TypeVar("_T")

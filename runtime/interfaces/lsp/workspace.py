@@ -27,7 +27,6 @@ __all__ = ["Grounds", "Problem", "Settings", "language_of", "read_settings"]
 # folder. Where nothing is said, files beside a text count that have its name: ``hubs.gasl`` is checked against the state in
 # ``hubs.state``, ``cafes.lwt`` and ``cafes.seed.json`` against the input in ``cafes.input.json``.
 
-
 _SUFFIXES: Mapping[str, Language] = {".lwt": "lwt", ".gasl": "gasl", ".seed.json": "seed"}
 _IDS: Mapping[str, Language] = {"lwt": "lwt", "gasl": "gasl", "formula-seed": "seed"}
 _TEXTS = ("graph", "state", "input", "docs")

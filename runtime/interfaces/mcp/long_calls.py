@@ -99,7 +99,6 @@ async def _within(until: float, work: Callable[[asyncio.Event], Coroutine[Any, A
 
 # What a run tells while it goes, as progress of the call that began it: a number that only grows, and a sentence.
 
-
 Tell = Callable[[float, float | None, str], Awaitable[None]]
 """Sends progress: done, of how many (None: not known), in words."""
 

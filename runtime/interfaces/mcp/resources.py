@@ -41,7 +41,6 @@ __all__ = [
 # The texts that tell a model the languages: a card of each, short enough for a system prompt, and the pages of the reference.
 # The cards stand in ``languages/NAME.md`` here; the pages are those of ``docs/reference``, which are installed with the package.
 
-
 CARDS: Mapping[str, str] = {
     "lwt": "Prompt scripts: steps that ask models and compute",
     "gasl": "Commands on a graph and a state",
@@ -217,7 +216,6 @@ async def _graph(ground: Ground) -> dict[str, Any]:
 
 
 # The prompts: what a person can start with a word in a host that shows them. They say what to read, what to write, and to check it.
-
 
 _LONGEST = 100_000
 

@@ -52,7 +52,6 @@ __all__ = ["TOOLS", "called", "create_server"]
 
 # All tools by name, in the order in which clients are told them.
 
-
 TOOLS: Mapping[str, Tool] = {
     tool.name: tool
     for tool in (

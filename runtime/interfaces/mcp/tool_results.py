@@ -160,7 +160,6 @@ class Budget(BaseModel):
 # Results in pages: as much of a value as fits a bounded number of characters, and where the rest is.
 # What a page costs depends on what it shows, not on how large the value is.
 
-
 LIMIT = 1_000
 """The most items of a page."""
 _BRIEF = ((300, 10, 3), (80, 5, 2), (20, 3, 1))

@@ -40,7 +40,6 @@ __all__ = ["PATH", "Door", "Lines", "answer_to", "create_app", "fault_of", "serv
 # What is no message: whoever sent it is told so. The SDK drops it, and a client that asked would wait for ever.
 # The SDK takes a request whose id is none for a notification, which nobody answers: what is read is looked at before.
 
-
 _LONGEST = 1 << 16
 """Characters of a line in which the id is looked for."""
 _NO_ID = "id: it should be a text or a whole number"
@@ -233,11 +232,9 @@ def quieten() -> None:
 
 # The server over streamable HTTP, behind the same door as ``knotwork serve``: host, origin, key, rate and size are looked at first.
 
-
 # The sessions of HTTP clients that begin with a handshake: each key has its own, which no other key can use, end or crowd out.
 # The SDK's manager knows sessions by their id alone unless its own kind of login is in front, and counts all together. So each key
 # gets a manager of its own: an id of another key's is one that it has never heard of.
-
 
 _LOCAL_SESSIONS, _SESSIONS_OF_A_KEY = 64, 16
 _FORGOTTEN = 600.0

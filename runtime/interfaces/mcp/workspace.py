@@ -49,7 +49,6 @@ __all__ = [
 # The sessions of clients: whose variables are kept, which of them go where there are too many, and that this is told.
 # Each client has a share of its own. ``main``, in which a call is that names no session, is never dropped.
 
-
 SessionKey = tuple[str, str]
 """Whose session (a key's id on HTTP), and its name."""
 
@@ -144,7 +143,6 @@ class KeptSessions:
 # Reading and checking texts beside the loop: only so many at once, in threads of their own, so that nobody else waits for them.
 # A thread can't be stopped. A text that is being read when its caller goes away takes its place until it is read, which is soon: no
 # text has more than ``LONGEST`` characters.
-
 
 P = ParamSpec("P")
 T = TypeVar("T")

@@ -16,6 +16,7 @@ from ....lang.parse.lwt import parse_lwt
 from ....lang.service import Language
 from ....lang.service.language_names import Occurrence
 from ....lang.service.navigation import occurrences_in
+from ...errors import Misused
 from ...gasl.records import Value
 from ...workspace import Ground
 from ..options import Limits
@@ -27,7 +28,6 @@ from ..repl.reader import Piece, expression_of, pieces
 from ..repl.repl_workspace import Desk, DeskAsked, Values
 from ..repl.runners import check
 from ..repl.session import meant
-from ..usage_error import Misused
 
 __all__ = [
     "CELL_FLAGS",
@@ -190,7 +190,6 @@ def stale(found: Sequence[Piece], left: Sequence[Piece], before: Mapping[str, Va
 
 # Is a cell right as a whole? That is asked before its first piece runs, with what those before each piece will have bound.
 
-
 _CHANGES = frozenset({".read", ".undo"})
 """Dot commands behind which nobody knows what values there will be."""
 _ELSEWHERE = {
@@ -294,7 +293,6 @@ def _bind(piece: Piece, desk: Desk) -> None:
 
 
 # The arguments of a magic, as values.
-
 
 _OPEN = (
     "%kw open [GRAPH] [--state DIR] [--llm SPEC] [--model NAME=SPEC] [--chunks FILE] [--max-calls N] [--max-tokens N]"

@@ -23,7 +23,6 @@ __all__ = ["offer", "withdraw"]
 
 # What Tab offers in a magic's own words: options, graphs, files, and what the prompt's dot commands take.
 
-
 _FILES = 200
 _GRAPHS = "nx:"
 

@@ -17,7 +17,6 @@ __all__ = ["CANCELLED", "bundle_of", "fault_of", "safe_text", "told_html"]
 
 # What the session says to one at the prompt, as it is typed in a notebook: ``%kw log`` in place of ``.log``.
 
-
 _DOT = re.compile(rf"(?<![\w./~-])\.(?=(?:{'|'.join(DOTS)})\b(?![./]))")
 _GRAPH = "knotwork repl GRAPH opens one"
 _LOCKED = "if it is a prompt or a notebook,"

@@ -171,7 +171,6 @@ class Loop:
 
 # What is seen while a cell runs for longer than a moment: how long, what models were asked, and how to end it.
 
-
 _PATIENCE, _EVERY = 0.5, 0.3
 _STEPS = 6
 
@@ -232,7 +231,6 @@ def _bundle(*parts: str) -> dict[str, str]:
 
 
 # How a cell ends that did not do what it says: the notebook stops there, with a line in the place of a traceback.
-
 
 _LONGEST = 1_000
 

@@ -21,7 +21,6 @@ __all__ = ["HIGH", "MOST", "Box", "evidence_svg", "flow_of", "flow_svg", "laid_o
 
 # What takes from what: the commands, steps and expressions of a text as one graph, by the names that they bind and refer to.
 
-
 _KEY = "\0"
 """Comes before a key of the state, which is no value's name: no name begins so."""
 _NAMED = 8
@@ -155,7 +154,6 @@ def _steps(piece: Piece) -> list[_Part]:
 
 
 # A graph in rows: each box below all that it takes from, and what goes past a row goes between its boxes.
-
 
 HIGH, EDGE = 40.0, 12.0
 _DOWN, _GAP, _THREAD = 44.0, 24.0, 2.0

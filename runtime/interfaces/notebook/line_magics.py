@@ -6,6 +6,7 @@ from typing import Any
 
 from ....lang.diagnostic import has_errors, nearest, printable
 from ....lang.parse.expr import parse_expr
+from ...errors import Misused
 from ...report import render
 from ...report.drawings import draw
 from ...report.findings import groups, touched
@@ -14,7 +15,6 @@ from ..repl.dot_commands import DOTS
 from ..repl.outcome import Outcome, Page
 from ..repl.reader import Piece
 from ..repl.session_file import unwritten
-from ..usage_error import Misused
 from . import cells
 from .cells import Cell, dot
 from .flow_diagram import MOST, evidence_svg, flow_of, flow_svg, told_of

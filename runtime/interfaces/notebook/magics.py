@@ -10,10 +10,10 @@ from IPython.core.interactiveshell import InteractiveShell
 from IPython.core.magic import no_var_expand
 from IPython.display import display
 
+from ...errors import Misused
 from ...runs.debug_log import level
 from ..repl.outcome import misused
 from ..repl.reader import Language
-from ..usage_error import Misused
 from . import cells
 from .cells import Cell, standing
 from .completion import offer, withdraw

@@ -14,6 +14,7 @@ from ....adapters.graph import AdapterError
 from ....adapters.llm import LLMError
 from ....adapters.state import StoreError
 from ....lang.diagnostic import printable
+from ...errors import Misused
 from ...gasl.surroundings import same_name
 from ...workspace import GivenUp, Telling
 from ..repl.languages import like
@@ -22,7 +23,6 @@ from ..repl.reader import Piece
 from ..repl.repl_workspace import Desk, DeskAsked, Moment, Settings, open_desk
 from ..repl.session import Session, Waiting, meant
 from ..signals import hearing
-from ..usage_error import Misused
 from . import cells
 from .cells import Cell, checked, mentioned, not_here, outside, place_of, stale
 from .display import bundle_of, fault_of, safe_text, told_html
@@ -33,7 +33,6 @@ __all__ = ["Bundle", "Room"]
 
 
 # A session's desk and the loop that it lives in, from its opening to its end. However it ends, its folder's lock is let go.
-
 
 R = TypeVar("R")
 

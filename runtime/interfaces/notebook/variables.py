@@ -20,7 +20,6 @@ __all__ = ["NotShared", "Shared", "as_json"]
 
 # Python's values as JSON's: copies, or the reason why there is none.
 
-
 _SCALARS = (str, int, bool, type(None))
 _DEEPEST = 200
 

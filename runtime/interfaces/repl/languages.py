@@ -137,7 +137,6 @@ def without_remarks(text: str) -> str:
 
 # What was probably meant by a name that is not there.
 
-
 LISTED = 8
 """Names that are listed where none is near."""
 

@@ -118,7 +118,6 @@ def misused(message: str, hint: str = "", fix: str = "") -> Outcome:
 
 # A value as lines, in any mode: ``shown`` gives them as they are asked for, so that a hundred thousand rows cost a page.
 
-
 # A table that fits: how wide each column is, which have no room, and its lines one by one.
 
 
@@ -312,7 +311,6 @@ def _is_number(value: Any) -> bool:
 
 
 # From a value to its lines in a mode: table, JSON, CSV, Markdown.
-
 
 Form = Literal["table", "json", "csv", "md"]
 

@@ -24,7 +24,6 @@ __all__ = ["Growing", "Language", "Piece", "expression_of", "is_whole", "languag
 # Lines come one by one, from a pipe or out of a long paste. So a parser stands where it stood: behind the last place before which
 # nothing changes any more, whatever follows. What stands before that is not read again.
 
-
 _DOT = re.compile(r"[ \t]*\.([A-Za-z]+)(?![\w.])")
 _TRY = re.compile(r"^[ \t]*TRY\b", re.IGNORECASE | re.MULTILINE)
 _END = re.compile(r"\bEND[ \t\r]*;?[ \t\r]*(?:#[^\n]*)?$", re.IGNORECASE | re.MULTILINE)

@@ -14,6 +14,7 @@ from ....adapters.llm.middleware import Client, Own
 from ....adapters.state import Snapshot, StateStore
 from ....lang.catalogue.schema import Schema
 from ....lang.trees.lwt import Step
+from ...errors import Misused
 from ...events import Events
 from ...gasl import GASLExecutor
 from ...gasl.records import ContextStore, Value
@@ -23,7 +24,6 @@ from ...runs.directories import cache_file
 from ...templates import text_of
 from ...workspace import Ground, Telling
 from ..options import Limits, named_specs, opened, price_of
-from ..usage_error import Misused
 from .outcome import NOTHING, Outcome
 from .reader import Piece
 
@@ -197,7 +197,6 @@ class Values:
 
 
 # What ``.undo`` goes back to: the state and the values before each command of the session that changed one of them.
-
 
 _MOST = 100
 """Commands that can be undone; each keeps the values that were replaced since alive."""

@@ -50,7 +50,6 @@ __all__ = [
 
 # What a text surely means that is written as other tools have it: ``exit``, ``help FIND``, ``\d``, a ``;`` at the end of a line.
 
-
 _PLAIN = {
     **dict.fromkeys(("help", "help()", "?", "\\?", "\\h", ".?", ".h"), ".help"),
     **dict.fromkeys(("quit", "quit()", "exit", "exit()", "\\q", ":q", ".exit", ".q"), ".quit"),
@@ -231,7 +230,6 @@ def _remarks(record: ExecutionRecord) -> list[str]:
 
 # Expressions in a session: over all values whose names an expression can say, and ``_``, the latest value.
 
-
 LATEST = "_"
 """The name of the latest value."""
 _PAGER = "q"
@@ -287,7 +285,6 @@ def _told(value: Any) -> str:
 
 
 # LWT steps in a session: a script that may refer to every value there is; what it gives is there for the next one.
-
 
 _OF_SCRIPTS = frozenset({"LWT017", "LWT031"})
 """Rules about which step is the result: here every step is run for its own sake."""
@@ -389,7 +386,6 @@ def check(piece: Piece, desk: Desk) -> Outcome:
 
 
 # What the language service is told of a session: the graph, the state's keys, the values, the models.
-
 
 _FIELDS = 40
 

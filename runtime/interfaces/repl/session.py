@@ -118,7 +118,6 @@ def _eaten(piece: Piece, outcome: Outcome) -> list[str]:
 
 # The pieces of a text that wait for their turn; a file that one of them reads comes before those behind it.
 
-
 _MOST = 100
 """Files that one text may have read: one that reads itself has no end."""
 

@@ -2,12 +2,13 @@
 
 import os
 import re
-from collections.abc import Callable, Iterable, Iterator
+import sys
+from collections.abc import Awaitable, Callable, Iterable, Iterator
 from pathlib import Path
-from typing import Any, get_args
+from typing import Any, Literal, get_args
 
 from prompt_toolkit import PromptSession
-from prompt_toolkit.application import get_app
+from prompt_toolkit.application import Application, get_app
 from prompt_toolkit.auto_suggest import AutoSuggestFromHistory
 from prompt_toolkit.completion import CompleteEvent, Completer, Completion, PathCompleter, get_common_complete_suffix
 from prompt_toolkit.document import Document
@@ -15,6 +16,8 @@ from prompt_toolkit.filters import Condition, completion_is_selected, has_comple
 from prompt_toolkit.formatted_text import StyleAndTextTuples
 from prompt_toolkit.history import FileHistory, History, InMemoryHistory
 from prompt_toolkit.key_binding import KeyBindings, KeyPressEvent
+from prompt_toolkit.layout import Layout, Window
+from prompt_toolkit.layout.controls import FormattedTextControl
 from prompt_toolkit.lexers import Lexer
 from prompt_toolkit.output.color_depth import ColorDepth
 from prompt_toolkit.styles import Style
@@ -27,15 +30,14 @@ from ....lang.service import Language as ServiceLanguage
 from ....lang.service import complete, tokens
 from ....lang.service.model import TokenType
 from .dot_commands import DOTS, Dot, arguments, unknown
+from .outcome import Lines
 from .reader import Piece, expression_of, is_whole, piece_at, pieces
 from .repl_workspace import Desk
 from .runners import check, known
 
-__all__ = ["Dropped", "Offers", "coloured", "make_prompt"]
-
+__all__ = ["Dropped", "Offers", "coloured", "make_prompt", "paged"]
 
 # The keys of the prompt: Enter runs what is whole, Tab completes or mends.
-
 
 _INDENT = "  "
 
@@ -114,7 +116,6 @@ def _all_whole(text: str) -> bool:
 
 # Colours while one types: the language service's tokens, as prompt_toolkit wants them.
 
-
 STYLE = Style.from_dict(
     {
         "keyword": "ansiblue", "command": "ansiblue bold", "variable": "ansicyan", "step": "ansicyan bold", "function": "ansiyellow",
@@ -179,7 +180,6 @@ def _put(lines: list[StyleAndTextTuples], text: str, style: str) -> None:
 
 
 # What Tab offers: the language service's completions, the dot commands and what they take, and the fix of the latest error.
-
 
 _DOT = re.compile(r"\s*\.(?P<name>[A-Za-z]*)\Z")
 _DOT_AND_MORE = re.compile(r"\s*\.(?P<name>[A-Za-z]+)\s+(?P<rest>.*)\Z", re.DOTALL)
@@ -363,3 +363,62 @@ def _history(path: Path | None) -> History:
     except OSError:
         return InMemoryHistory()
     return _Kept(str(path))
+
+
+# A page at a time: prints what fits, and asks for a key before it goes on.
+
+Answer = Literal["more", "all", "stop"]
+_LEAST = 4
+
+
+async def ask_key(text: str) -> Answer:
+    """Show ``text`` at the foot until a key says how to go on; then it is gone."""
+    keys = KeyBindings()
+    for pressed, answer in _KEYS.items():
+
+        @keys.add(pressed)
+        def _(event: KeyPressEvent, answer: Answer = answer) -> None:
+            event.app.exit(result=answer)
+
+    window = Window(FormattedTextControl([("reverse", text)]), height=1)
+    app: Application[Answer] = Application(Layout(window), key_bindings=keys, erase_when_done=True)
+    return await app.run_async(handle_sigint=False)  # whoever runs this hears it
+
+
+_KEYS: dict[str, Answer] = {
+    "enter": "more", "space": "more", "pagedown": "more", "down": "more", "a": "all", "q": "stop", "Q": "stop", "escape": "stop",
+    "c-c": "stop", "c-d": "stop",
+}  # fmt: skip
+
+
+async def paged(
+    lines: Lines,
+    height: Callable[[], int],
+    say: Callable[[str], None],
+    stopped: Callable[[], bool] = lambda: False,
+    ask: Callable[[str], Awaitable[Answer]] = ask_key,
+) -> int:
+    """Print ``lines`` a page at a time; return how many of their parts were printed. ``height`` gives the terminal's, which may change.
+    It ends, too, when ``stopped`` says so.
+
+    What fits on a page is printed at once.
+    """
+    for line in lines.head:
+        say(line)
+    room, every, number = max(height() - len(lines.head) - 3, _LEAST), False, 0
+    while number < lines.count and not stopped():
+        part = lines.part(number)
+        if not every and room < len(part) and number:
+            told = f" {lines.noun}s 1-{number:,} of {lines.count:,} · Enter: more · a: all · q: stop "
+            sys.stdout.flush()
+            answer = await ask(told)
+            if answer == "stop":
+                return number
+            every, room = answer == "all", max(height() - len(lines.head) - 2, _LEAST)
+            for line in () if every else lines.head:
+                say(line)
+        for line in part:
+            say(line)
+        room -= len(part)
+        number += 1
+    return number

@@ -184,7 +184,6 @@ def _failure(kept: Kept) -> Problem:
 # Bounds, defaults and descriptions of the seed's parameters are the seed's. Unknown names are refused, and nothing is taken for
 # what it is not: "3" is no whole number, ``true`` no number.
 
-
 CHECKS = 20
 """The most checks of a request."""
 CHECK = 10_000

@@ -61,7 +61,6 @@ def can_judge(spec: str) -> bool:
 
 # What the OpenAPI document says of responses besides their models.
 
-
 _PROBLEM = {MEDIA_TYPE: {"schema": {"$ref": "#/components/schemas/Problem"}}}
 
 MISSING: dict[str, Any] = {"description": "The key has no run of this id", "content": _PROBLEM}

@@ -64,7 +64,6 @@ class Heads:
 
 # ``GET /healthz``: whether the server is there and takes runs. And what stands at the address itself.
 
-
 health_router = APIRouter(tags=["server"])
 
 
@@ -91,7 +90,6 @@ async def root() -> RedirectResponse:
 
 
 # The OpenAPI document: title, version, the problems that every operation may answer, and the key.
-
 
 _ABOUT = """\
 Iterative answers (generate, evaluate, feed back, until an answer is good enough) and prompt scripts.
@@ -219,7 +217,6 @@ def _middleware(settings: ServerSettings, keys: Keys, gate: Gate) -> list[Middle
 # The first SIGTERM or Ctrl-C closes the door for new runs and gives those under way their grace, then cancels them: what they
 # finished is kept, and whoever follows is told the end. The second cancels at once. uvicorn waits for open streams before it ends
 # an application, so runs are ended before uvicorn is told to stop.
-
 
 _IDLE = 30
 """Seconds that a connection may say nothing between requests."""

@@ -121,7 +121,6 @@ class Stream:
 # ``id`` is the event's number in its run, from 1, the same whenever it is read: a client that lost its connection sends the last
 # one it has in ``Last-Event-ID`` and gets what follows.
 
-
 HEARTBEAT = 15.0
 """Seconds without an event after which a comment is sent: proxies end connections that say nothing."""
 

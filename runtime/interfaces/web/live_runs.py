@@ -35,7 +35,6 @@ __all__ = ["Runs"]
 
 # A run under way: its task, its events, and its history, which has each iteration before anybody hears of it.
 
-
 _CALLS = 16
 """Calls of one run in flight at once."""
 _LINGER = 30.0

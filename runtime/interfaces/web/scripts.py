@@ -33,11 +33,9 @@ __all__ = ["RunScriptRequest", "RunScriptResponse", "router"]
 
 # One run of a script for a request: within the server's limits, ended when whoever asked has gone, never kept.
 
-
 # How much a run may hold, and when it must end: a record that keeps nothing, and ends a run that does not end by itself.
 # Expressions over a large input make a large text in each of a thousand steps, and no call is needed for that. Steps without calls
 # run in one go, so the run is ended by what is raised here, not by its event.
-
 
 LARGEST = 16_000_000
 """Characters that the outputs of a run may have together."""
@@ -210,7 +208,6 @@ class ScriptRun:
 
 # A script that came over HTTP, read and checked before anything is called: what it may name is less than a file's may.
 
-
 ALLOWED = ("LLM", "CONST", "EXPR", "EACH", "ANSWER")
 """Operations that need no file, graph or code of the server's."""
 
@@ -250,7 +247,6 @@ def _refused(script: Script) -> Iterator[Diagnostic]:
 
 
 # What ``/scripts/run`` takes and gives, for checking requests and for the OpenAPI document.
-
 
 LONGEST = 50_000
 """Characters of a script."""

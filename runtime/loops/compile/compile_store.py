@@ -56,7 +56,6 @@ __all__ = [
 # the answers to the steps before by ``LONGEST_ANSWER``, a draft that goes back by ``LONGEST_SHOWN``, its diagnostics by
 # ``LONGEST_TOLD``.
 
-
 LONGEST_TASK = 100_000
 """Characters of a task."""
 LONGEST_ANSWER: Mapping[Phase, int] = {"conditions": 100_000, "graph": 100_000, "seed": 200_000}
@@ -178,7 +177,6 @@ def shown(diagnostics: Sequence[Diagnostic], source: Source) -> tuple[dict[str, 
 
 # What a task must be to be compiled, and the error for one that is none: told before anything is spent.
 
-
 REPAIRS = 3
 MOST_REPAIRS = 10
 _NAME = 1_000
@@ -267,7 +265,6 @@ def start(
 
 # The cache of compiled tasks: the seed and what led to it, by model, prompts and task. See ``docs/design/seed.md#compiler``.
 # It stands beside the call cache. Only seeds that passed enter, and one is checked again before it is used.
-
 
 _TABLE = Table(
     what="the cache of compiled tasks",

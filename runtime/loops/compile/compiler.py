@@ -137,7 +137,6 @@ def _plain(options: Mapping[str, Any]) -> dict[str, Any]:
 
 # One of the three steps: asked, judged, mended, sent back with what is wrong, until it is good or the repairs are used up.
 
-
 LOOP = "compile"
 """What events call this loop."""
 _AGAIN = frozenset({"bad_answer", "empty", "truncated"})

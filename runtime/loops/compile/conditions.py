@@ -40,7 +40,6 @@ __all__ = [
 
 # Checks that conditions, outputs and nodes have in common: names, and references to what is known of a review.
 
-
 _RESERVED = (
     frozenset(FUNCTIONS)
     | frozenset(keyword.kwlist)

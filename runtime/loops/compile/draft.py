@@ -135,7 +135,6 @@ def final(seed: FormulaSeed, name: str, check: Check) -> tuple[FormulaSeed, str,
 # An edit that guesses which name was meant is sure only where one slip of the hand lies between the two: "negatve" is "negative",
 # while "neutral" may be any of an enum's values, and is left to the model.
 
-
 _ROUNDS = 40
 _GUESSES = frozenset({
     "SEED002", "SEED008", "SEED040", "SEED044", "SEED045", "SEED047", "SEED049", "EXPR050", "EXPR051", "EXPR052", "EXPR054", "EXPR056",

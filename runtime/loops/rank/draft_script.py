@@ -41,7 +41,6 @@ __all__ = [
 # ``RANK001`` to ``RANK007`` are told in full in ``lang.rules.ranking``: a model sees the codes, and ``knotwork rules`` explains
 # them.
 
-
 _MOST_FAULTS = 20
 """Diagnostics that a model is shown; most of them have one cause."""
 
@@ -228,7 +227,6 @@ def _expansion(message: str) -> tuple[bool, list[str]]:
 
 # The script that a plan begins with and tools edit: read leniently, checked by the linter against the real input, never half
 # changed.
-
 
 OPERATIONS = {name: BUILTIN[name] for name in ("LLM", "CONST", "EXPR", "EACH", "ANSWER")}
 """What a planned script may call: a ranking has no graph, and no files that a model may name."""

@@ -35,7 +35,6 @@ __all__ = ["MAX_ITERATIONS", "SHOWN", "TOOLS", "Executed", "Expanded", "execute"
 
 # The tools as a model's own means of calling them take them.
 
-
 _ABOUT = {
     "done": "Finish: the script is complete.",
     "lwt_list": "Show the current steps with their indices.",
@@ -64,7 +63,6 @@ TOOLS: tuple[dict[str, Any], ...] = tuple(
 
 # ``read(path)``: a part of the input, bounded. See ``docs/design/loops.md#ranking``.
 # A path is ``items[5].item_data``, with keys in brackets too: ``items[5]["a b"]``, ``items[0:3]``.
-
 
 SHOWN = 4_000
 """Characters that one reading gives at most."""

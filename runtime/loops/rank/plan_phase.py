@@ -34,7 +34,6 @@ __all__ = ["ALL", "Planned", "compact", "plan", "plan_grammar"]
 # texts and lists, then long texts, begun as far as there is room, records last. Where names of fields are what takes the room they
 # stand once, above columns. What is left out is said in the prompt and to whoever asked: a ranking over what nobody saw is none.
 
-
 ALL = 100_000
 """Characters that all items together take in a prompt at most."""
 _ONE = 1_200
@@ -289,7 +288,6 @@ def _names(fields: Sequence[_Field]) -> str:
 # A plan's text as a grammar: two sections, with a script between the markers. Made from the grammar of scripts.
 # It is a hint to models that keep to one: what they write is read as leniently and checked as strictly as any other plan. A small
 # model writes one step, whose indices are those of items, and a message that says no more than it has to.
-
 
 SMALL_TOKENS = 320
 """Tokens that a small model's plan does not reach, beside a token for each byte of the request in it."""

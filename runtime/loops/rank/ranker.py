@@ -27,7 +27,6 @@ __all__ = ["MAX_ITERATIONS", "MOST_ITEMS", "Work", "check_requests", "prepare", 
 
 # The items of a ranking as they are given: a list, or an object with one; what is none is refused.
 
-
 MOST_ITEMS = 2_000
 """Items of one ranking; more do not fit a prompt."""
 _FORM = 'items are a JSON list, or {"items": [...]}'

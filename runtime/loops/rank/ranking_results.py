@@ -174,7 +174,6 @@ def _figures(calls: int, usage: Usage, cost: float | None) -> dict[str, Any]:
 # ``items.json`` and ``requests.json`` stand beside it, so that the run can be resumed by its id alone.
 # See ``docs/design/state.md#durable-runs``.
 
-
 _ITEMS, _REQUESTS = "items.json", "requests.json"
 
 
@@ -285,7 +284,6 @@ def _written(value: Any) -> bytes:
 
 # What the phases of one request share: who is asked, who listens, what is known of the items, what was spent.
 
-
 NONE = Means()
 """Of a client of one's own: it is asked in text for everything."""
 
@@ -354,7 +352,6 @@ class Job:
 # The calls that rankings may make together: how many where nobody says, and which requests begin on what is left of them.
 # A plan that nothing can follow is money for nothing. So requests begin in their order, fewer of them side by side the fewer calls
 # there are, and none begins to ask once what is left is less than a plan and the step behind it take.
-
 
 CALLS = 100
 """Calls for each request, where the caller says nothing."""

@@ -23,7 +23,6 @@ __all__ = ["PARAMETERS", "Call", "read_calls"]
 
 # Calls of tools that a model writes as JSON in its text, one after the other or in a list.
 
-
 _DECODER = json.JSONDecoder()
 _MEANT = re.compile(r'"(?:tool|name|function)"\s*+:\s*+"(?:done|lwt_|read")')
 _LOOKED_AT = 300
@@ -44,7 +43,6 @@ def json_calls(text: str, at: int) -> tuple[list[Any] | None, int]:
 # A step ends where what was written so far is a step: the first quote from which on the call is closed and before which the text is
 # one step without a fault. Where no such place is, it is read up to the end of a line before the next call, and the linter tells
 # what is wrong with it. What can be read in neither way is no argument.
-
 
 _REMARK = r"(?:(?:#|//|/\*|--|[\u2013\u2014\u2192]|->|:|- )[^\n]*|,?[ \t]*(?:and[ \t]+)?then[ \t]*:?[ \t]*)?"
 AFTER = re.compile(rf"[ \t]*+[;.,]?\**+`{{0,3}}+\**+[ \t]*+\|?+(?:</tool_call>)?[ \t]*+{_REMARK}[ \t]*+(?=\r?\n|\Z)")

@@ -27,7 +27,6 @@ __all__ = ["Growing", "Opener", "Opening", "Steps", "opening"]
 # Steps are given out in the order in which they are asked for, before any of them begins: which plans are executed does not depend
 # on how fast they are.
 
-
 _LONGEST = 500
 
 

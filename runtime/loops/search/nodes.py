@@ -38,7 +38,6 @@ __all__ = [
 
 # What may be done next in a state: a plan with how sure its author is and why. See ``docs/design/loops.md#search``.
 
-
 _BRIEF = 200
 _MOST = 100
 """Actions that one proposal may have."""
@@ -245,7 +244,6 @@ def best_of(nodes: Sequence[Node], answers: bool = False) -> Node:
 
 
 # What a search may spend, as one object, and what it has spent: plans, calls, tokens, money, time.
-
 
 Stopped = Literal["", "found", "exhausted", "steps", "calls", "tokens", "cost", "time", "cancelled", "budget", "model"]
 """Why a search ended: a state that is good enough; nothing left to try; a limit of its own; a cancellation; the run's own

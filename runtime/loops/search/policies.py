@@ -123,7 +123,6 @@ class Untaken:
 
 # A model as a search's value: it sees the question, the state in brief and the answer, if there is one, and gives 0.0 to 1.0.
 
-
 JUDGED: dict[str, Any] = {
     "type": "object",
     "properties": {

@@ -34,7 +34,6 @@ __all__ = [
 
 # Takes off what stands around an answer: what the model thought before it, ``COMPLETE:``, quotes and marks around all of it.
 
-
 _COMPLETE = re.compile(r"(?P<marks>[\s*_#>\"'`]*)COMPLETE:")
 _PAIRS = ("```", "**", "__", '"', "'", "`", "*", "_")
 _THOUGHT = re.compile(

@@ -54,12 +54,10 @@ __all__ = [
 
 # A proposed plan before it runs: checked against grammar, graph, state and ceiling; what a fix is known for is fixed on the spot.
 
-
 # Which edits of a plan are made without asking: those that keep every command, and every word that says something.
 # An edit that makes a remark of a line, or only takes words away, leads to a plan that runs and does less than was meant. An edit
 # that puts one name in the place of another leads to a plan that answers another question. Such a fault goes back to the model
 # instead.
-
 
 _WORD = re.compile(r"\w+")
 _ESCAPE = re.compile(r'\\[nrtbf"\\/]')
@@ -425,7 +423,6 @@ def _last_step(state: StateStore) -> int:
 
 # A plan that was run before, and nothing has changed since: it goes back to the model once, for it would come to the same.
 # A plan that is run again all the same, and comes to the same, is a repetition; the next one in a row ends the loop.
-
 
 _SHOWN = 800
 _LONGEST = 20_000

@@ -46,7 +46,6 @@ __all__ = ["Branching", "Explorer", "Found", "found_before", "is_adopted", "keep
 # hash would not do: an answer's time stands in the state. So a search that is run once more, after a kill or with a larger budget,
 # finds everything that was paid for, and grows the same tree.
 
-
 _TOLD = (BudgetReached, CallFinished, CallRetried, CallStarted, RepairAsked, Warned)
 
 

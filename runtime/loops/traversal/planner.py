@@ -47,7 +47,6 @@ __all__ = ["SMALL_TOKENS", "Asker", "Paid", "Place", "Planner", "Proposal", "sma
 # is compared with what it has, or that a plan answers the question) is left to the checks. Larger models are asked by schema: see
 # ``reading``.
 
-
 SMALL_TOKENS = 640
 """Tokens that an answer under the grammar does not reach: it has at most some 600 characters, and most tokens have several."""
 _TEXT = 80
@@ -95,7 +94,6 @@ def _one(body: str) -> str:
 # A planner's answer is kept under its place (step, turn) alone: a step that is taken up again after a kill finds the answer that it
 # acted on, although the state that its prompt would show has changed since. A call of a plan's own commands is kept under its
 # request. In a search the place is the way to the state: the plans that lead there.
-
 
 PLANNER = "planner"
 """What events and records call the planner's calls."""

@@ -21,7 +21,6 @@ __all__ = ["Refused", "build_prompt", "fitted", "outcome_view", "trail_view"]
 # What a prompt shows of the graph, the state and the steps before: JSON in lines, each view with a most of characters of its own.
 # Making a view takes time by what is shown, not by what there is.
 
-
 _NAME = 80
 _VALUE = 60
 _VALUES = 8

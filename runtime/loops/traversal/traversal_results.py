@@ -195,7 +195,6 @@ class Asked:
 
 # What bounds a loop, and how one is refused before it begins.
 
-
 Worth = Literal["judge", "filled"]
 """What says how good a state is: a model, or the share of declared keys that hold something."""
 

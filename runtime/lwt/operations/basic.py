@@ -78,7 +78,6 @@ async def run_const(call: Call, context: Context) -> Outcome:
 
 # EACH: one call for each element of a list.
 
-
 _ITEMS_IN_FLIGHT = 8
 """``max_concurrency`` of EACH where the script gives none (LWT, "Operations")."""
 
@@ -177,7 +176,6 @@ async def _one_item(inner: Prompted, context: Context, index: int, item: Any, to
 
 # EXPR: a value computed from other steps' values; and ``when=``, the condition of any step. Neither makes a call.
 
-
 _EXPR = BUILTIN["EXPR"]
 _LONGEST = 200
 """Characters of a condition that are told."""
@@ -248,7 +246,6 @@ def _evaluated(inner: Embedded, names: Mapping[str, Any], span: Span, scope: Sco
 
 
 # ANSWER: an iterative answer as a step of a script, with the run's models, limits, events and record.
-
 
 _ANSWER = BUILTIN["ANSWER"]
 _NAMES = {"format": "resp_format", "criteria": "eval_crit", "threshold": "score_threshold"}

@@ -173,7 +173,6 @@ class Operation:
 
 # The files that ``file=`` names: in the script's own folder, or below it, and nowhere else.
 
-
 _MOST_BYTES = 2 << 20
 
 

@@ -218,7 +218,6 @@ def _finished(step: str, answer: Completion, seconds: float, kind: str) -> CallF
 
 # The files that a script's steps name, looked at before anything runs.
 
-
 _SUFFIXES = {"GASL": ".gasl", "SEED": ".json"}
 
 

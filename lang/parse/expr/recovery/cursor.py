@@ -221,7 +221,6 @@ def _closers(pieces: list[Piece]) -> dict[int, int]:
 
 # What stands around an expression: code fences, ``return``, a name it is given to, the sign that spreadsheets begin with.
 
-
 _INFO = re.compile(r"(?:`{3,}|~{3,})[ \t]*(?:[A-Za-z]+[ \t]*(?=\n))?\s*")
 _STATEMENTS = frozenset({"import", "from", "def", "class", "while", "for", "del", "raise", "assert", "try", "print"})
 _DECLARING = frozenset({"return", "let", "var", "const", "yield", "await", "eval"})

@@ -194,7 +194,6 @@ def _pieces(r: Cursor, branches: Branches, otherwise: Expr, start: int, word: Pi
 
 # Sentences for aggregates: ``count of extractions where severity = "mild"`` is ``sum(1 for e in extractions if ...)``.
 
-
 _COUNTS = frozenset({"count", "number"})
 _AGGREGATES = frozenset({"sum", "total", "max", "maximum", "min", "minimum"})
 _FUNCTIONS = {"total": "sum", "maximum": "max", "minimum": "min"}

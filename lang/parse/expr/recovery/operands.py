@@ -30,7 +30,6 @@ __all__ = ["begins", "operand"]
 
 # Strings that compute: ``f"a {x} b"`` is ``"a " + str(x) + " b"``.
 
-
 _PART = re.compile(r"\{\{|\}\}|\{([^{}:!]+)\}|[{}]")
 _HINT = 'write it with +, as "stars: " + str(n)'
 

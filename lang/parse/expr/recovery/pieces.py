@@ -20,7 +20,6 @@ __all__ = ["CLOSING", "OPENING", "Piece", "cut"]
 
 # Numbers as people write them: ``1_000``, ``1,000``, ``007``, ``0x1F``, ``.5``, ``1.``, ``2x``. What ``50%`` is, the reader says.
 
-
 _GOOD = re.compile(r"(?:0|[1-9][0-9]*)(?:\.[0-9]+)?(?:[eE][+-]?[0-9]+)?")
 _THOUSANDS = re.compile(r"[1-9][0-9]{0,2}(?:,[0-9]{3})+(?:\.[0-9]+)?(?![\w.])(?!,[0-9]{3})")
 _BASED = re.compile(r"0[xX][0-9a-fA-F_]+|0[oO][0-7_]+|0[bB][01_]+")
@@ -80,7 +79,6 @@ def _mended(
 
 
 # Strings as people write them: typographic quotes, three quotes, prefixes, escapes that there are not, no end.
-
 
 _CURLY = re.compile(
     '[\u201c\u201d\u201e\u00ab]([^\u201c\u201d\u00bb"]*)[\u201c\u201d\u00bb"]|'

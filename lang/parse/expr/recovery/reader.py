@@ -22,7 +22,6 @@ __all__ = ["Reader"]
 
 # What stands between two values: signs of the language, of others, and words for them.
 
-
 BOOLEAN = frozenset({"and", "or"})
 
 _TESTS = frozenset({"==", "!=", "<", "<=", ">", ">="})

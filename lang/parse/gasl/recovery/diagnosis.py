@@ -28,7 +28,6 @@ __all__ = ["Recovery", "explain_condition", "recover"]
 # A fault found is mended in a copy and the copy is read again, so that what stands behind it is found too. Edits are offered only
 # if the statement reads once all of them are made, and only where the text has no second reading (``Fault.supposed``).
 
-
 MOST_ROUNDS = 10
 """The most faults that one statement is mended of."""
 

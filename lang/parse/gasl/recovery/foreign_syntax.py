@@ -374,7 +374,6 @@ FOREIGN = (
 
 # Ranges as SQL and Python write them: ``BETWEEN a AND b``, ``a <= x <= b``. Where NOT stands before one, it holds for the whole.
 
-
 _QUANTIFIERS = ("ANY", "ALL", "NONE", "LEN")
 _VALUES = ("number", "string", "variable")
 _TURNED = {"<": ">", "<=": ">=", ">": "<", ">=": "<="}

@@ -305,7 +305,6 @@ VALUES = (
 
 # Names and variables written as something else: ``$x``, ``{{x}}``, quotes or dots where a plain name stands.
 
-
 _NAME = re.compile(r"[A-Za-z_]\w*\Z", re.ASCII)
 _LOOKS = re.compile(
     r"\$\{[ \t]*(?P<a>[\w.\[\]]+)[ \t]*\}|\$\{[ \t]*(?P<b>[\w.]+)|\$[ \t]*\{[ \t]*(?P<c>[\w.\[\]]+)[ \t]*\}"

@@ -218,7 +218,6 @@ HEADS = (_quoted, _json, _markup, _assigned, _sql, _cypher, _called, _block_word
 
 # The shape of a statement: brackets, what stands behind its end, options behind AS.
 
-
 _CLOSING = {"(": ")", "[": "]"}
 _NAMED = re.compile(r"\bAS[ \t]+(?:[A-Za-z_]\w*|`[^`]+`)[ \t]*", re.IGNORECASE)
 

@@ -256,7 +256,6 @@ def _generic(step: Broken) -> Fault:
 
 # What is wrong with text that stands outside the steps: prose, fences, bullets, heads that are none.
 
-
 _FULL_ID = re.compile(rf"{ID}\Z")
 _SKETCH = re.compile(r"[+<>…]|\.\.\.|\b[nNi] ?[+\-]")
 

@@ -328,7 +328,6 @@ LATE = (_between_values,)
 
 # Expressions without quotes around them: ``when={(score)} > 3``, ``EXPR(n + 1, n={(a)})``.
 
-
 _BEGIN = re.compile(r"(?P<what>\bwhen[ \t]{0,9}=|=[ \t]{0,9}EXPR[ \t]{0,9}\()\s{0,9}(?=[^\s\"'=])")
 _END = re.compile(r"\s{0,99}(?:,\s{0,99}[A-Za-z_]\w{0,60}[ \t]{0,9}=(?!=)|,?\s{0,99}\))")
 _LONGEST = 2_000

@@ -250,7 +250,6 @@ def _short(text: str) -> str:
 # All of it is text in LWT and may be meant as such, so only what names a step or the input is reported. The model would see the
 # spelling instead of the value.
 
-
 _PATH = r"""(?P<path{n}>(?:\.\w{{1,60}}|\[(?:\d{{1,9}}|"[^"\\\n]{{1,60}}"|'[^'\\\n]{{1,60}}')\]){{0,9}})"""
 _LOOKALIKE = re.compile(
     rf"(?<![\w\\^}}$])(?:\{{\{{[ ]{{0,4}}(?P<name1>[^\W\d][\w\-]{{0,60}}){_PATH.format(n=1)}[ ]{{0,4}}\}}\}}"
@@ -298,7 +297,6 @@ def find_lookalikes(raw: str, offset: int, names: Collection[str], mark: str) ->
 
 
 # A step that can't be read, and the means to try a mend: who explains it offers no edit that was not tried.
-
 
 _REST = re.compile(r"[ \t]*+[;,]?[ \t\r]*+(?:(?:#|//|--).*)?\Z")
 

@@ -21,7 +21,6 @@ __all__ = ["COMMANDS", "app", "command", "in_our_words", "loaded"]
 
 # What those who read the command line for us say of an option, in our words.
 
-
 _HEAD = re.compile(r"Invalid value for '([^']+)'(?: / '[^']+')*: (.*)", re.DOTALL)
 _WORDS: tuple[tuple[re.Pattern[str], Callable[[re.Match[str]], str]], ...] = (
     (
@@ -58,7 +57,6 @@ def _listed(text: str) -> str:
 
 
 # What a person meant who typed something that is not there: words of other tools, options that stand elsewhere.
-
 
 LIKELY: Mapping[str, str] = {
     "lint": "check", "validate": "check", "verify": "state verify", "format": "fmt", "query": "gasl", "html": "report",

@@ -47,7 +47,6 @@ def schema(graph: Source, raw: AsWritten = False, output_format: Form = "table")
 
 # What ``graph`` shows: the report of a load, and the schema.
 
-
 _EXCERPT = 40
 """Characters of a value in a table."""
 

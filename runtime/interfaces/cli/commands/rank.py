@@ -147,7 +147,6 @@ def rank(
 
 # What ``rank`` does before anything is spent: items and requests read and checked, an earlier run found.
 
-
 # What ``rank`` has when everything is read and nothing is spent yet.
 
 

@@ -53,7 +53,6 @@ __all__ = ["greet", "worth_trying"]
 
 # The prompt's loop: what is typed is run, and after an error Tab offers its fix.
 
-
 # The first screen: what there is to work on, and a command to try. It asks for nothing that takes a while.
 
 
@@ -196,8 +195,7 @@ def need_prompt() -> None:
 
 async def run_prompt(asked: ReplAsked, desk: Desk, life: Life) -> int:
     """Run the prompt until it is left; return the exit code."""
-    from ...repl.pager import paged
-    from ...repl.terminal import Dropped, make_prompt
+    from ...repl.terminal import Dropped, make_prompt, paged
 
     turn = Turn(Session(desk), Screen(desk.settings, paged))
     seen = _Seen(desk)

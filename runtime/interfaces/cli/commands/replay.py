@@ -48,7 +48,6 @@ def replay(
 
 # What ``replay`` does: runs a recorded session beside the state, and tells what differs.
 
-
 _CELL = 100
 
 

@@ -62,7 +62,6 @@ def report(
 # What ``report`` does: finds out what it is told of, reads it, writes the page whole or not at all.
 # A folder with ``run.jsonl`` is a run's, a name that is no path is looked for among the kept runs, all else is a state's.
 
-
 _PAGE = "report.html"
 _QUESTIONS = 20
 """Questions of a state that its page tells, the latest."""

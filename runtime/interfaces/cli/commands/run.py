@@ -55,7 +55,6 @@ __all__ = ["needs_default"]
 
 # What ``run`` does before anything is spent: read, check, and find out what an earlier run leaves open.
 
-
 # A run that is ready to begin.
 
 

@@ -56,7 +56,6 @@ def show(
 
 # What ``runs`` shows: kept runs as a table, and one in full.
 
-
 _EXCERPT = 60
 """Characters of an output in a table."""
 
@@ -203,7 +202,6 @@ def _read(path: Path) -> _Told:
 
 # What ``runs`` shows of a kept ranking, compilation or question: each phase with what it took, and how to go on.
 
-
 _PHASES = 3
 """Phases of a compilation."""
 _LONGEST = 60
@@ -323,7 +321,6 @@ def _short(text: str) -> str:
 
 
 # What ``runs`` shows of a kept run of a seed: its contexts, and how to go on.
-
 
 _LISTED = 50
 """Contexts that are listed one by one."""

@@ -224,7 +224,6 @@ def say_keys(needed: bool) -> None:
 
 # ``serve`` put together: what was asked as the server's settings, the server, and what is told on stderr.
 
-
 _ALIASES = {"local": "local", "replay": "replay", "record": "record"}
 """What a model is called that has only a file for a name: a path is nobody's business."""
 

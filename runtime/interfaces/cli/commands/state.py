@@ -134,7 +134,6 @@ def verify(folder: Folder, output_format: Form = "table") -> int:
 
 # What ``state show``, ``log`` and ``diff`` write: a state as tables, for a person, or as JSON.
 
-
 StateForm = Literal["table", "json"]
 
 _ROWS = 200

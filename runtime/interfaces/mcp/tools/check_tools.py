@@ -36,7 +36,6 @@ __all__ = ["CHECK", "EXPLAIN", "NAMES", "read_program", "read_script", "seen_by"
 
 # Texts of all languages read and checked against what the server knows: one way in for ``check``, ``explain`` and the runs.
 
-
 Language = Literal["lwt", "gasl", "plan", "seed"]
 ALLOWED = ("LLM", "CONST", "EXPR", "EACH", "ANSWER", "GASL")
 """Operations of scripts that need no file, and no code of plugins."""
@@ -218,7 +217,6 @@ CHECK = Tool(
 
 
 # ``explain``: how a text would run, without running it; and what a diagnostic's code means.
-
 
 _COMMANDS = 1_000
 """Commands of a program that are explained."""

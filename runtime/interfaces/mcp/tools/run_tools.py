@@ -265,7 +265,6 @@ EXECUTE = Tool(
 
 # ``run_lwt``: prompt scripts on the server's models, graph and state.
 
-
 _STEPS = 100
 _LONGEST_SCRIPT = 1_000
 

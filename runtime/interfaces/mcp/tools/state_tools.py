@@ -310,7 +310,6 @@ ROLLBACK = Tool(
 
 # ``session``: the variables that there are, and what was spent.
 
-
 _FIELDS = 20
 """Fields that are named of a variable's items."""
 _LISTED = 10

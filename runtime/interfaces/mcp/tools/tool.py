@@ -194,7 +194,6 @@ def source_of(given: Any, name: str) -> Source:
 
 # What a call spent on models, and what the server has left.
 
-
 LIMIT_HINT = "it is the server's limit: whoever starts it raises --max-calls, --max-tokens or --max-cost"
 """What to do where a budget is used up: nothing that a client can."""
 

@@ -71,7 +71,6 @@ def _found(text: str) -> tuple[Dot, str] | Outcome:
 
 # What may stand behind a dot command: names of what the session has, for whoever completes what is typed.
 
-
 _DETAIL = 60
 _LOGGED = 30
 

@@ -129,7 +129,6 @@ SAVE = Dot(
 
 # ``.undo``: the state and the values as they were.
 
-
 _HASH = re.compile(r"[0-9A-Fa-f]+")
 
 
@@ -184,7 +183,6 @@ UNDO = Dot(
 
 
 # ``.help`` and ``.quit``: what there is, and the way out.
-
 
 _INTRODUCTION = """\
 FIND nodes WHERE degree > 20 AS hubs   a GASL command

@@ -12,7 +12,6 @@ __all__ = ["FILES", "PAGE", "packaged", "router"]
 # Serves the Lab page and its files: a fixed list of packaged files, each with its type and an entity tag.
 # Nothing is looked up on disk by a path that a client sends: a name that is not in the list is not there.
 
-
 PAGE = "index.html"
 FILES = (
     "icon.svg",
